@@ -26,7 +26,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   ],
   cleanup: [
     'endpoint-syncer cleanup --config config.yaml --dry-run',
-    'endpoint-syncer cleanup --config config.yaml --yes',
+    'endpoint-syncer cleanup --config config.yaml --unused --yes',
   ],
   eval: [
     `endpoint-syncer eval 'value.toUpperCase()' --value '"web"'`,

@@ -154,6 +154,7 @@ function rootCommand(): Command {
     .option('--version', 'print the version')
     .showHelpAfterError('(run with --help for the options)')
     .showSuggestionAfterError(true)
+    .configureOutput({ outputError: (text, write) => write(withConfigHint(text)) })
     .configureHelp({
       visibleOptions: ownOptionsFirst,
       // Groups come in the order of the visible options, not in that of their definition.
@@ -162,6 +163,14 @@ function rootCommand(): Command {
       subcommandDescription: (command) => command.summary() || command.description(),
     })
     .exitOverride();
+}
+
+/** A file without its flag is most likely the configuration. */
+function withConfigHint(text: string): string {
+  const message = text.trimEnd();
+  const file = message.slice(message.lastIndexOf(' ') + 1, -1);
+  if (!message.startsWith('error: too many arguments') || !/\.(?:ya?ml|json)$/u.test(file)) return text;
+  return `${message.slice(0, -1)}; did you mean --config ${file}?\n`;
 }
 
 /** Options of the command itself come before those of the configuration file, which are in groups with a heading. */

@@ -1,6 +1,15 @@
 /** Compares two configurations: which changes a reload applies, and which need a restart. */
 
-import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, setOwn } from '../base/json.ts';
+import { createHash } from 'node:crypto';
+import {
+  canonicalJson,
+  type JsonObject,
+  type JsonValue,
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  setOwn,
+} from '../base/json.ts';
 import { formatBytes } from './values/quantity.ts';
 import { formatDuration } from './values/duration.ts';
 import { type ConfigPath, formatPath } from './source/path.ts';
@@ -36,6 +45,34 @@ export function withLiveChanges(old: Config, next: Config): Config {
   return { ...old, sync: next.sync, vclusterConfig };
 }
 
+/** Settings that do not decide what is written, or that differ between a Pod and the machine of a user. */
+const LOCAL_SETTINGS = [
+  'virtual',
+  'host',
+  'workers',
+  'vclusterConfig',
+  'besideVcluster',
+  'sandbox',
+  'leaderElection',
+  'http',
+  'log',
+];
+
+/** Equal for configurations with which a daemon writes the same. */
+export function configurationHash(config: Config): string {
+  const { endpointSyncer, managementApi: _api, ...vcluster } = effective(config);
+  const syncer = Object.entries(isJsonObject(endpointSyncer) ? endpointSyncer : {});
+  const shared = syncer.filter(([key]) => !LOCAL_SETTINGS.includes(key));
+  const text = canonicalJson({
+    ...vcluster,
+    endpointSyncer: Object.fromEntries(shared),
+    hostNamespace: config.host.namespace,
+  });
+  return createHash('sha256').update(text).digest('base64url').slice(0, HASH_LENGTH);
+}
+
+const HASH_LENGTH = 16;
+
 /** The configuration as one file with every field written out. */
 function effective(config: Config): JsonObject {
   const { sandbox, owner, leaderElection } = config;
@@ -45,10 +82,18 @@ function effective(config: Config): JsonObject {
       name: config.name,
       virtual: { ...config.virtual },
       host: { ...config.host },
-      owner: owner === undefined ? { apiVersion: '', kind: '', name: '' } : { ...owner },
+      owner: {
+        apiVersion: owner?.apiVersion ?? '',
+        kind: owner?.kind ?? '',
+        name: owner === undefined || owner.isOptional ? '' : owner.name,
+      },
       workers: config.workers,
       vclusterConfig: config.vclusterConfigFile,
-      services: config.services,
+      services: { mode: config.services.mode, allow: [...config.services.allow] },
+      metadata: {
+        excludeAnnotations: [...config.metadata.excludeAnnotations],
+        excludeLabels: [...config.metadata.excludeLabels],
+      },
       requireService: config.requireService,
       onHostDelete: config.onHostDelete,
       createNamespaces: config.createNamespaces,

@@ -1,6 +1,6 @@
 /** A problem at a path of the configuration, before the path is located in the text. */
 
-import type { ConfigPath } from './source/path.ts';
+import { formatPath, type ConfigPath } from './source/path.ts';
 
 export interface Finding {
   /** A member or a list entry, which need not exist in the file. */
@@ -11,8 +11,12 @@ export interface Finding {
   readonly index?: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  /** True for a finding in vCluster's own values file, even if the configuration file has this path too. */
-  readonly isAboutVcluster?: boolean;
+  /** The member that an unknown key most likely stands for. */
+  readonly meant?: ConfigPath;
+  /** Members of which one is missing. It is not reported if an unknown key stands for one of them. */
+  readonly missing?: readonly ConfigPath[];
+  /** The file that the finding is about, even if the other file has more of the path: vCluster's own values, or the configuration file. */
+  readonly file?: 'vcluster' | 'own';
 }
 
 export function errorAtValue(path: ConfigPath, message: string, index?: number): Finding {
@@ -21,6 +25,16 @@ export function errorAtValue(path: ConfigPath, message: string, index?: number):
 
 export function errorAtKey(path: ConfigPath, message: string): Finding {
   return { path, at: 'key', severity: 'error', message };
+}
+
+export function missingMember(path: ConfigPath, message: string): Finding {
+  return { ...errorAtKey(path, message), missing: [path] };
+}
+
+/** The findings without those that follow from a misspelt key. */
+export function withoutConsequences(findings: readonly Finding[]): readonly Finding[] {
+  const meant = new Set(findings.flatMap((finding) => (finding.meant ? [formatPath(finding.meant)] : [])));
+  return findings.filter(({ missing = [] }) => !missing.some((path) => meant.has(formatPath(path))));
 }
 
 export function warningAtKey(path: ConfigPath, message: string): Finding {

@@ -18,6 +18,8 @@ export interface LoadOptions {
   readonly checks: ConfigChecks;
   /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
+  /** See `ParseOptions`. */
+  readonly isStart?: boolean;
 }
 
 /** Text by path; undefined for a file that could not be read. */
@@ -54,6 +56,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return { config, warnings: problems, file, files, text };
 }
 
+/** Most likely the file was forgotten, not the name alone. */
+function asMissingFile(problem: ConfigProblem): ConfigProblem {
+  if (problem.path !== 'endpointSyncer.name' || problem.line > 0 || problem.file !== '') return problem;
+  const message =
+    'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required';
+  return { ...problem, path: '', message };
+}
+
 export interface CheckOptions extends Omit<LoadOptions, 'file' | 'isNameOptional'> {
   readonly isNameOptional?: boolean | ((source: ConfigText) => boolean);
 }
@@ -81,7 +91,8 @@ export async function checkConfig(file: string | undefined, options: CheckOption
   if (own !== undefined) files.set(own, text);
   if (vclusterText !== undefined)
     files.set(vclusterFile, 'text' in vclusterText ? vclusterText.text : undefined);
-  return { ...result, file: own, files, text };
+  const problems = file === undefined ? result.problems.map(asMissingFile) : result.problems;
+  return { ...result, problems, file: own, files, text };
 }
 
 /** A file that cannot be read is a finding at the field that names it. */

@@ -2,12 +2,12 @@
 
 import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
-import type { Finding } from './finding.ts';
+import { withoutConsequences, type Finding } from './finding.ts';
 import { readLayers, type ConfigText, type VclusterText } from './layers/layers.ts';
 import { overridesOf } from './layers/overrides.ts';
 import { checkPatches, patchesIn } from './rules/patch-rules.ts';
 import { checkRules } from './rules/rules.ts';
-import { configWarnings, vclusterWarnings } from './rules/warnings.ts';
+import { configWarnings, syncedByVcluster, vclusterFindings } from './rules/warnings.ts';
 import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
 import { Fields, pathOf } from './schema/fields.ts';
 import type { ParsedConfig } from './schema/schema.ts';
@@ -21,6 +21,8 @@ export interface ParseOptions {
   readonly checks: ConfigChecks;
   /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
+  /** The daemon starts with it, so what vCluster syncs too is an error; else a warning. */
+  readonly isStart?: boolean;
   /** Absent: whether the files that the configuration names exist is not checked. */
   readonly fileExists?: (path: string) => boolean;
 }
@@ -48,15 +50,15 @@ export function parseConfig(
   const defaults = vclusterDefaults();
   const fields = new Fields(merged);
   const { config: parsed, findings } = checkSchema(merged, options.isNameOptional);
-  const all = [
+  const all = withoutConsequences([
     ...findings,
     ...PATCH_LISTS.flatMap((list) =>
       checkPatches(new Fields(written).value(list), pathOf(list), options.checks),
     ),
     ...checkRules(merged, options.checks),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
-    ...(vcluster === undefined ? [] : vclusterWarnings(merged, vcluster)),
-  ];
+    ...(vcluster === undefined ? [] : vclusterFindings(merged, vcluster, options.isStart ?? false)),
+  ]);
   const problems = inFileOrder(
     [...layers.problems, ...all.map((finding) => layers.locate(finding))],
     source.file,
@@ -68,7 +70,12 @@ export function parseConfig(
   const isDataDirSet = fields.text('managementApi.dataDir') !== '';
   const resolved = isDataDirSet ? parsed : withDataDirBeside(parsed, source.folder);
   return {
-    config: toConfig(resolved, patches, vclusterConfigOf(merged, defaults)),
+    config: toConfig(
+      resolved,
+      patches,
+      vclusterConfigOf(merged, defaults),
+      vcluster && syncedByVcluster(vcluster),
+    ),
     problems,
     locate: layers.locate,
   };

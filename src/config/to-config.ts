@@ -3,7 +3,14 @@
 import { type JsonObject, isJsonObject, ownValue } from '../base/json.ts';
 import { OWNER_API_VERSIONS } from './schema/owner-kinds.ts';
 import type { ParsedConfig } from './schema/schema.ts';
-import type { Config, ManagementConfig, NamespaceMode, PatchConfig, SyncConfig } from './types.ts';
+import type {
+  Config,
+  ManagementConfig,
+  NamespaceMode,
+  OwnerConfig,
+  PatchConfig,
+  SyncConfig,
+} from './types.ts';
 
 /** The patches of each synced kind, as validated. */
 export interface PatchesByKind {
@@ -12,19 +19,23 @@ export interface PatchesByKind {
 }
 
 /** `vclusterConfig` is the file merged with vCluster's defaults. */
-export function toConfig(parsed: ParsedConfig, patches: PatchesByKind, vclusterConfig: JsonObject): Config {
+export function toConfig(
+  parsed: ParsedConfig,
+  patches: PatchesByKind,
+  vclusterConfig: JsonObject,
+  syncedByVcluster: SyncConfig['syncedByVcluster'],
+): Config {
   const { endpointSyncer: own } = parsed;
-  const { kind, name } = own.owner;
-  const apiVersion = own.owner.apiVersion === '' ? OWNER_API_VERSIONS.get(kind) : own.owner.apiVersion;
   return {
-    sync: syncConfig(parsed, patches, vclusterConfig),
+    sync: { ...syncConfig(parsed, patches, vclusterConfig), syncedByVcluster },
     name: own.name,
     virtual: own.virtual,
     host: own.host,
-    owner: kind === '' ? undefined : { apiVersion: apiVersion ?? '', kind, name },
+    owner: ownerConfig(parsed),
     workers: own.workers,
     vclusterConfigFile: own.vclusterConfig,
     services: own.services,
+    metadata: own.metadata,
     requireService: own.requireService,
     onHostDelete: own.onHostDelete,
     createNamespaces: own.createNamespaces,
@@ -48,6 +59,19 @@ export function toConfig(parsed: ParsedConfig, patches: PatchesByKind, vclusterC
   };
 }
 
+/** By default vCluster's Service, which is the owner of vCluster's own copies. */
+function ownerConfig({ endpointSyncer }: ParsedConfig): OwnerConfig | undefined {
+  const { apiVersion, kind, name } = endpointSyncer.owner;
+  const isOptional = name === '';
+  if (kind === '') return undefined;
+  return {
+    apiVersion: apiVersion === '' ? (OWNER_API_VERSIONS.get(kind) ?? '') : apiVersion,
+    kind,
+    name: isOptional ? endpointSyncer.name : name,
+    isOptional,
+  };
+}
+
 function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig): ManagementConfig {
   return {
     enabled: api.enabled,
@@ -68,7 +92,7 @@ function syncConfig(
   { sync, experimental }: ParsedConfig,
   patches: PatchesByKind,
   vclusterConfig: JsonObject,
-): SyncConfig {
+): Omit<SyncConfig, 'syncedByVcluster'> {
   const merged = memberOf(memberOf(vclusterConfig, 'sync'), 'toHost');
   return {
     endpoints: { enabled: sync.toHost.endpoints.enabled, patches: patches.endpoints },

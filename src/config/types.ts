@@ -47,6 +47,8 @@ export interface SyncConfig {
   readonly endpoints: SyncedKindConfig;
   readonly endpointSlices: SyncedKindConfig;
   readonly servicesEnabled: boolean;
+  /** The keys of the kinds that both can sync and that vCluster's own values enable; undefined without these values. */
+  readonly syncedByVcluster: readonly string[] | undefined;
   readonly namespaces: NamespaceMode;
   /** Keys of `sync.toHost` whose `enabled` is true, vCluster's names: `secrets`, `configMaps`, … */
   readonly enabledResources: ReadonlySet<string>;
@@ -98,11 +100,35 @@ export interface ReferencesConfig {
   readonly onlyLabelled: string;
 }
 
+/** Keys, or patterns `PREFIX/*` of keys, that are never copied in either direction. */
+export interface MetadataConfig {
+  readonly excludeAnnotations: readonly string[];
+  readonly excludeLabels: readonly string[];
+}
+
+export interface OwnerConfig {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  /** True for the default, vCluster's Service: copies have no owner if it does not exist. */
+  readonly isOptional: boolean;
+}
+
 export interface LeaderElectionConfig {
   readonly enabled: boolean;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
+}
+
+/** Fields of a Service with addresses that its author chooses. */
+export type AddressField = 'externalIPs' | 'loadBalancerIP';
+
+export interface ServicesConfig {
+  /** Which program copies Services to the host. */
+  readonly mode: 'vcluster' | 'sync';
+  /** The fields that are copied although they take traffic of the host (CVE-2020-8554). */
+  readonly allow: readonly AddressField[];
 }
 
 export interface Config {
@@ -113,12 +139,12 @@ export interface Config {
   readonly virtual: ClusterAccess & { readonly secret: string; readonly server: string };
   readonly host: ClusterAccess & { readonly namespace: string };
   /** Undefined: copies have no owner. */
-  readonly owner: { readonly apiVersion: string; readonly kind: string; readonly name: string } | undefined;
+  readonly owner: OwnerConfig | undefined;
   readonly workers: number;
   /** vCluster's own values file, which this configuration overlays; '' for none. */
   readonly vclusterConfigFile: string;
-  /** Which program copies Services to the host. */
-  readonly services: 'vcluster' | 'sync';
+  readonly services: ServicesConfig;
+  readonly metadata: MetadataConfig;
   readonly requireService: boolean;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly createNamespaces: boolean;

@@ -1,7 +1,7 @@
 /** Connects the daemon to both clusters: clients, discovery, the check of its rights, and the owner of the copies. */
 
 import { hostname } from 'node:os';
-import { missingRights } from '../kube/access-review.ts';
+import { missingRights, ownUserName } from '../kube/access-review.ts';
 import { withServer, type ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import { createDiscovery } from '../kube/discovery.ts';
@@ -14,7 +14,7 @@ import {
 import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import { TerminalError } from '../base/errors.ts';
-import { isNotFound, isTransient, StatusError } from '../kube/status-error.ts';
+import { ignoreNotFound, isTransient, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
@@ -24,6 +24,7 @@ import { retry, type BackoffLimits } from '../base/retry.ts';
 import {
   kindPolicy,
   resolveNamedKinds,
+  type NamedKind,
   type Discoveries,
   type ReferencedKind,
 } from './references/kinds/referenced-kind.ts';
@@ -48,23 +49,28 @@ export interface Clusters extends AsyncDisposable {
   readonly hostNamespace: string;
   readonly virtual: WatchClient;
   readonly host: WatchClient;
+  /** URLs of the API servers. */
+  readonly servers: Readonly<Record<ClusterName, string>>;
   /** Rejects with a `TerminalError` that names every missing right. */
   checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
+  /** Logs as which user each API server knows this program, and warns of an administrator. */
+  reportUsers(): Promise<void>;
   /** Resolves the kinds that patches reference, in both clusters. Rejects with a `TerminalError` for a kind that is not served or is cluster-scoped. */
   resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
   readonly discoveries: Discoveries;
-  /** Undefined if no owner is configured. Rejects with a `TerminalError` if the configured owner does not exist. */
+  /** Undefined if no owner is configured, or the default one does not exist. Rejects with a `TerminalError` if the configured owner does not exist. */
   resolveOwner(config: Config): Promise<OwnerReference | undefined>;
   /** `client` is a client of the virtual cluster. */
   createRecorder(client: ClusterClient): EventRecorder;
 }
 
+const EVERYTHING = { verb: '*', group: '*', resource: '*', namespace: '' };
 const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
 /** Reads the kubeconfigs and opens the clients. Waits for a kubeconfig Secret that does not exist yet. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
   const { config, clock } = options;
-  const hostAccess = loadClusterAccess(config.host, { clock });
+  const hostAccess = accessTo('host', options);
   const host = clientFor('host', hostAccess, options);
   const hostNamespace = config.host.namespace || hostAccess.namespace;
   if (hostNamespace === '') {
@@ -76,10 +82,10 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   const { secret, server } = config.virtual;
   const foundAccess =
     secret === ''
-      ? loadClusterAccess(config.virtual, { clock })
+      ? accessTo('virtual', options)
       : await untilResponse(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
   const virtualAccess = server === '' ? foundAccess : withServer(foundAccess, server);
-  const virtualHint = secret === '' ? undefined : hintForServer(virtualAccess.server);
+  const virtualHint = secret === '' || server !== '' ? undefined : hintForServer(virtualAccess.server);
   if (virtualAccess.server === hostAccess.server) {
     throw new TerminalError(
       `the virtual and the host cluster are the same API server, ${hostAccess.server}: objects would be synced into themselves; ` +
@@ -91,7 +97,13 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     host,
     virtual,
     hostNamespace,
+    servers: { virtual: virtualAccess.server, host: hostAccess.server },
   });
+}
+
+function accessTo(cluster: ClusterName, { config, clock }: ClustersOptions): ServerAccess {
+  const setting = `with --${cluster}-kubeconfig or in endpointSyncer.${cluster}.kubeconfig`;
+  return loadClusterAccess(config[cluster], { clock, setting });
 }
 
 interface ConnectOptions extends ClustersOptions {
@@ -99,9 +111,10 @@ interface ConnectOptions extends ClustersOptions {
   readonly virtualHint?: string;
 }
 
+/** If `virtual.server` is set, localhost is intended: a sidecar runs in vCluster's Pod. */
 function hintForServer(server: string): string | undefined {
   if (!['localhost', '127.0.0.1'].includes(new URL(server).hostname)) return undefined;
-  return "the kubeconfig Secret names localhost, which only vCluster's own Pod reaches; set endpointSyncer.virtual.server to the URL of its Service";
+  return "the kubeconfig Secret names localhost, which only vCluster's own Pod reaches; outside of it, set endpointSyncer.virtual.server to the URL of its Service";
 }
 
 function clientFor(cluster: ClusterName, access: ServerAccess, options: ClustersOptions): WatchClient {
@@ -122,14 +135,19 @@ class ConnectedClusters implements Clusters {
   readonly virtual: WatchClient;
   readonly host: WatchClient;
   readonly hostNamespace: string;
+  readonly servers: Clusters['servers'];
   readonly discoveries: Discoveries;
   readonly #options: ConnectOptions;
 
-  constructor(options: ConnectOptions, parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace'>) {
+  constructor(
+    options: ConnectOptions,
+    parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace' | 'servers'>,
+  ) {
     this.#options = options;
     this.virtual = parts.virtual;
     this.host = parts.host;
     this.hostNamespace = parts.hostNamespace;
+    this.servers = parts.servers;
     this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
   }
 
@@ -146,30 +164,54 @@ class ConnectedClusters implements Clusters {
     );
   }
 
+  async reportUsers(): Promise<void> {
+    const { logger, config } = this.#options;
+    for (const cluster of ['host', 'virtual'] as const) {
+      try {
+        const user = await ownUserName(this[cluster]);
+        const isAdministrator = (await missingRights(this[cluster], [EVERYTHING])).length === 0;
+        logger.info({ cluster, user }, 'connected');
+        // The Secret is vCluster's, with its administrator.
+        const isExpected = cluster === 'virtual' && config.virtual.secret !== '';
+        if (isAdministrator && !isExpected)
+          logger.warn(
+            { cluster, user },
+            'the user may do everything in this cluster; grant what "endpoint-syncer rbac" prints to a ServiceAccount, and use its token',
+          );
+      } catch (error) {
+        // An older server does not have the review, and nothing depends on it.
+        logger.debug({ cluster, error: String(error) }, 'the name of the user is not known');
+      }
+    }
+  }
+
   async resolveReferences(config: Config): Promise<readonly ReferencedKind[]> {
     const { sync } = config;
     if (syncedKinds(config).length === 0) return [];
+    const warn = ({ patch, apiVersion, kind }: NamedKind, why: string): void =>
+      this.#options.logger.warn(
+        { patch, apiVersion, kind, why },
+        'a kind that a patch references is not served, so its objects are not imported; correct apiVersion and kind of the ' +
+          'reference, or install the CustomResourceDefinition in both clusters, which is noticed without a restart',
+      );
     return untilResponse(this.#options, 'virtual', () =>
-      resolveNamedKinds(kindPolicy(sync), this.discoveries),
+      resolveNamedKinds(kindPolicy(sync), this.discoveries, warn),
     );
   }
 
-  async resolveOwner({ owner, host }: Config): Promise<OwnerReference | undefined> {
-    if (owner === undefined) return undefined;
-    const { apiVersion, kind, name } = owner;
+  async resolveOwner({ owner, host, sync }: Config): Promise<OwnerReference | undefined> {
+    const isMapped = sync.namespaces.kind !== 'single';
+    if (owner === undefined || (owner.isOptional && isMapped)) return undefined;
+    const { apiVersion, kind, name, isOptional } = owner;
     return untilResponse(this.#options, 'host', async () => {
       const resource = await createDiscovery(this.host).resolve(apiVersion, kind);
-      const object = await this.host
-        .get(resource, { namespace: host.namespace, name })
-        .catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-          throw new TerminalError(
-            `endpointSyncer.owner: there is no ${kind} "${name}" in namespace "${host.namespace}" of the host cluster. ` +
-              'Create it, or leave owner empty.',
-            { cause: error },
-          );
-        });
-      return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
+      const object = await ignoreNotFound(this.host.get(resource, { namespace: host.namespace, name }));
+      if (object !== undefined) return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
+      if (isOptional) return undefined;
+      throw new TerminalError(
+        `endpointSyncer.owner: there is no ${kind} "${name}" in namespace "${host.namespace}" of the host cluster. ` +
+          'Create it, or omit owner.',
+      );
     });
   }
 
@@ -202,12 +244,15 @@ const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => un
 
 /** Retries until the API server responds, and logs why it waits. A permanent error becomes a `TerminalError`. */
 async function untilResponse<T>(
-  { clock, random, logger, signal, isDryRun, virtualHint }: ConnectOptions,
+  { config, clock, random, logger, signal, isDryRun, virtualHint }: ConnectOptions,
   cluster: ClusterName,
   request: () => Promise<T>,
 ): Promise<T> {
   let attempts = 0;
   let lastError: unknown;
+  // What the virtual cluster responds must not end the process while it serves the key and token API.
+  const isOutlived = (error: unknown): boolean =>
+    config.management.enabled && cluster === 'virtual' && !(error instanceof TerminalError);
   try {
     return await retry(request, {
       ...CONNECT_DELAYS,
@@ -215,7 +260,8 @@ async function untilResponse<T>(
       random,
       signal,
       // A dry run and commands, which connect as a dry run does, report a missing Secret immediately.
-      isRetryable: (error) => isTransient(error) || (!isDryRun && error instanceof MissingSecretError),
+      isRetryable: (error) =>
+        isTransient(error) || (!isDryRun && (error instanceof MissingSecretError || isOutlived(error))),
       onRetry(error, delayMs) {
         attempts += 1;
         lastError = error;

@@ -1,50 +1,70 @@
-/** Reports copies of kinds that are no longer synced. They stay on the host until a user removes them. */
+/** Reports copies of kinds that are not synced. They stay on the host as they are, until a user enables their sync or removes them. */
 
-import type { Resource } from '../kube/object.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
+import { exclusion } from './kinds/endpoint-slices.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
 import { listMarked } from './references/orphans/marked-objects.ts';
 import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
 import { namedVirtual } from './translate/metadata/ownership.ts';
-import type { NameTranslator } from './translate/types.ts';
+import { hostNamespaces } from './translate/names/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';
 
-const CLEANUP = 'endpoint-syncer cleanup --config FILE';
+const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
+
+/** Keys of `sync.toHost` by plural. Other kinds of copies without our record are vCluster's to keep. */
+const CONFIG_KEYS: ReadonlyMap<string, string> = new Map([
+  [ENDPOINTS.plural, 'endpoints'],
+  [ENDPOINT_SLICES.plural, 'endpointSlices'],
+]);
 
 type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients' | 'logger'>;
 
-/** Logs the number of copies on the host for each kind that is not synced. */
+/** Logs the number of copies on the host for each kind that neither this program nor, by its values, vCluster syncs. */
 export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
   const { config, logger } = options;
-  const { names } = createTranslators(config);
   const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
   for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural))) {
+    const { kind, plural } = resource;
+    const key = CONFIG_KEYS.get(plural);
+    if (key !== undefined && config.sync.syncedByVcluster?.includes(key) === true) continue;
     try {
-      const copies = await countCopies(resource, names, options);
-      const fields = { kind: resource.kind, copies, command: CLEANUP };
-      if (copies > 0) logger.warn(fields, 'copies are left on the host; the command removes them');
+      const copies = await copiesOf(resource, options);
+      const own = copies.filter((object) => object.metadata.annotations?.[LAST_SYNCED] !== undefined);
+      if (own.length > 0) {
+        const fields = { kind, copies: own.length, command: CLEANUP };
+        logger.warn(fields, 'copies are left on the host; the command removes them');
+      }
+      const others = copies.filter(
+        (object) => !own.includes(object) && !isKeptByController(object, resource),
+      );
+      if (key !== undefined && others.length > 0) {
+        const fields = { kind, copies: others.length, setting: `sync.toHost.${key}.enabled` };
+        logger.warn(
+          fields,
+          'copies of another syncer are on the host, and this configuration does not update them: unless vCluster does, set the setting to true',
+        );
+      }
     } catch (error) {
       // The right to list a kind that is not synced is optional.
       const why = error instanceof Error ? error.message : String(error);
-      logger.debug(
-        { kind: resource.kind, error: why },
-        'copies of a kind that is not synced cannot be listed',
-      );
+      logger.debug({ kind, error: why }, 'copies of a kind that is not synced cannot be listed');
     }
   }
 }
 
-async function countCopies(
+async function copiesOf(
   resource: Resource,
-  names: NameTranslator,
   { clients, config }: CopiesOptions,
-): Promise<number> {
-  const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : undefined;
-  const marked = await listMarked(clients.host, resource, { vcluster: config.name, namespace });
+): Promise<readonly KubeObject[]> {
+  const { names } = createTranslators(config);
+  const namespaces = hostNamespaces(config);
+  const marked = await listMarked(clients.host, resource, { vcluster: config.name, namespaces });
   // Slices that the host mirrors from a copy have its annotations, but name another kind.
-  return marked.filter(
-    (object) =>
-      object.metadata.annotations?.[LAST_SYNCED] !== undefined &&
-      namedVirtual(object, resource, names) !== undefined,
-  ).length;
+  return marked.filter((object) => namedVirtual(object, resource, names) !== undefined);
+}
+
+/** The host's own controllers update a slice that they have adopted. */
+function isKeptByController(object: KubeObject, { plural }: Resource): boolean {
+  return plural === ENDPOINT_SLICES.plural && exclusion(object, { isEndpointsSynced: true }) !== undefined;
 }

@@ -1,6 +1,6 @@
 /** The composition root of the daemon: connect, check rights, run, reload, drain. */
 
-import { diffConfig, withLiveChanges } from '../config/diff.ts';
+import { configurationHash, diffConfig, withLiveChanges } from '../config/diff.ts';
 import type { Config } from '../config/types.ts';
 import { TerminalError } from '../base/errors.ts';
 import { sleep, type Clock } from '../base/clock.ts';
@@ -73,6 +73,7 @@ const DRAIN_MS = 6500;
 /** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { clock, logger, version, isDryRun } = options;
+  const startedMs = clock.monotonicMs();
   const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version });
   const readiness = { checks: (): Checks => ({ connected: () => NOT_CONNECTED }) };
   await using resources = new AsyncDisposableStack();
@@ -86,7 +87,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }),
   );
   logger.info({ version, isDryRun, http: health.url, name: options.config.name }, 'starting');
-  const companion = resources.use(await startCompanion(options.startCompanion, metrics.registry, logger));
+  const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
   const connection = new Connection(options.signal);
   const clusters = resources.use(await connectClusters({ ...options, signal: connection.signal, metrics }));
   const config = located(options.config, clusters.hostNamespace);
@@ -95,6 +96,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clusters.checkRights(config, references),
     reportMissingHostNamespace({ config, client: clusters.host, logger }),
   ]);
+  await clusters.reportUsers();
   const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
   const clients = {
@@ -120,7 +122,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const daemon = new SyncDaemon(parts, { config, generation }, health.url, resources.move());
   readiness.checks = () => daemon.checks();
   connection.keep();
+  leadership.publish(configurationHash(config));
   generation.start();
+  void daemon.reportReady(startedMs);
   return daemon;
 }
 
@@ -145,6 +149,7 @@ class SyncDaemon implements Daemon {
   #running: Running;
   #isConfigInvalid = false;
   #hasFailed = false;
+  readonly #stopping = new AbortController();
 
   constructor(parts: DaemonParts, running: Running, healthUrl: string, resources: AsyncDisposableStack) {
     this.healthUrl = healthUrl;
@@ -175,11 +180,20 @@ class SyncDaemon implements Daemon {
     await previous.stop();
     generation.start(previous.importedKinds());
     this.#running = { config, generation };
+    this.#parts.leadership.publish(configurationHash(config));
   }
 
   reloadFailed(): void {
     this.#isConfigInvalid = true;
     this.#parts.metrics.sync.reloaded('error');
+  }
+
+  /** One line once every first list is cached. */
+  async reportReady(startedMs: number): Promise<void> {
+    const { clock, clusters, logger } = this.#parts;
+    if (!(await this.whenCached(this.#stopping.signal))) return;
+    const seconds = Math.round(clock.monotonicMs() - startedMs) / 1000;
+    logger.info({ servers: clusters.servers, objects: this.#running.generation.objects(), seconds }, 'ready');
   }
 
   async isStandby(signal: AbortSignal): Promise<boolean> {
@@ -221,6 +235,7 @@ class SyncDaemon implements Daemon {
 
   async stop(): Promise<void> {
     const { clock, companion, connection, logger } = this.#parts;
+    this.#stopping.abort();
     let left = 0;
     const timer = clock.schedule(this.#hasFailed ? 0 : DRAIN_MS, () => {
       left = this.#running.generation.abandon();

@@ -2,17 +2,24 @@
 
 import { createSemaphore } from '../base/semaphore.ts';
 import type { Random } from '../base/random.ts';
-import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
+import {
+  createInformer,
+  type InformerMetrics,
+  type InformerOptions,
+  type ObservableInformer,
+} from '../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
-import type { ClusterName, IndexFunctions } from '../kube/types.ts';
-import { SERVICES, type Resource } from '../kube/object.ts';
+import type { ClusterName } from '../kube/types.ts';
+import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
-import { virtualIndexes } from './reconcile/decide/observer.ts';
+import { hostIndexes, virtualIndexes } from './reconcile/decide/observer.ts';
 import { ServiceDeletions } from './reconcile/guards/recreation.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
+import { isBookkeepingAnnotation } from './translate/metadata/bookkeeping.ts';
 import { recordedKinds } from './translate/merge/recorded-kinds.ts';
+import { hostNamespaces } from './translate/names/namespace-mappings.ts';
 
 export interface EngineMetrics extends KindEngineMetrics {
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;
@@ -53,6 +60,8 @@ export function createEngine(options: EngineOptions): Engine {
 class SyncEngine implements Engine {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
+  /** Watched where copies are in namespaces that are shared with others. */
+  readonly #hostServices: ObservableInformer | undefined;
   /** By plural: all readers of a virtual resource share one cache. */
   readonly #virtualInformers = new Map<string, ObservableInformer>();
   readonly #kinds: readonly KindEngine[];
@@ -64,13 +73,18 @@ class SyncEngine implements Engine {
     const { config, references } = options;
     this.#options = options;
     this.#services = this.#virtualInformer(SERVICES);
+    this.#hostServices = config.sync.namespaces.kind === 'single' ? undefined : this.#hostServiceInformer();
     const environment: KindEnvironment = {
       ...options,
       services: this.#services,
+      hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
       serviceDeletions: new ServiceDeletions(options.clock),
       virtualInformer: (resource) => this.#virtualInformer(resource),
-      hostInformer: (resource, indexes) => this.#createInformer('host', resource, indexes),
+      hostInformer: (resource, indexes) =>
+        resource.plural === SERVICES.plural && this.#hostServices !== undefined
+          ? this.#hostServices
+          : this.#createInformer('host', resource, { indexes }),
       engineOf: (resource) => this.#kinds.find(({ kind }) => kind.resource.plural === resource.plural),
     };
     this.#kinds = options.kinds.map(
@@ -88,7 +102,11 @@ class SyncEngine implements Engine {
       [`virtual-${resource.plural}`, virtual] as const,
       [`host-${resource.plural}`, host] as const,
     ]);
-    return { ...Object.fromEntries(caches), 'virtual-services': this.#services };
+    return {
+      ...Object.fromEntries(caches),
+      'virtual-services': this.#services,
+      ...(this.#hostServices === undefined ? {} : { 'host-services': this.#hostServices }),
+    };
   }
 
   get isIdle(): boolean {
@@ -153,24 +171,50 @@ class SyncEngine implements Engine {
     const { kinds, names } = this.#options;
     const synced = kinds.find(({ kind }) => kind.resource.plural === resource.plural)?.kind;
     const indexes = synced === undefined ? {} : virtualIndexes(names, synced);
-    const informer = this.#createInformer('virtual', resource, indexes);
+    const informer = this.#createInformer('virtual', resource, { indexes });
     this.#virtualInformers.set(resource.plural, informer);
     return informer;
   }
 
-  #createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer {
-    const { clients, config, clock, random, logger, metrics } = this.#options;
-    const isOneNamespace = cluster === 'host' && config.sync.namespaces.kind === 'single';
+  /** Whole objects only if Services are synced; otherwise, only their bookkeeping is read. */
+  #hostServiceInformer(): ObservableInformer {
+    const { kinds, names } = this.#options;
+    const synced = kinds.find(({ kind }) => kind.resource.plural === SERVICES.plural)?.kind;
+    return this.#createInformer(
+      'host',
+      SERVICES,
+      synced === undefined
+        ? { isMetadataOnly: true, transform: bookkeepingOf }
+        : { indexes: hostIndexes(names, synced) },
+    );
+  }
+
+  #createInformer(
+    cluster: ClusterName,
+    resource: Resource,
+    scope: Pick<InformerOptions, 'indexes' | 'isMetadataOnly' | 'transform'>,
+  ): ObservableInformer {
+    const { clients, config, servers, clock, random, logger, metrics } = this.#options;
     return createInformer({
       client: clients[cluster],
       resource,
-      ...(isOneNamespace ? { namespace: config.host.namespace } : {}),
-      indexes,
+      namespaces: cluster === 'host' ? hostNamespaces(config) : undefined,
       transform: createOwnedFieldsStripper(),
+      server: servers[cluster],
+      ...scope,
       clock,
       random,
       logger,
       metrics: metrics.informer(cluster, resource),
     });
   }
+}
+
+/** What tells whose a host Service is. The rest can be large: kubectl's last-applied-configuration. */
+function bookkeepingOf({ metadata }: KubeObject): KubeObject {
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
+    isBookkeepingAnnotation(key),
+  );
+  const { managedFields: _managedFields, ...rest } = metadata;
+  return { metadata: { ...rest, annotations: Object.fromEntries(annotations) } };
 }

@@ -1,6 +1,7 @@
 /** Everything built from one configuration: name translation, compiled patches, sandbox, engine. A reload replaces the generation. */
 
 import type { ObservableInformer } from '../kube/informer/informer.ts';
+import { ServerHistory } from '../kube/informer/list-watch.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import type { Clusters } from './clusters.ts';
@@ -49,6 +50,8 @@ export interface Generation {
   readonly checks: Checks;
   /** Every first list is in its cache. */
   readonly isCached: () => boolean;
+  /** Cached objects by cluster and kind. */
+  readonly objects: () => Readonly<Record<string, number>>;
   /** The first pass is over: nothing is queued or in progress. */
   readonly isIdle: () => boolean;
   /** `inherited`: the imported kinds of the generation before it. */
@@ -65,6 +68,7 @@ export interface Generation {
 export async function createGeneration(options: GenerationOptions): Promise<Generation> {
   const { config, clusters, logger } = options;
   const owner = await clusters.resolveOwner(config);
+  const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
   const virtualCaches = new Map<string, ObservableInformer>();
   const compiled = compileKinds(syncedKinds(config, virtualCaches));
   const sandbox = await sandboxFor(
@@ -78,6 +82,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       ...options,
       ...translators,
       discoveries: clusters.discoveries,
+      servers,
       owner,
       metrics: referenceMetrics(options),
     },
@@ -97,6 +102,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     virtualCaches,
     references,
     referrers,
+    servers,
     owner,
     whenLeading: (signal) => options.leadership.whenLeading(signal),
     metrics: engineMetrics(options),
@@ -110,6 +116,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       sandbox: () => sandboxCheck(sandbox),
     },
     isCached: () => areSynced([...Object.values(engine.informers), ...referenceInformers]),
+    objects: () => sizesOf(engine.informers),
     isIdle: () => engine.isIdle,
     importedKinds: () => references.importedKinds,
     start(inherited = []) {
@@ -129,6 +136,10 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   };
 }
 
+function sizesOf(informers: Engine['informers']): Record<string, number> {
+  return Object.fromEntries(Object.entries(informers).map(([name, { size }]) => [name, size]));
+}
+
 /** Checks the slices that the host mirrors from our Endpoints copies. Only the leader does this. */
 async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): Promise<void> {
   if (!options.config.sync.endpoints.enabled) return;
@@ -140,6 +151,7 @@ async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): 
 export const IDLE_GENERATION: Generation = {
   checks: {},
   isCached: () => true,
+  objects: () => ({}),
   isIdle: () => true,
   importedKinds: () => [],
   start: () => undefined,
@@ -183,6 +195,7 @@ function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetr
   const { sync } = metrics;
   return {
     queue: metrics.queue('references'),
+    kindsMissing: (count) => sync.kindsMissing(count),
     controller: {
       ...metrics.controller('references', config.workers),
       blocked: (reason, count) =>
@@ -223,9 +236,11 @@ function workersCheck({ isWorking }: Engine, isLeading: boolean): CheckResult {
 }
 
 function informerCheck(informer: ObservableInformer): CheckResult {
-  const { lastError } = informer.condition;
+  const { lastError, isRewound } = informer.condition;
   const why = lastError === undefined ? '' : `, last error: ${lastError}`;
   if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };
+  if (isRewound)
+    return { isOk: false, detail: `the server was restored, its objects are not listed yet${why}` };
   const staleness = `last event ${Math.round(informer.stalenessMs / 1000)} s ago`;
   return {
     isOk: informer.stalenessMs < STALENESS_MAX_MS,

@@ -6,7 +6,6 @@ import type { ObservableInformer } from '../kube/informer/informer.ts';
 import {
   ENDPOINTS,
   keyOf,
-  NAMESPACES,
   parseKey,
   SERVICES,
   type KubeObject,
@@ -14,25 +13,40 @@ import {
   type ObjectKey,
   type Resource,
 } from '../kube/object.ts';
-import { isAlreadyExists } from '../kube/status-error.ts';
+import { ignoreNotFound } from '../kube/status-error.ts';
+import { isOptedOut } from './reconcile/decide/decide.ts';
 import type { CacheEvent, ClusterName, IndexFunctions } from '../kube/types.ts';
 import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
+import { namespaceAdvice, namespaceCreator } from './reconcile/create-namespace.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { PatchPipeline } from './patch/types.ts';
 import { createArrivals } from './reconcile/guards/arrivals.ts';
-import { createContentionGuard } from './reconcile/guards/contention.ts';
+import { createContentionGuard, KeyContests } from './reconcile/guards/contention.ts';
 import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
 import { createCopyForge } from './reconcile/copy-forge.ts';
-import { BY_HOST_KEY, createObserver, hostIndexes } from './reconcile/decide/observer.ts';
+import {
+  BY_HOST_KEY,
+  BY_HOST_SERVICE,
+  createObserver,
+  foreignServices,
+  hostIndexes,
+  hostServiceIndex,
+  type ForeignService,
+} from './reconcile/decide/observer.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
 import { OwnDeletions } from './reconcile/guards/own-deletions.ts';
-import { createRecreationBackoff, type ServiceDeletions } from './reconcile/guards/recreation.ts';
+import {
+  createRecreationBackoff,
+  FoughtDeletions,
+  type ServiceDeletions,
+} from './reconcile/guards/recreation.ts';
 import {
   keysChangedSinceCopied,
   keysOfHostEvent,
+  keysOfHostObject,
   keysOfServiceEvent,
   keysOfVirtualEvent,
 } from './reconcile/decide/sources.ts';
@@ -61,6 +75,8 @@ export interface KindEnvironment extends SyncEnvironment {
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
+  /** Those of the host, if copies are in namespaces that are shared with others. */
+  readonly hostServices: ObservableInformer | undefined;
   readonly serviceDeletions: ServiceDeletions;
   /** The one cache of this resource, with the indexes of its kind. */
   virtualInformer(resource: Resource): ObservableInformer;
@@ -79,14 +95,20 @@ export class KindEngine {
   readonly #recreation;
   readonly #ownDeletions: OwnDeletions;
   readonly #pairs: SyncedPairs = new Map();
+  readonly #foreignService: ForeignService;
+  readonly #awaitedServices = new Map<ObjectKey, ObjectKey>();
   #isWorking = false;
 
   constructor({ kind, pipeline }: KindPlan, environment: KindEnvironment, references: ReferenceRecords) {
-    const { names, clock, metrics } = environment;
+    const { names, clock, metrics, hostServices } = environment;
     this.kind = kind;
     this.#environment = environment;
     this.virtual = environment.virtualInformer(kind.resource);
-    this.host = environment.hostInformer(kind.resource, hostIndexes(names, kind));
+    this.host = environment.hostInformer(kind.resource, {
+      ...hostIndexes(names, kind),
+      ...(hostServices === undefined ? {} : hostServiceIndex(kind)),
+    });
+    this.#foreignService = foreignServices(kind, names, hostServices);
     this.#queue = createWorkQueue({ clock, metrics: metrics.queue(kind.resource) });
     this.#recreation = createRecreationBackoff(clock);
     this.#ownDeletions = new OwnDeletions(clock);
@@ -129,6 +151,7 @@ export class KindEngine {
   #createReconcile(pipeline: PatchPipeline, references: ReferenceRecords): Reconcile {
     const { config, clients, names, labels, owner, recorder, clock, services } = this.#environment;
     const { kind, virtual, host } = this;
+    const foreignService = this.#foreignService;
     const decide = { requireService: config.requireService, kind };
     return createReconciler({
       kind,
@@ -139,6 +162,7 @@ export class KindEngine {
         translator: names,
         pairs: this.#pairs,
         decide,
+        foreignService,
         kind,
       }),
       decide,
@@ -149,7 +173,9 @@ export class KindEngine {
         labels,
         pipeline,
         owner,
+        foreignService,
       }),
+      awaitedServices: this.#awaitedServices,
       readsHostObject: pipeline.readsHostObject,
       pairs: this.#pairs,
       host: {
@@ -159,14 +185,20 @@ export class KindEngine {
       },
       virtual: { client: clients.virtual, cache: virtual, services, writer: this.#createWriter('virtual') },
       recreation: this.#recreation,
+      foughtDeletions: new FoughtDeletions(clock),
       takeOverBackoff: createBackoff(TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS),
       contention: createContentionGuard(clock),
+      keyContests: new KeyContests(clock),
       arrivals: createArrivals(clock),
       recorder,
       references,
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },
+      isDeletedAlong: async (key, target) =>
+        kind.resource.plural === ENDPOINTS.plural &&
+        (await this.#environment.engineOf(SERVICES)?.isDeletingVirtual(key, target)) === true,
+      patched: (object) => this.#environment.engineOf(SERVICES)?.enqueueRelated(kind.resource, object),
     });
   }
 
@@ -186,8 +218,9 @@ export class KindEngine {
   }
 
   #createController(reconcile: Reconcile): Controller {
-    const { config, recorder, dryRun, clock, logger, metrics } = this.#environment;
+    const { recorder, dryRun, clock, logger, metrics } = this.#environment;
     const { resource } = this.kind;
+    const createNamespace = namespaceCreator(this.#environment);
     return createController({
       queue: this.#queue,
       name: resource.plural,
@@ -197,8 +230,8 @@ export class KindEngine {
         const object = this.virtual.get(key);
         if (object !== undefined) recorder.event(object, resource, { type: 'Warning', ...warning });
       },
-      createNamespace:
-        config.createNamespaces && dryRun === undefined ? (key) => this.#createNamespace(key) : undefined,
+      createNamespace: createNamespace && ((key) => createNamespace(parseKey(key).namespace)),
+      namespaceAdvice: namespaceAdvice(this.#environment.config),
       dryRun,
       clock,
       logger,
@@ -208,19 +241,39 @@ export class KindEngine {
 
   /** Events only enqueue keys. The reconcile reads the current state from the caches. */
   #connect(): void {
-    const { names: translator, services } = this.#environment;
+    const { names: translator, services, hostServices } = this.#environment;
     const context = { virtual: this.virtual, translator, kind: this.kind };
-    const enqueueAll = (keys: readonly ObjectKey[], { isInitial }: CacheEvent): void => {
-      for (const key of keys) this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+    const enqueueAll = (keys: readonly ObjectKey[], { isInitial, mayBeRestored }: CacheEvent): void => {
+      for (const key of keys) {
+        // The same versions may have other content.
+        if (mayBeRestored === true) this.#pairs.delete(key);
+        this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+      }
     };
     this.virtual.subscribe((event) => enqueueAll(keysOfVirtualEvent(event, context), event));
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
+    hostServices?.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostEvent(event, context);
-      // Seen by a standby, a deletion is the leader's.
-      if (event.type === 'deleted' && this.#isWorking) for (const key of keys) this.#noteDeletion(key, event);
+      // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
+      if (event.type === 'deleted' && event.mayBeRestored !== true && this.#isWorking)
+        for (const key of keys) this.#noteDeletion(key, event);
       enqueueAll(keys, event);
     });
+  }
+
+  /** The objects that are refused because of this host Service, and those whose copies get traffic from it. */
+  #keysOfHostService(service: ObjectKey): readonly ObjectKey[] {
+    const { virtual, host, kind } = this;
+    const context = { virtual, translator: this.#environment.names, kind };
+    const refused = [...this.#awaitedServices].flatMap(([key, awaited]) =>
+      awaited === service ? [key] : [],
+    );
+    const copied = [...host.byIndex(BY_HOST_SERVICE, service)].flatMap((key) => {
+      const object = host.get(key);
+      return object === undefined ? [] : keysOfHostObject(key, [object], context);
+    });
+    return [...refused, ...copied];
   }
 
   /** A host object was deleted. What only was in the place of this key's copy is not the copy. */
@@ -236,7 +289,8 @@ export class KindEngine {
   /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
   #copiedUid(key: ObjectKey, object: KubeObject): string | undefined {
     const pair = this.#pairs.get(key);
-    if (pair !== undefined && pair.hostUid === object.metadata.uid) return pair.virtualUid;
+    if (pair !== undefined && pair.host.metadata.uid === object.metadata.uid)
+      return pair.virtual.metadata.uid ?? '';
     const owner = ownershipOf(object, this.kind.resource, this.#environment.names, parseKey(key));
     return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;
   }
@@ -254,6 +308,18 @@ export class KindEngine {
     if (uid !== undefined) this.#ownDeletions.note(uid);
   }
 
+  /** A user has deleted the copy of this object, which is deleted for that. The event of the copy's deletion may still be on its way. */
+  async isDeletingVirtual(key: ObjectKey, target: NamespacedName): Promise<boolean> {
+    const { clients, dryRun } = this.#environment;
+    const virtual = this.virtual.get(key);
+    if (virtual === undefined || isOptedOut(virtual) || dryRun !== undefined) return false;
+    const uid = this.host.get(keyOf(target))?.metadata.uid;
+    const isGone = async (): Promise<boolean> =>
+      (await ignoreNotFound(clients.host.get(this.kind.resource, target))) === undefined;
+    if (uid !== undefined && (await isGone())) this.host.observeAbsence(keyOf(target), uid);
+    return this.#recreation.hasLostCopy(key, virtual.metadata.uid ?? '');
+  }
+
   /** Watches the kinds whose objects decide whether objects of this kind are synced. */
   followRelated(virtualCaches: ReadonlyMap<string, ObservableInformer>): void {
     for (const [plural, keysOf] of Object.entries(this.kind.relatedKinds)) {
@@ -266,15 +332,8 @@ export class KindEngine {
     }
   }
 
-  async #createNamespace(key: ObjectKey): Promise<void> {
-    const { clients, names, logger } = this.#environment;
-    const name = names.namespaceToHost(parseKey(key).namespace);
-    if (name === undefined) return;
-    try {
-      await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-      logger.info({ namespace: name }, 'host namespace created');
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
+  /** An object of another kind has changed, which may decide whether objects of this kind are synced. */
+  enqueueRelated({ plural }: Resource, object: KubeObject): void {
+    for (const key of this.kind.relatedKinds[plural]?.(object) ?? []) this.enqueue(key);
   }
 }

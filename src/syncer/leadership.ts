@@ -5,8 +5,17 @@ import type { Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
+import { retry } from '../base/retry.ts';
 import type { Config } from '../config/types.ts';
-import { LeaseLock } from '../kube/lease.ts';
+import { LEASES, LeaseLock, leaseWith } from '../kube/lease.ts';
+import { keyOf, type KubeObject, type NamespacedName } from '../kube/object.ts';
+import {
+  ignoreNotFound,
+  isAlreadyExists,
+  isConflict,
+  isTransient,
+  StatusError,
+} from '../kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from './reconcile/write/writer.ts';
 
@@ -20,7 +29,12 @@ export interface Leadership extends AsyncDisposable {
   readonly lost: Promise<string>;
   /** For readiness: a standby is ready. */
   check(): CheckResult;
+  /** Writes the hash of the configuration in use to the Lease while this replica leads, for commands that compare it with theirs. */
+  publish(configuration: string): void;
 }
+
+/** Annotation of the Lease: the hash of the configuration of the daemon that writes now; '' when it has stopped. */
+export const CONFIGURATION = 'endpoint-syncer/configuration';
 
 export interface LeadershipOptions {
   readonly config: Config;
@@ -44,14 +58,71 @@ export function startLeadership(options: LeadershipOptions): Leadership {
   const { config, isDryRun, leads } = options;
   if (config.leaderElection.enabled && !isDryRun) return new ElectedLeadership(options);
   leads(leaseName(config.name), true);
+  const published = new PublishedConfiguration(options);
   return {
     whenLeading: async () => undefined,
     isLeading: true,
     checkWrite: () => undefined,
     lost: new Promise(() => undefined),
     check: () => ({ isOk: true, detail: 'not enabled' }),
-    [Symbol.asyncDispose]: async () => undefined,
+    publish: (configuration) => (isDryRun ? undefined : published.set(configuration)),
+    [Symbol.asyncDispose]: () => published.clear(),
   };
+}
+
+const PUBLISH_DELAYS = { baseMs: 1000, maxMs: 60_000 };
+const CLEAR_TIMEOUT_MS = 1000;
+
+/** Publishes the annotation without leader election, in a Lease without a holder. The sync does not depend on the right to write it. */
+class PublishedConfiguration {
+  readonly #options: LeadershipOptions;
+  readonly #lease: NamespacedName;
+  readonly #stopping = new AbortController();
+  #writing = Promise.resolve();
+  #stored: KubeObject | undefined;
+
+  constructor(options: LeadershipOptions) {
+    this.#options = options;
+    const { host, name } = options.config;
+    this.#lease = { namespace: host.namespace, name: leaseName(name) };
+  }
+
+  set(configuration: string): void {
+    const { signal } = this.#stopping;
+    const isRetryable = (error: unknown): boolean =>
+      isTransient(error) || isConflict(error) || isAlreadyExists(error);
+    const write = (): Promise<void> =>
+      retry(() => this.#write(configuration), { ...this.#options, ...PUBLISH_DELAYS, signal, isRetryable });
+    this.#writing = this.#writing.then(write).catch((error: unknown) => {
+      if (signal.aborted) return;
+      // The right is optional: that it is missing is no failure.
+      const isForbidden = error instanceof StatusError && error.code === 403;
+      const why = isForbidden ? {} : { error: error instanceof Error ? error.message : String(error) };
+      this.#options.logger.info(
+        { lease: keyOf(this.#lease), ...why },
+        'configuration in use is not published, so status, diff and explain cannot compare theirs with it; rbac prints the rights',
+      );
+    });
+  }
+
+  /** A daemon that was started later keeps its own. */
+  async clear(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#stored === undefined) return;
+    const cleared = leaseWith(this.#stored, this.#lease, { [CONFIGURATION]: '' });
+    const options = { fieldManager: FIELD_MANAGER, timeoutMs: CLEAR_TIMEOUT_MS };
+    await this.#options.client.update(LEASES, cleared, options).catch(() => undefined);
+  }
+
+  async #write(configuration: string): Promise<void> {
+    const { client } = this.#options;
+    const current = await ignoreNotFound(client.get(LEASES, this.#lease));
+    const wanted = leaseWith(current, this.#lease, { [CONFIGURATION]: configuration });
+    const options = { fieldManager: FIELD_MANAGER };
+    if (current?.metadata.annotations?.[CONFIGURATION] === configuration) this.#stored = current;
+    else if (current === undefined) this.#stored = await client.create(LEASES, wanted, options);
+    else this.#stored = await client.update(LEASES, wanted, options);
+  }
 }
 
 class ElectedLeadership implements Leadership {
@@ -62,6 +133,7 @@ class ElectedLeadership implements Leadership {
   readonly #leading = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
   readonly #lost = Promise.withResolvers<string>();
+  #configuration: string | undefined;
 
   constructor(options: LeadershipOptions) {
     const { config, leads } = options;
@@ -73,6 +145,7 @@ class ElectedLeadership implements Leadership {
       lease: { namespace: config.host.namespace, name: leaseName(config.name) },
       identity: `${hostname()}_${crypto.randomUUID()}`,
       fieldManager: FIELD_MANAGER,
+      annotations: () => (this.#configuration === undefined ? {} : { [CONFIGURATION]: this.#configuration }),
       leaseDurationMs,
       renewDeadlineMs,
       retryPeriodMs,
@@ -96,6 +169,10 @@ class ElectedLeadership implements Leadership {
 
   checkWrite(): void {
     if (!this.#lock.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
+  }
+
+  publish(configuration: string): void {
+    this.#configuration = configuration;
   }
 
   check(): CheckResult {

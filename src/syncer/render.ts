@@ -8,11 +8,12 @@ import { backTranslate } from './translate/forge.ts';
 import { ownershipOf, virtualOf } from './translate/metadata/ownership.ts';
 import {
   createCopyForge,
+  RefusedCopy,
   reverseObject,
   type CopyForge,
   type CopyForgeOptions,
 } from './reconcile/copy-forge.ts';
-import { claimOf, decide, type Claim, type Observation } from './reconcile/decide/decide.ts';
+import { claimOf, decide, type Claim, type Observation, type Refusal } from './reconcile/decide/decide.ts';
 import type { OfflineImport } from './references/offline-references.ts';
 
 export interface RenderWorld {
@@ -63,6 +64,7 @@ export async function renderToHost(world: RenderWorld, options: RenderOptions): 
       strays: [],
       claims: (hostKey === undefined ? undefined : claims.get(hostKey)) ?? [],
       // A host object without annotations counts as the copy.
+      hasForeignService: hostObject !== undefined && options.foreignService(hostObject) !== undefined,
       isKnownCopy: hostObject !== undefined && hostObject.metadata.annotations === undefined,
     };
     const hostService = hostKey === undefined ? undefined : hostServices.get(hostKey);
@@ -120,7 +122,7 @@ async function renderOne(
   const pair = { virtual, target, host };
   switch (decision.kind) {
     case 'refuse':
-      return { kind: 'skipped', of, key, reason: `${decision.reason}: ${decision.note}` };
+      return { kind: 'skipped', of, key, reason: reasonOf(decision) };
     case 'takeOver':
       if (hostService !== undefined && hasSelector(hostService))
         return { kind: 'skipped', of, key, reason: 'host Service has a selector' };
@@ -201,10 +203,15 @@ async function guarded(
   try {
     return await render();
   } catch (error) {
+    if (error instanceof RefusedCopy) return { kind: 'skipped', ...subject, reason: reasonOf(error.refusal) };
     return { kind: 'failed', ...subject, error };
   } finally {
     onRendered?.();
   }
+}
+
+function reasonOf({ reason, note }: Refusal): string {
+  return `${reason}: ${note}`;
 }
 
 function claimsByHostKey(

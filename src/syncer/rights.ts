@@ -3,6 +3,8 @@
 import type { ClusterName } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
+import { leaseName } from './leadership.ts';
+import { hostNamespaces } from './translate/names/namespace-mappings.ts';
 import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 
 export interface Right {
@@ -30,13 +32,19 @@ export function requiredRights(
 ): readonly Right[] {
   const synced = syncedResources(config);
   if (synced.length === 0) return [...secretRight(config), ...keyApiRights(config, isDryRun)];
-  const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
+  const namespaces = hostNamespaces(config) ?? [''];
   const read = ['get', 'list', 'watch'];
   const rights: Right[] = [
-    ...synced.flatMap(({ group, resource }) =>
-      rightsOn({ cluster: 'host', group, resource, namespace }, read),
-    ),
-    ...rightsOn({ cluster: 'host', group: '', resource: 'services', namespace }, ['get']),
+    ...namespaces.flatMap((namespace) => [
+      ...synced.flatMap(({ group, resource }) =>
+        rightsOn({ cluster: 'host', group, resource, namespace }, read),
+      ),
+      // In namespaces that are shared with others, the Services are watched that a copy would get traffic from.
+      ...rightsOn(
+        { cluster: 'host', group: '', resource: 'services', namespace },
+        config.sync.namespaces.kind === 'single' ? ['get'] : read,
+      ),
+    ]),
     ...synced.flatMap(({ group, resource }) =>
       rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, read),
     ),
@@ -46,7 +54,7 @@ export function requiredRights(
     ...references.flatMap((kind) => referenceRights(kind, config, isDryRun)),
     ...keyApiRights(config, isDryRun),
   ];
-  return distinct(isDryRun ? rights : [...rights, ...writeRights(config, namespace)]);
+  return distinct(isDryRun ? rights : [...rights, ...writeRights(config, namespaces)]);
 }
 
 type RightsTarget = Pick<Right, 'group' | 'resource'>;
@@ -62,18 +70,20 @@ function syncedResources(config: Config): readonly (RightsTarget & { readonly ha
 
 const HOST_WRITES = ['create', 'update', 'patch', 'delete'];
 
-function writeRights(config: Config, namespace: string): readonly Right[] {
+function writeRights(config: Config, namespaces: readonly string[]): readonly Right[] {
   const synced = syncedResources(config);
   const virtualVerbs = ['update', 'patch', ...(config.onHostDelete === 'deleteVirtual' ? ['delete'] : [])];
   const events = ['', 'events.k8s.io'].flatMap((group) =>
     rightsOn({ cluster: 'virtual', group, resource: 'events', namespace: '' }, ['create', 'patch']),
   );
-  const namespaces = config.createNamespaces
+  const creation = config.createNamespaces
     ? rightsOn({ cluster: 'host', group: '', resource: 'namespaces', namespace: '' }, ['create'])
     : [];
   return [
-    ...synced.flatMap(({ group, resource }) =>
-      rightsOn({ cluster: 'host', group, resource, namespace }, HOST_WRITES),
+    ...namespaces.flatMap((namespace) =>
+      synced.flatMap(({ group, resource }) =>
+        rightsOn({ cluster: 'host', group, resource, namespace }, HOST_WRITES),
+      ),
     ),
     ...synced.flatMap(({ group, resource, hasStatus }) => [
       ...rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, virtualVerbs),
@@ -82,29 +92,44 @@ function writeRights(config: Config, namespace: string): readonly Right[] {
         : []),
     ]),
     ...events,
-    ...namespaces,
+    ...creation,
   ];
 }
 
 /** Read access in both clusters; write access only in the directions in which this kind is imported. */
 function referenceRights(kind: ReferencedKind, config: Config, isDryRun: boolean): readonly Right[] {
   const { isSynced, isImportable } = kind;
-  const hostNamespace = config.host.namespace;
-  const copies = config.sync.namespaces.kind === 'single' ? hostNamespace : '';
+  const namespaces = hostNamespaces(config) ?? [''];
   const read = ['get', 'list', 'watch'];
   const write = isDryRun || !isImportable ? [] : ['create', 'update', 'delete'];
   const host = { cluster: 'host', group: kind.host.group, resource: kind.host.plural } as const;
   const virtual = { cluster: 'virtual', group: kind.virtual.group, resource: kind.virtual.plural } as const;
   return [
-    ...rightsOn({ ...host, namespace: copies }, [...read, ...(isSynced ? write : [])]),
+    ...namespaces.flatMap((namespace) =>
+      rightsOn({ ...host, namespace }, [...read, ...(isSynced ? write : [])]),
+    ),
     ...rightsOn({ ...virtual, namespace: '' }, [...read, ...write]),
   ];
 }
 
-function leaseRights({ leaderElection, host }: Config, isDryRun: boolean): readonly Right[] {
-  if (!leaderElection.enabled || isDryRun) return [];
-  const leases = { group: 'coordination.k8s.io', resource: 'leases', namespace: host.namespace };
-  return rightsOn({ cluster: 'host', ...leases }, ['get', 'create', 'update']);
+function leaseRights(config: Config, isDryRun: boolean): readonly Right[] {
+  return config.leaderElection.enabled && !isDryRun ? rightsOnLease(config) : [];
+}
+
+/** Without leader election they are optional: the Lease then only has the hash of the configuration in use. Only the right to create cannot
+ * be restricted to one name.
+ */
+export function rightsOnLease({ name, host }: Config): readonly Right[] {
+  const leases = {
+    cluster: 'host',
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    namespace: host.namespace,
+  } as const;
+  return [
+    ...rightsOn(leases, ['create']),
+    ...rightsOn({ ...leases, name: leaseName(name) }, ['get', 'update']),
+  ];
 }
 
 function secretRight({ virtual, host }: Config): readonly Right[] {

@@ -2,17 +2,21 @@
  * controller generates. The host's mirroring controller adopts such a slice for our copy, and from then on both write it, alternately with
  * and without the patches. Such a slice can be recognized by the mirroring controller's label and our marker, together with a name that the
  * controller would not generate. (`generateName` is no evidence, because the controller drops it with its first update of the metadata.)
- * Slices are listed periodically instead of watched.
+ * The name alone proves no fight: after a clean take-over, the controller goes on with the slice that vCluster has named. So the other
+ * syncer must have written lately, or last. Slices are listed periodically instead of watched.
  */
 
 import { sleep, type Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/types.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject } from '../kube/object.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type ManagedFieldsEntry } from '../kube/object.ts';
+import { isJsonObject } from '../base/json.ts';
+import { FIELD_MANAGER } from './reconcile/write/writer.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { listMarked } from './references/orphans/marked-objects.ts';
 import { namedVirtual } from './translate/metadata/ownership.ts';
+import { hostNamespaces } from './translate/names/namespace-mappings.ts';
 import type { NameTranslator } from './translate/types.ts';
 
 export interface SliceCheckOptions {
@@ -31,6 +35,9 @@ const REPORTED_MAX = 100;
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const SERVICE_NAME = 'kubernetes.io/service-name';
+const CONTROLLER_MANAGER = 'kube-controller-manager';
+/** A fight writes many times a second. */
+const RECENT_MS = 60_000;
 const NAME_MAX = 63;
 const RANDOM_CHARS = 5;
 const NOTE =
@@ -40,11 +47,14 @@ const NOTE =
 /** Runs until `signal` aborts. Requires the right to list slices; without it, nothing is reported. */
 export async function checkSlices(options: SliceCheckOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
+  // The times of managedFields are whole seconds.
+  const startedMs = Math.floor(clock.now() / 1000) * 1000;
   for (let round = 0; ; round++) {
     await sleep(clock, FIRST_DELAYS_MS[round] ?? PERIOD_MS, signal);
     if (signal.aborted) return;
     try {
-      await reportContested(options);
+      // What another syncer wrote before the start may have been its last write.
+      await reportContested(options, Math.max(startedMs, clock.now() - RECENT_MS));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       logger.debug({ error: why }, 'EndpointSlices of the host cannot be checked');
@@ -52,16 +62,34 @@ export async function checkSlices(options: SliceCheckOptions, signal: AbortSigna
   }
 }
 
-async function reportContested(options: SliceCheckOptions): Promise<void> {
+async function reportContested(options: SliceCheckOptions, sinceMs: number): Promise<void> {
   const { config, clients, names } = options;
-  const namespace = config.sync.namespaces.kind === 'single' ? names.hostNamespace : undefined;
-  const slices = await listMarked(clients.host, ENDPOINT_SLICES, { vcluster: names.vcluster, namespace });
-  for (const slice of slices.filter(isContested).slice(0, REPORTED_MAX)) await report(slice, options);
+  const slices = await listMarked(clients.host, ENDPOINT_SLICES, {
+    vcluster: names.vcluster,
+    namespaces: hostNamespaces(config),
+  });
+  const contested = slices.filter((slice) => isAdopted(slice) && hasOtherWriter(slice, sinceMs));
+  for (const slice of contested.slice(0, REPORTED_MAX)) await report(slice, options);
 }
 
 /** The mirroring controller has adopted the slice but did not create it. */
-function isContested({ metadata: { name, labels } }: KubeObject): boolean {
+function isAdopted({ metadata: { name, labels } }: KubeObject): boolean {
   return labels?.[MANAGED_BY] === MIRRORING && !isGeneratedFor(labels[SERVICE_NAME] ?? '', name);
+}
+
+/**
+ * A field manager other than the controller has written since then, or it wrote the endpoints and the controller nothing after that. Where
+ * the controller wrote later, it has left the endpoints as they are because they are right.
+ */
+function hasOtherWriter({ metadata: { managedFields = [] } }: KubeObject, sinceMs: number): boolean {
+  const isController = ({ manager }: ManagedFieldsEntry): boolean => manager === CONTROLLER_MANAGER;
+  const timeOf = ({ time = '' }: ManagedFieldsEntry): number => Date.parse(time) || 0;
+  const controllerMs = Math.max(0, ...managedFields.filter(isController).map(timeOf));
+  const others = managedFields.filter((entry) => !isController(entry) && entry.manager !== FIELD_MANAGER);
+  return others.some((entry) => {
+    const ownsEndpoints = isJsonObject(entry.fieldsV1) && Object.hasOwn(entry.fieldsV1, 'f:endpoints');
+    return timeOf(entry) >= sinceMs || (ownsEndpoints && timeOf(entry) > controllerMs);
+  });
 }
 
 /** API servers generate names from the prefix `SERVICE-`, cut to 58 characters, and five random characters. */

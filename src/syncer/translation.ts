@@ -1,5 +1,8 @@
 /** Names, labels and patches of one configuration, put together for Endpoints. */
 
+import type { JsonObject } from '../base/json.ts';
+import { mergeConfig } from '../config/schema/defaults.ts';
+import { Fields } from '../config/schema/fields.ts';
 import type { Config } from '../config/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
@@ -39,7 +42,7 @@ export function createTranslators(config: Config): Pick<Translation, 'names' | '
     mode: sync.namespaces,
     referenceNaming: config.references.naming,
   });
-  return { names, labels: createLabelTranslator(config.name, sync.namespaces) };
+  return { names, labels: createLabelTranslator(config.name, sync.namespaces, config.metadata) };
 }
 
 export function createTranslation(options: TranslationOptions): Translation {
@@ -54,10 +57,27 @@ export function sandboxSettings(
   config: Config,
 ): Required<Pick<SandboxOptions, 'vcluster' | 'namespaces' | 'limits'>> {
   return {
-    vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
+    vcluster: { name: config.name, namespace: config.host.namespace, config: loadedByVcluster(config) },
     namespaces: config.sync.namespaces,
     limits: config.sandbox,
   };
+}
+
+/**
+ * The configuration as vCluster's own loader gives it: it names the ServiceAccount of workloads, and with namespace mappings it syncs all Secrets and
+ * ConfigMaps. Whether Endpoints and EndpointSlices are enabled is taken from vCluster's file, if there is one.
+ */
+function loadedByVcluster({ name, sync, vclusterConfig }: Config): JsonObject {
+  const account = new Fields(vclusterConfig).text('controlPlane.advanced.workloadServiceAccount.name');
+  const { syncedByVcluster: theirs } = sync;
+  const isOn = (key: string): JsonObject => (theirs === undefined ? {} : { enabled: theirs.includes(key) });
+  const kinds = { endpoints: isOn('endpoints'), endpointSlices: isOn('endpointSlices') };
+  const all =
+    sync.namespaces.kind === 'mappings' ? { secrets: { all: true }, configMaps: { all: true } } : {};
+  return mergeConfig(vclusterConfig, {
+    controlPlane: { advanced: { workloadServiceAccount: { name: account || `vc-workload-${name}` } } },
+    sync: { toHost: { ...kinds, ...all } },
+  });
 }
 
 /** The options of a translation's patch pipeline; a trace of its patches needs the same. */

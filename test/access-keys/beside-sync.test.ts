@@ -3,9 +3,12 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer as createHttpServer, request as httpRequest } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessKeysCompanion } from '../../src/cli/run/companion.ts';
+import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
+import type { StartCompanion } from '../../src/syncer/companion.ts';
 import { startDaemon } from '../../src/syncer/daemon.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
@@ -26,6 +29,7 @@ function recorder(lines: Map<string, LogFields>): Logger {
   const logger: Logger = {
     ...silentLogger,
     info: (fields, message) => void lines.set(message, fields),
+    warn: (fields, message) => void lines.set(message, fields),
     error: (fields, message) => void lines.set(message, fields),
     child: () => logger,
   };
@@ -57,12 +61,12 @@ test('if the port is in use the API reports an error, and the sync works', async
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one
   await using world = await surroundings(`127.0.0.1:${port}`);
   const daemon = await startDaemon({ ...world.options, ...accessKeysCompanion(world.options) });
-  const answer = await fetch(`${daemon.healthUrl}/readyz`);
-  const text = await answer.text();
-  expect(answer.status).toBe(503);
-  expect(text).toMatch(
-    /\[-\]management-api failed: .*EADDRINUSE.*is it running already\? Choose a free address/u,
+  const failed = /\[-\]management-api failed: .*EADDRINUSE.*is it running already\? Choose a free address/u;
+  await eventually(
+    async () => (await fetch(`${daemon.healthUrl}/readyz`)).text(),
+    (all) => failed.test(all),
   );
+  expect((await fetch(`${daemon.healthUrl}/readyz`)).status).toBe(503);
   await eventually(
     async () => (await fetch(`${daemon.healthUrl}/readyz`)).text(),
     (all) => /\[\+\]workers ok/u.test(all),
@@ -72,15 +76,113 @@ test('if the port is in use the API reports an error, and the sync works', async
   await new Promise((resolve) => server.close(resolve));
 });
 
+/** The address of the API, as soon as it is served. */
+async function apiUrl(lines: ReadonlyMap<string, LogFields>): Promise<string> {
+  const url = await eventually(
+    () => lines.get('serving the key and token API')?.['url'],
+    (found) => typeof found === 'string',
+    { what: 'the API' },
+  );
+  return String(url);
+}
+
+async function versionStatus(url: string): Promise<number> {
+  const ca = readFileSync(join(folder, 'data', 'ca.crt'), 'utf8');
+  await using client = new RawClient({ url, ca });
+  return (await client.send({ method: 'GET', path: '/version' })).status;
+}
+
+test.each<[string, StartCompanion]>([
+  ['never ends', (_metrics, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject))],
+  ['fails unexpectedly', () => Promise.reject(new Error('a defect'))],
+])('a start of the API that %s does not delay the sync', async (_how, start) => {
+  await using world = await surroundings('127.0.0.1:0');
+  const daemon = await startDaemon({ ...world.options, startCompanion: start });
+  const text = await eventually(
+    async () => (await fetch(`${daemon.healthUrl}/readyz?verbose`)).text(),
+    (all) => /\[\+\]workers ok/u.test(all),
+  );
+  expect(text).toMatch(/\[-\]management-api failed/u);
+  await daemon.stop();
+});
+
+test('the API is served while the virtual cluster does not respond', async () => {
+  await using world = await surroundings('127.0.0.1:0');
+  const stop = new AbortController();
+  const { config } = world.options;
+  const nowhere = { ...config, virtual: { ...config.virtual, server: 'https://127.0.0.1:1' } };
+  const options = { ...world.options, config: nowhere, signal: stop.signal };
+  const starting = startDaemon({ ...options, ...accessKeysCompanion(options) });
+  expect(await versionStatus(await apiUrl(world.lines))).toBe(200);
+  await eventually(
+    () => world.lines.get('cluster cannot be reached, waiting for it'),
+    (fields) => fields?.['cluster'] === 'virtual',
+  );
+  stop.abort();
+  await expect(starting).rejects.toThrow('cannot connect to the virtual cluster');
+});
+
+test('the API is served while the virtual cluster refuses the daemon, and the sync starts when it does not', async () => {
+  await using world = await surroundings('127.0.0.1:0');
+  const { config } = world.options;
+  const { server: target } = loadClusterAccess(config.virtual, { clock: systemClock, setting: '' });
+  let isRefusing = true;
+  const gate = createHttpServer((request, response) => {
+    if (isRefusing)
+      return void response.writeHead(401, { 'content-type': 'application/json' }).end(UNAUTHORIZED);
+    const forwarded = httpRequest(
+      target + (request.url ?? ''),
+      { method: request.method ?? 'GET', headers: request.headers },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    request.pipe(forwarded);
+    forwarded.on('error', () => response.destroy());
+    response.on('close', () => forwarded.destroy());
+  });
+  await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
+  const { port } = gate.address() as AddressInfo; // a TCP server that listens has one
+  const behind = { ...config, virtual: { ...config.virtual, server: `http://127.0.0.1:${port}` } };
+  const options = { ...world.options, config: behind };
+  const starting = startDaemon({ ...options, ...accessKeysCompanion(options) });
+  expect(await versionStatus(await apiUrl(world.lines))).toBe(200);
+  await eventually(
+    () => world.lines.get('cluster cannot be reached, waiting for it'),
+    (fields) => fields?.['cluster'] === 'virtual',
+  );
+  isRefusing = false;
+  const daemon = await starting;
+  await eventually(
+    async () => (await fetch(`${daemon.healthUrl}/readyz`)).status,
+    (status) => status === 200,
+  );
+  await daemon.stop();
+  gate.closeAllConnections();
+  gate.close();
+});
+
+const UNAUTHORIZED = JSON.stringify({
+  kind: 'Status',
+  apiVersion: 'v1',
+  status: 'Failure',
+  message: 'Unauthorized',
+  reason: 'Unauthorized',
+  code: 401,
+});
+
 test('the API is served, part of readiness, and stops with the daemon', async () => {
   await using world = await surroundings('127.0.0.1:0');
   const { options, lines } = world;
   const daemon = await startDaemon({ ...options, ...accessKeysCompanion(options) });
-  const url = lines.get('serving the key and token API')?.['url'];
-  if (typeof url !== 'string') throw new Error('it does not say where it is served');
+  const url = await apiUrl(lines);
   await using client = new RawClient({ url, ca: readFileSync(join(folder, 'data', 'ca.crt'), 'utf8') });
   expect((await client.send({ method: 'GET', path: '/version' })).status).toBe(200);
-  const ready = await (await fetch(`${daemon.healthUrl}/readyz?verbose`)).text();
+  const ready = await eventually(
+    async () => (await fetch(`${daemon.healthUrl}/readyz?verbose`)).text(),
+    (text) => text.includes('[+]management-api'),
+  );
   expect(ready).toMatch(/\[\+\]management-api/u);
   await daemon.stop();
   await expect(client.send({ method: 'GET', path: '/version' })).rejects.toThrow('fetch failed');

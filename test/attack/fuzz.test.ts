@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox[Symbol.asyncDispose]());
 
-test(`${ROUNDS * PER_ROUND} expressions, FUZZ_SEED=${seed}`, { timeout: 120_000 }, async () => {
+test(`${ROUNDS * PER_ROUND} expressions, FUZZ_SEED=${seed}`, async () => {
   const random = seededRandom(seed);
   const expected = await canaries();
   const sizes: number[] = [];

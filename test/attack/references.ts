@@ -126,6 +126,21 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(note).toContain('Helm');
     });
 
+    test.for([
+      ['Helm', { owner: 'helm', name: 'prod', status: 'deployed', version: '7' }],
+      ['Argo CD', { 'argocd.argoproj.io/secret-type': 'repo-creds' }],
+      ['Argo CD', { 'app.kubernetes.io/part-of': 'argocd' }],
+      ['Sealed Secrets', { 'sealedsecrets.bitnami.com/sealed-secrets-key': 'active' }],
+      ['Istio', { 'istio/multiCluster': 'true' }],
+      ['Jenkins', { 'jenkins.io/credentials-type': 'usernamePassword' }],
+    ] as const)('what %s keeps in Secrets with the labels %o', async ([program, labels]) => {
+      const name = `of-${Object.keys(labels)[0]
+        ?.toLowerCase()
+        .replaceAll(/[^a-z]+/g, '-')}`;
+      const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, {}, labels));
+      expect(note).toContain(program);
+    });
+
     test("the token of one of the host's service accounts", async () => {
       const { world } = shared();
       await world.host.request('POST', `/api/v1/namespaces/${world.hostNamespace}/serviceaccounts`, {
@@ -186,7 +201,11 @@ export function referenceAttacks(newWorld: NewWorld): void {
     test('endpointSyncer.virtual.secret, which may have any name', async () => {
       await using world = await newWorld();
       const { readFileSync } = await import('node:fs');
-      const config = readFileSync(world.virtual.kubeconfigPath, 'utf8');
+      // In a Secret, a kubeconfig may not name the file of the certificate.
+      const config = readFileSync(world.virtual.kubeconfigPath, 'utf8').replace(
+        /"certificate-authority":"([^"]+)"/,
+        (_, path: string) => `"certificate-authority-data":"${readFileSync(path).toString('base64')}"`,
+      );
       const data = { config: Buffer.from(config).toString('base64') };
       const kubeconfig = await world.host.create(
         'Secret',
@@ -273,6 +292,53 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('service account');
       await world.settle(daemon);
       expect(await world.host.find('Secret', ...short(world, `${ns}/token`))).toBeUndefined();
+    });
+
+    test.for([
+      ['Helm', { owner: 'helm', name: 'prod', status: 'deployed', version: '7' }],
+      ['Argo CD', { 'argocd.argoproj.io/secret-type': 'cluster' }],
+      ['Argo CD', { 'app.kubernetes.io/part-of': 'argocd' }],
+      ['Sealed Secrets', { 'sealedsecrets.bitnami.com/sealed-secrets-key': 'active' }],
+      ['Istio', { 'istio/multiCluster': 'true' }],
+      ['Jenkins', { 'jenkins.io/credentials-type': 'usernamePassword' }],
+      ['Flux', { 'reconcile.fluxcd.io/watch': 'Enabled' }],
+      ['Grafana', { grafana_dashboard: '1' }],
+    ] as const)('objects that %s of the host would read by the labels %o', async ([program, labels]) => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const forged = configMap(`${ns}/forged`, { release: 'x' });
+      forged.metadata.labels = labels;
+      await world.virtual.create('ConfigMap', forged);
+      await world.virtual.create('Secret', secret(`${ns}/forged`, {}, labels));
+      await world.virtual.create('Endpoints', named(`${ns}/by-config`, { config: 'forged' }));
+      await world.virtual.create('Endpoints', named(`${ns}/by-secret`, { secret: 'forged' }));
+      expect(await world.whenEvent(`${ns}/by-config`, 'ReferenceNotAllowed')).toContain(program);
+      expect(await world.whenEvent(`${ns}/by-secret`, 'ReferenceNotAllowed')).toContain(program);
+      await world.settle(daemon);
+      expect(await world.host.find('ConfigMap', ...short(world, `${ns}/forged`))).toBeUndefined();
+      expect(await world.host.find('Secret', ...short(world, `${ns}/forged`))).toBeUndefined();
+    });
+
+    test("an import that is labelled as a release of the host's Helm later is deleted", async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/turned`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'turned' }));
+      await importedTo(world, 'Secret', `${ns}/turned`);
+      await world.virtual.merge('Secret', [ns, 'turned'], { metadata: { labels: { owner: 'helm' } } });
+      await world.host.when('Secret', short(world, `${ns}/turned`), (found) => found === undefined);
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('Helm');
+    });
+
+    test('an object that Helm installed in the virtual cluster does not look as if Helm had installed it on the host', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const labels = { 'app.kubernetes.io/managed-by': 'Helm', app: 'web' };
+      await world.virtual.create('Secret', secret(`${ns}/installed`, {}, labels));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'installed' }));
+      const copy = await importedTo(world, 'Secret', `${ns}/installed`);
+      expect(copy.metadata.labels).toMatchObject({ app: 'web' });
+      expect(copy.metadata.labels).not.toHaveProperty(['app.kubernetes.io/managed-by']);
     });
 
     test('forged bookkeeping on a virtual Secret does not make another client the owner of its copy', async () => {

@@ -43,7 +43,7 @@ describe('commands have their flags', () => {
     ['store backup', '--config'],
     ['store verify', '--config'],
     ['store compact', '--config'],
-    ['cleanup', `--yes --dry-run ${LIVE}`],
+    ['cleanup', `--yes --dry-run --kind --unused ${LIVE}`],
     ['completion', '--help'],
     ['version', '--help'],
   ])('%s', async (name, flags) => {
@@ -81,10 +81,11 @@ endpointSyncer:
   name: my-vcluster
   virtual: {kubeconfig: "", context: "", secret: ""}
   host: {kubeconfig: "", context: "", namespace: ""}
-  owner: {kind: "", name: "", apiVersion: ""}
+  owner: {kind: Service, name: "", apiVersion: ""}
   workers: 10
   vclusterConfig: ""
   services: vcluster
+  besideVcluster: refuse
   requireService: false
   onHostDelete: recreate
   createNamespaces: false
@@ -113,6 +114,7 @@ managementApi:
 
   test.each([
     ['endpointSyncer.services', 'vcluster sync'],
+    ['endpointSyncer.besideVcluster', 'refuse force'],
     ['endpointSyncer.onHostDelete', 'recreate deleteVirtual'],
     ['endpointSyncer.references.naming', 'short long'],
     ['endpointSyncer.log.format', 'json pretty'],
@@ -135,7 +137,7 @@ managementApi:
     const flags = FLAGS.map(({ flag }) => `--${flag}`);
     const expected =
       '--name --virtual-kubeconfig --virtual-context --virtual-secret --host-kubeconfig --host-context ' +
-      '--host-namespace --owner-kind --owner-name --workers --vcluster-config --services ' +
+      '--host-namespace --owner-kind --owner-name --workers --vcluster-config --services --beside-vcluster ' +
       '--require-service --on-host-delete --create-namespaces --references-naming ' +
       '--sandbox-expression-timeout --sandbox-batch-timeout --sandbox-memory --sandbox-memo-bytes ' +
       '--leader-election-enabled --leader-election-lease-duration --leader-election-renew-deadline ' +
@@ -158,6 +160,10 @@ describe('offline commands: exit code, standard output, standard error', () => {
     `sync: {toHost: {endpoints: {patches: ${patches}}}}\nendpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
   );
   const invalid = file('invalid.yaml', 'endpointSyncer: {name: vc, workers: 0}\n');
+  const values = file('values.yaml', 'sync:\n  toHost:\n    endpoints: {enabled: true}\n');
+  const beside = file('beside.yaml', `endpointSyncer: {name: vc, vclusterConfig: ${values}}\n`);
+  const bothLines =
+    /beside\.yaml:1:1: sync\.toHost\.endpoints\.enabled: .*\n.*\n.*\n+\S+values\.yaml:3:26: sync\.toHost\.endpoints\.enabled: /u;
   const failing = file(
     'failing.yaml',
     `sync: {toHost: {endpoints: {patches: [{path: metadata.annotations.a, expression: value.b.c}]}}}
@@ -188,6 +194,10 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     'slice.yaml',
     '{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web, annotations: {example.com/owner: a}}, addressType: IPv4, endpoints: []}',
   );
+  const nameless = file(
+    'names.yaml',
+    '{apiVersion: v1, kind: Endpoints, metadata: {name: Web_1}}\n---\n{apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: a.b}}\n',
+  );
   const skipped = /^skipped Endpoints shop\/db: service has a selector\n$/u;
   const names = ['--name', 'vc', '--host-namespace', 'team-a'];
 
@@ -201,9 +211,13 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     ],
     [['validate', join(FOLDER, 'none.yaml')], 2, /none\.yaml: cannot be read/u, /1 error/u],
     [['run', '--config', invalid], 2, /^$/u, /^\S+invalid\.yaml:1:37: endpointSyncer\.workers: /u],
+    [['validate', beside], 2, bothLines, /2 errors/u],
+    [['run', '--config', beside], 2, /^$/u, bothLines],
     [['run', '--config', config, '--once'], 2, /^$/u, /--once requires --dry-run/u],
     [['render', '--config', config, '-f', objects], 0, /owner: team-a/u, skipped],
     [['render', '--config', config, '-f', objects, '-o', 'json'], 0, /"kind": "List"/u, skipped],
+    // The default owner is not among the host objects.
+    [['render', '--config', config, '-f', objects, '-o', 'json'], 0, /^(?![^]*ownerReferences)/u, skipped],
     [
       ['render', '--config', failing, '-f', objects],
       1,
@@ -261,12 +275,29 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [['test', FOLDER], 2, /^$/u, /no \*endpoint-syncer-test\.yaml/u],
     [['version'], 0, /^endpoint-syncer \d+\.\d+\.\d+ \(node v/u, /^$/u],
     [['completion', 'zsh'], 0, /^#compdef endpoint-syncer\n/u, /^$/u],
-    [['explain', '--config', config, 'web'], 2, /^$/u, /^error: "web": write NAMESPACE\/NAME\n/u],
+    [
+      ['explain', '--config', config, 'web'],
+      2,
+      /^$/u,
+      /^error: "web": write NAMESPACE\/NAME, such as default\/web\n/u,
+    ],
     [
       ['diff', '--config', config, 'shop/web', 'a/b/c'],
       2,
       /^$/u,
-      /^error: "a\/b\/c": write NAMESPACE\/NAME\n/u,
+      /^error: "a\/b\/c": write NAMESPACE\/NAME, such as default\/web\n/u,
+    ],
+    [
+      ['render', '--config', config, '-f', nameless],
+      2,
+      /^$/u,
+      /^\S+names\.yaml:1:1: Endpoints "Web_1" has a name that no object can have: .*\n[^]*^\S+names\.yaml:3:1: Endpoints "web" is in namespace "a\.b", which no cluster can have$/mu,
+    ],
+    [
+      ['demo', '--once', '--dir', '/proc/nowhere'],
+      1,
+      /^$/u,
+      /^error: cannot write the kubeconfigs to \/proc\/nowhere \(/u,
     ],
     [['status', '--config', invalid], 2, /^$/u, /workers/u],
     [['diff', '--config', invalid], 2, /^$/u, /workers/u],

@@ -34,7 +34,13 @@ describe('changes that a reload applies', () => {
       'the owner',
       'endpointSyncer: {name: vc, owner: {kind: Service, name: x}}',
       [],
-      ['endpointSyncer.owner.apiVersion', 'endpointSyncer.owner.kind', 'endpointSyncer.owner.name'],
+      ['endpointSyncer.owner.name'],
+    ],
+    [
+      'no owner',
+      'endpointSyncer: {name: vc, owner: {kind: ""}}',
+      [],
+      ['endpointSyncer.owner.apiVersion', 'endpointSyncer.owner.kind'],
     ],
     [
       'limits',

@@ -41,7 +41,9 @@ describe('selection of the file', () => {
   test('no file', async () => {
     const loaded = await load({ env: { VCLUSTER_NAME: 'vc', ENDPOINT_SYNCER_CONFIG: '' } });
     expect([loaded.config.name, loaded.file, loaded.text]).toEqual(['vc', undefined, '']);
-    expect(await problemsOf(load({}))).toEqual([expect.stringMatching(/^:0 is required/u)]);
+    expect(await problemsOf(load({}))).toEqual([
+      expect.stringMatching(/^:0 there is no configuration file: use --config/u),
+    ]);
   });
 
   test('JSON, and a byte order mark', async () => {

@@ -9,6 +9,7 @@ import { createWriteStream, existsSync, mkdtempSync, readFileSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
+import { eventually } from '../scenarios/eventually.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
 import { kubeAssets } from './assets.ts';
 import { Guardian, killGroup } from './guardian.ts';
@@ -37,6 +38,10 @@ export interface RealClusters extends AsyncDisposable {
   start(component: Component): Promise<void>;
   /** Compacts etcd to the current revision. */
   compact(): Promise<void>;
+  /** Stops the etcd of a cluster (default: the one of both), calls `change` with its data folder, and starts it again. */
+  withoutEtcd(change: (dataDir: string) => void, of?: 'virtual' | 'host'): Promise<void>;
+  /** Increases etcd's revision by writes that no API server sees. */
+  useUpRevisions(count: number, of?: 'virtual' | 'host'): Promise<void>;
   /** Of a component that runs. */
   pidOf(component: Component): number;
 }
@@ -50,8 +55,14 @@ export interface StartOptions {
   isDurable?: boolean;
   /** Default true; without it there are no controllers either. */
   host?: boolean;
+  /** Default true. */
+  virtual?: boolean;
+  /** Each cluster has an etcd of its own; default: both use one. */
+  hasOwnEtcds?: boolean;
   /** Additional flags for the API server of `virtual`, `--name=value`; they replace default flags of the same name. */
   virtualFlags?: readonly string[];
+  /** The same for `host`. */
+  hostFlags?: readonly string[];
 }
 
 const USERS = ['syncer-a', 'syncer-b', 'syncer-c'];
@@ -62,7 +73,7 @@ const CONTROLLERS =
 export async function startRealClusters(options: StartOptions = {}): Promise<RealClusters> {
   const assets = await kubeAssets();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-kube-'));
-  const clusters = new Clusters(assets, directory, await freePorts(4));
+  const clusters = new Clusters(assets, directory, await freePorts(6));
   try {
     await clusters.startAll(options);
     return clusters;
@@ -72,6 +83,20 @@ export async function startRealClusters(options: StartOptions = {}): Promise<Rea
   }
 }
 
+interface Etcd {
+  readonly name: 'etcd' | 'etcd-host';
+  /** URL. */
+  readonly client: string;
+  readonly peer: string;
+}
+
+/** Of no API server. */
+const UNUSED_KEY = Buffer.from('unused').toString('base64');
+
+function local(port: number | undefined): string {
+  return `http://127.0.0.1:${port}`;
+}
+
 class Clusters implements RealClusters {
   readonly virtual: RealCluster;
   readonly host: RealCluster;
@@ -79,11 +104,12 @@ class Clusters implements RealClusters {
   readonly #assets: string;
   readonly #directory: string;
   readonly #guardian: Guardian;
-  readonly #etcdClient: string;
-  readonly #etcdPeer: string;
-  readonly #running = new Map<Component | 'etcd', ChildProcess>();
-  #virtualFlags: readonly string[] = [];
+  readonly #etcds: Record<'virtual' | 'host', Etcd>;
+  readonly #secondEtcd: Etcd;
+  readonly #running = new Map<Component | Etcd['name'], ChildProcess>();
+  #flags: Record<'virtual' | 'host', readonly string[]> = { virtual: [], host: [] };
   #controllers = CONTROLLERS;
+  #isDurable = false;
 
   constructor(assets: string, directory: string, ports: readonly number[]) {
     this.#assets = assets;
@@ -91,8 +117,9 @@ class Clusters implements RealClusters {
     this.#guardian = new Guardian([directory]);
     // Another version of kubectl, to test its compatibility.
     this.kubectl = process.env['KUBECTL'] ?? join(assets, 'kubectl');
-    this.#etcdClient = `http://127.0.0.1:${ports[0]}`;
-    this.#etcdPeer = `http://127.0.0.1:${ports[1]}`;
+    const etcd = { name: 'etcd', client: local(ports[0]), peer: local(ports[1]) } as const;
+    this.#etcds = { virtual: etcd, host: etcd };
+    this.#secondEtcd = { name: 'etcd-host', client: local(ports[4]), peer: local(ports[5]) };
     this.virtual = prepareCluster(directory, 'virtual', ports[2] ?? 0);
     this.host = prepareCluster(directory, 'host', ports[3] ?? 0);
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -102,24 +129,52 @@ class Clusters implements RealClusters {
   async startAll(options: StartOptions): Promise<void> {
     const {
       host = true,
+      virtual = true,
+      hasOwnEtcds = false,
       controllers = true,
       isDurable = false,
       hasWorkloads = false,
       virtualFlags = [],
+      hostFlags = [],
     } = options;
-    this.#virtualFlags = virtualFlags;
+    this.#flags = { virtual: virtualFlags, host: hostFlags };
     if (hasWorkloads) this.#controllers = `${CONTROLLERS},${WORKLOADS}`;
-    this.#spawn('etcd', 'etcd', [
-      `--data-dir=${this.#directory}/etcd`,
-      ...(isDurable ? [] : ['--unsafe-no-fsync']),
-      `--listen-client-urls=${this.#etcdClient}`,
-      `--advertise-client-urls=${this.#etcdClient}`,
-      `--listen-peer-urls=${this.#etcdPeer}`,
-      `--initial-advertise-peer-urls=${this.#etcdPeer}`,
-      `--initial-cluster=default=${this.#etcdPeer}`,
-    ]);
-    await Promise.all([this.start('virtual'), ...(host ? [this.start('host')] : [])]);
+    this.#isDurable = isDurable;
+    if (hasOwnEtcds) this.#etcds.host = this.#secondEtcd;
+    for (const etcd of new Set(Object.values(this.#etcds))) this.#startEtcd(etcd);
+    await Promise.all([...(virtual ? [this.start('virtual')] : []), ...(host ? [this.start('host')] : [])]);
     if (host && controllers) await this.start('controllers');
+  }
+
+  #startEtcd({ name, client, peer }: Etcd): void {
+    this.#spawn(name, 'etcd', [
+      `--data-dir=${this.#directory}/${name}`,
+      ...(this.#isDurable ? [] : ['--unsafe-no-fsync']),
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=default=${peer}`,
+    ]);
+  }
+
+  async withoutEtcd(change: (dataDir: string) => void, of: 'virtual' | 'host' = 'host'): Promise<void> {
+    const etcd = this.#etcds[of];
+    const running = this.#running.get(etcd.name);
+    if (running !== undefined) await killGroup(running);
+    change(join(this.#directory, etcd.name));
+    this.#startEtcd(etcd);
+    const revision = (): Promise<number | undefined> => this.#revision(etcd).catch(() => undefined);
+    await eventually(revision, (known) => known !== undefined, { timeoutMs: 60_000, what: 'etcd' });
+  }
+
+  async useUpRevisions(count: number, of: 'virtual' | 'host' = 'host'): Promise<void> {
+    for (let i = 0; i < count; i++) await this.#etcd(this.#etcds[of], 'put', { key: UNUSED_KEY, value: '' });
+  }
+
+  async #revision(etcd: Etcd): Promise<number> {
+    const { header } = await this.#etcd<{ header: { revision: string } }>(etcd, 'range', { key: UNUSED_KEY });
+    return Number(header.revision);
   }
 
   async start(component: Component): Promise<void> {
@@ -138,15 +193,14 @@ class Clusters implements RealClusters {
       return;
     }
     const flags = this.#apiServerFlags(this[component]);
-    const more = component === 'virtual' ? this.#virtualFlags : [];
-    const process = this.#spawn(component, 'kube-apiserver', replaced(flags, more));
+    const process = this.#spawn(component, 'kube-apiserver', replaced(flags, this.#flags[component]));
     await this.#whenReady(this[component], process);
   }
 
   #apiServerFlags(cluster: RealCluster): string[] {
     const directory = this.#directory;
     return [
-      `--etcd-servers=${this.#etcdClient}`,
+      `--etcd-servers=${this.#etcds[cluster.name].client}`,
       `--etcd-prefix=/${cluster.name}`,
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
@@ -163,7 +217,7 @@ class Clusters implements RealClusters {
     ];
   }
 
-  #spawn(name: Component | 'etcd', program: string, args: readonly string[]): ChildProcess {
+  #spawn(name: Component | Etcd['name'], program: string, args: readonly string[]): ChildProcess {
     const log = createWriteStream(this.#logFile(name), { flags: 'a' });
     const child = this.#guardian.spawn(join(this.#assets, program), args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -200,14 +254,13 @@ class Clusters implements RealClusters {
   }
 
   async compact(): Promise<void> {
-    const key = Buffer.from('/').toString('base64');
-    const { header } = await this.#etcd<{ header: { revision: string } }>('range', { key });
-    await this.#etcd('compaction', { revision: header.revision, physical: true });
+    for (const etcd of new Set(Object.values(this.#etcds)))
+      await this.#etcd(etcd, 'compaction', { revision: await this.#revision(etcd), physical: true });
   }
 
   /** The JSON gateway of etcd's gRPC API. */
-  async #etcd<T>(method: string, body: unknown): Promise<T> {
-    const { statusCode, body: answer } = await request(`${this.#etcdClient}/v3/kv/${method}`, {
+  async #etcd<T>({ client }: Etcd, method: string, body: unknown): Promise<T> {
+    const { statusCode, body: answer } = await request(`${client}/v3/kv/${method}`, {
       method: 'POST',
       body: JSON.stringify(body),
     });
@@ -278,8 +331,15 @@ export function kubeconfigFor(cluster: RealCluster, token: string): string {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name, cluster: { server: url, 'certificate-authority': caFile } }],
-    users: [{ name: 'user', user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: 'user' } }],
+    users: [{ name: 'kubernetes-admin', user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: 'kubernetes-admin' } }],
     'current-context': name,
   });
+}
+
+/** The same without a reference to a file, as vCluster writes it into a Secret. */
+export function selfContainedKubeconfig(cluster: RealCluster, token = cluster.token): string {
+  const data = readFileSync(cluster.caFile).toString('base64');
+  const path = `"certificate-authority":${JSON.stringify(cluster.caFile)}`;
+  return kubeconfigFor(cluster, token).replace(path, `"certificate-authority-data":"${data}"`);
 }

@@ -15,6 +15,7 @@ import { eventually } from '../scenarios/eventually.ts';
 import { endpoints, ipsOf, subset } from '../scenarios/objects.ts';
 import { World } from '../scenarios/world.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
+import { ownClusters } from './real-world.ts';
 
 const TIMEOUT_MS = 60_000;
 const FOREIGN = Array.from({ length: 10 }, (_, at) => `foreign-${at}`);
@@ -30,16 +31,7 @@ beforeAll(async () => {
 afterAll(() => clusters[Symbol.asyncDispose]());
 
 beforeEach(async () => {
-  const { virtual, host } = clusters;
-  world = await World.open({
-    kind: 'real',
-    virtual,
-    host,
-    userKubeconfig: () => Promise.reject(new Error('these worlds have no other users')),
-    stop: (component) => clusters.stop(component),
-    start: (component) => clusters.start(component),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  });
+  world = await World.open(ownClusters(clusters));
   for (const name of FOREIGN)
     await world.host.create(
       'Endpoints',

@@ -166,7 +166,7 @@ describe('three replicas in one namespace', () => {
     }
     expectNoContradiction(attempts, followed);
     expect(attempts.filter(({ outcome }) => outcome === 'done').length, `seed ${seed}`).toBeGreaterThan(100);
-  }, 120_000);
+  });
 });
 
 describe('the rights of the store', () => {

@@ -10,7 +10,7 @@ import { packedEnvironment } from '../docs/packed-install.ts';
 import { pagesThatNeed } from '../docs/pages.ts';
 import { playPage, type PlayedCommand } from '../docs/session.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
-import { startRealClusters, type RealClusters } from './clusters.ts';
+import { selfContainedKubeconfig, startRealClusters, type RealClusters } from './clusters.ts';
 import { helmProgram } from './deploy/helm.ts';
 import { PodRunner } from './deploy/pod-runner.ts';
 
@@ -42,7 +42,12 @@ async function prepareHost({ kubectl, host, virtual }: RealClusters): Promise<vo
   const run = (...args: readonly string[]) =>
     promisify(execFile)(kubectl, [`--kubeconfig=${host.kubeconfigPath}`, ...args]);
   for (const namespace of ['team-a', 'team-b']) await run('create', 'namespace', namespace);
-  const secret = ['secret', 'generic', 'vc-my-vcluster', `--from-file=config=${virtual.kubeconfigPath}`];
+  const secret = [
+    'secret',
+    'generic',
+    'vc-my-vcluster',
+    `--from-literal=config=${selfContainedKubeconfig(virtual)}`,
+  ];
   await run('-n', 'team-a', 'create', ...secret);
 }
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { World, type WorldClusters, type NewWorld, type Rule } from '../scenarios/world.ts';
-import { kubeconfigFor, type RealCluster } from './clusters.ts';
+import { kubeconfigFor, type RealCluster, type RealClusters } from './clusters.ts';
 
 export const newRealWorld: NewWorld = (options) => World.open(realClusters(), options);
 
@@ -21,6 +21,19 @@ export function realClusters(): WorldClusters {
     userKubeconfig: (cluster, rules) => bindUser(cluster === 'virtual' ? virtual : host, rules),
     stop: (component) => control(`stop/${component}`),
     start: (component) => control(`start/${component}`),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** Clusters that a test has started for itself, without other users. */
+export function ownClusters(clusters: RealClusters): WorldClusters {
+  return {
+    kind: 'real',
+    virtual: clusters.virtual,
+    host: clusters.host,
+    userKubeconfig: () => Promise.reject(new Error('these clusters have no other users')),
+    stop: (component) => clusters.stop(component),
+    start: (component) => clusters.start(component),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

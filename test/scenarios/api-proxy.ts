@@ -200,8 +200,7 @@ async function read(message: IncomingMessage): Promise<ProxiedRequest> {
   const path = message.url ?? '/';
   const method = message.method ?? 'GET';
   const isWatch = method === 'GET' && /[?&]watch=(true|1)/.test(path);
-  const isWrite =
-    method !== 'GET' && !/\/(events|selfsubjectaccessreviews|selfsubjectrulesreviews)\b/.test(path);
+  const isWrite = method !== 'GET' && !/\/(events|selfsubject(access|rules)?reviews)\b/.test(path);
   return { method, path, isWatch, isWrite, body: Buffer.concat(chunks), atMs: performance.now() };
 }
 

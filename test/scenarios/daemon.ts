@@ -61,7 +61,7 @@ export class Daemon extends RunningDaemon {
   }
 
   /** Waits for `/readyz` to answer 200; fails immediately, with its output, when the process ends instead. */
-  async ready(timeoutMs = 20_000): Promise<this> {
+  async ready(timeoutMs = 60_000): Promise<this> {
     await eventually(
       async () => {
         if (this.#exit !== undefined) return 'ended';

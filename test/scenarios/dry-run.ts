@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import type { ProxiedRequest } from './api-proxy.ts';
 import { slice, whenSlice } from './endpoint-slices.ts';
 import { eventually } from './eventually.ts';
-import { endpoints } from './objects.ts';
+import { endpoints, service } from './objects.ts';
 import { importedTo, named, referencePatches, secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';
 import type { NewWorld, World } from './world.ts';
@@ -30,6 +30,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         ['while-it-runs', 'create'],
         ['changed', 'update'],
         ['deleted', 'delete'],
+        ['gated', 'delete'],
       ] as const)
         await eventually(
           () => planned(name).map((line) => line['verb']),
@@ -115,6 +116,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         ['CLUSTER', 'KIND', 'OBJECT', 'ACTION'],
         ['host', 'Endpoints', keyOnHost(world, 'changed'), 'update'],
         ['host', 'Endpoints', keyOnHost(world, 'deleted'), 'delete'],
+        ['host', 'Endpoints', keyOnHost(world, 'gated'), 'delete'],
         ['host', 'Endpoints', keyOnHost(world, 'new'), 'create'],
         ['virtual', 'Endpoints', 'default/taken', 'failed'],
         [''],
@@ -171,14 +173,15 @@ export function dryRunScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** One copy that is up to date, one that is not, one without its original, and an original without a copy. */
+/** One copy that is up to date, one that is not, one without its original, one that is no longer synced, and an original without a copy. */
 async function preparePairs(world: World): Promise<void> {
   const before = await world.startSync();
-  for (const name of ['changed', 'deleted', 'same'])
+  for (const name of ['changed', 'deleted', 'gated', 'same'])
     await world.virtual.create('Endpoints', endpoints(`default/${name}`));
-  for (const name of ['changed', 'deleted', 'same']) await world.whenCopied(`default/${name}`);
+  for (const name of ['changed', 'deleted', 'gated', 'same']) await world.whenCopied(`default/${name}`);
   await before.stop();
   await world.virtual.create('Endpoints', endpoints('default/new'));
+  await world.virtual.create('Service', service('default/gated', { app: 'gated' }));
   await world.virtual.delete('Endpoints', 'default', 'deleted');
   await world.virtual.merge('Endpoints', ['default', 'changed'], { metadata: { labels: { a: '1' } } });
 }

@@ -3,7 +3,8 @@
 import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-world.ts';
 import { endpointSliceScenarios } from './endpoint-slices.ts';
-import { handOverScenarios } from './hand-over.ts';
+import { handOverScenarios, ownerScenarios } from './hand-over.ts';
+import { hostServiceScenarios } from './host-services.ts';
 import { namespaceScenarios } from './namespaces.ts';
 import { onHostDeleteScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
@@ -21,10 +22,12 @@ describe.concurrent('on embedded clusters', () => {
   onHostDeleteScenarios(newEmbeddedWorld);
   restartScenarios(newEmbeddedWorld);
   namespaceScenarios(newEmbeddedWorld);
+  hostServiceScenarios(newEmbeddedWorld);
   patchScenarios(newEmbeddedWorld);
   endpointSliceScenarios(newEmbeddedWorld);
   serviceScenarios(newEmbeddedWorld);
   handOverScenarios(newEmbeddedWorld);
+  ownerScenarios(newEmbeddedWorld);
   upgradeScenarios(newEmbeddedWorld);
 });
 

@@ -3,7 +3,7 @@
 const INTERVAL_MS = 15;
 
 export interface WaitOptions {
-  /** Default 15 s. */
+  /** Default 60 s, as the machine may be busy. */
   timeoutMs?: number;
   /** For the error message after the timeout. */
   what?: string;
@@ -15,7 +15,7 @@ export async function eventually<T>(
   holds: (value: T) => boolean,
   options: WaitOptions = {},
 ): Promise<T> {
-  const timeoutMs = options.timeoutMs ?? 15_000;
+  const timeoutMs = options.timeoutMs ?? 60_000;
   const deadline = performance.now() + timeoutMs;
   let last: unknown = 'nothing was seen';
   for (;;) {

@@ -13,28 +13,24 @@ import { pair, type NewWorld, type World } from './world.ts';
 
 export function faultScenarios(newWorld: NewWorld): void {
   describe('under faults', () => {
-    test(
-      'a daemon that is killed after each of its writes completes all of them',
-      { timeout: 90_000 },
-      async ({ expect }) => {
-        await using world = await newWorld();
-        await prepareUnfinishedWork(world);
-        const foreign = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
-        const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
-        const writes = await dieAfterWrites(world, host, virtual);
-        expect(writes).toBeGreaterThanOrEqual(7);
-        expect(writes).toBeLessThan(25);
-        const daemon = await world.startDaemon();
-        await world.settle(daemon);
-        for (const key of ['created', 'updated', 'recreated', 'taken', 'removed-there', 'changed-there'])
-          await world.whenCopied(`default/${key}`);
-        expect((await world.getVirtual('default/changed-there')).metadata.annotations).toEqual({ a: 'host' });
-        expect((await world.getVirtual('default/removed-there')).metadata.annotations).toBeUndefined();
-        expect(await world.findCopy('default/deleted')).toBeUndefined();
-        expect(await world.host.get('Endpoints', world.hostNamespace, 'foreign')).toEqual(foreign);
-        await expectNothingWritten(world, daemon);
-      },
-    );
+    test('a daemon that is killed after each of its writes completes all of them', async ({ expect }) => {
+      await using world = await newWorld();
+      await prepareUnfinishedWork(world);
+      const foreign = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
+      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+      const writes = await dieAfterWrites(world, host, virtual);
+      expect(writes).toBeGreaterThanOrEqual(7);
+      expect(writes).toBeLessThan(25);
+      const daemon = await world.startDaemon();
+      await world.settle(daemon);
+      for (const key of ['created', 'updated', 'recreated', 'taken', 'removed-there', 'changed-there'])
+        await world.whenCopied(`default/${key}`);
+      expect((await world.getVirtual('default/changed-there')).metadata.annotations).toEqual({ a: 'host' });
+      expect((await world.getVirtual('default/removed-there')).metadata.annotations).toBeUndefined();
+      expect(await world.findCopy('default/deleted')).toBeUndefined();
+      expect(await world.host.get('Endpoints', world.hostNamespace, 'foreign')).toEqual(foreign);
+      await expectNothingWritten(world, daemon);
+    });
 
     test('a write whose response is lost happens exactly once', async ({ expect }) => {
       await using world = await newWorld();
@@ -107,10 +103,8 @@ export function faultScenarios(newWorld: NewWorld): void {
         );
         expect((await daemon.get('/healthz')).status).toBe(200);
         proxy.behaviour = {};
-        await world.whenCopy('default/changed', (copy) => ipsOf(copy)[0] === '10.1.0.3', {
-          timeoutMs: 30_000,
-        });
-        await world.whenCopied('default/new', { timeoutMs: 30_000 });
+        await world.whenCopy('default/changed', (copy) => ipsOf(copy)[0] === '10.1.0.3');
+        await world.whenCopied('default/new');
         await world.whenNoCopy('default/deleted');
         await world.whenVirtual('default/back', ({ metadata }) => metadata.labels?.['l'] === '1');
         await world.settle(daemon);
@@ -129,13 +123,13 @@ export function faultScenarios(newWorld: NewWorld): void {
       for (const proxy of [virtual, host]) proxy.behaviour = { decide: expireWatches() };
       await world.virtual.delete('Endpoints', 'default', 'goes');
       for (const proxy of [virtual, host]) proxy.cutAll();
-      await world.whenNoCopy('default/goes', { timeoutMs: 30_000 });
+      await world.whenNoCopy('default/goes');
       await world.settle(daemon);
       await world.whenCopied('default/stays');
       expect(await world.copies()).toHaveLength(1);
     });
 
-    test('of all kinds, at random, during changes on both sides', { timeout: 120_000 }, async () => {
+    test('of all kinds, at random, during changes on both sides', async () => {
       const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
       try {
         await randomRun(newWorld, seed);
@@ -317,8 +311,8 @@ async function expectRight(world: World): Promise<void> {
     ]);
     const spec = virtualService?.['spec'] as { selector?: object } | undefined; // a Service
     if (virtual !== undefined && spec?.selector === undefined)
-      await world.whenCopied(key, { timeoutMs: 30_000, anyOrigin: true });
-    else await world.whenNoCopy(key, { timeoutMs: 30_000 });
+      await world.whenCopied(key, { anyOrigin: true });
+    else await world.whenNoCopy(key);
   }
   const expected = new Set(KEYS.map((key) => world.hostName(key)));
   const orphans = (await world.copies()).filter(({ metadata }) => !expected.has(metadata.name));

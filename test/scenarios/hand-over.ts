@@ -1,9 +1,12 @@
 /** Hand-over of copies between vCluster's own sync and this program: the same objects, nothing deleted, no key lost or restored. */
 
 import { describe, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { expectedCopy, LAST_SYNCED } from './expected-copy.ts';
+import { slice } from './endpoint-slices.ts';
+import { expectedCopy, LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { configMap, importedTo } from './reference-objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const KEY = 'default/web';
@@ -48,7 +51,108 @@ export function handOverScenarios(newWorld: NewWorld): void {
       });
       expect(world.writesIn(log).filter((line) => !line.startsWith('MODIFIED'))).toEqual([]);
     });
+
+    test('of a kind that is not synced are reported, unless vCluster syncs them', async ({ expect }) => {
+      await using world = await newWorld();
+      const slices = ['default/own', 'default/of-controller'];
+      for (const key of slices) await world.host.create('EndpointSlice', sliceOfVcluster(world, key));
+      const host = {
+        labels: { 'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io' },
+      };
+      await world.host.merge('EndpointSlice', world.hostKey('default/of-controller'), { metadata: host });
+
+      const reported = async (values: string): Promise<readonly unknown[]> => {
+        const vclusterConfig = world.file('values.yaml', values);
+        const daemon = await world.startSync({ config: { endpointSyncer: { vclusterConfig } } });
+        await daemon.stop();
+        return daemon.log.filter(({ copies }) => copies !== undefined);
+      };
+      const off = '{sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}}';
+      expect(await reported(off)).toMatchObject([
+        { level: 'warn', kind: 'EndpointSlice', copies: 1, setting: 'sync.toHost.endpointSlices.enabled' },
+      ]);
+      expect(await reported('{sync: {toHost: {endpoints: {enabled: false}}}}')).toEqual([]);
+    });
   });
+}
+
+/** With the Service that vCluster's chart creates, of which vCluster's own copies are dependents. */
+export function ownerScenarios(newWorld: NewWorld): void {
+  describe("vCluster's Service on the host", () => {
+    const ownersOf = ({ metadata }: KubeObject): unknown => metadata['ownerReferences'] ?? [];
+    const config = (owner: JsonObject = {}): JsonObject => {
+      const path = 'metadata.annotations.config';
+      const patches = [{ path, reference: { apiVersion: 'v1', kind: 'ConfigMap' } }];
+      return { sync: { toHost: { endpoints: { patches } } }, endpointSyncer: owner };
+    };
+
+    test('owns the copies and imports, also those from before, which get it with one write', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
+      await world.virtual.create('Endpoints', endpoints(KEY, { annotations: { config: 'settings' } }));
+      const before = await world.startSync({ config: config() });
+      await world.settle(before);
+      await before.stop();
+      const imported = () => importedTo(world, 'ConfigMap', 'default/settings');
+      expect([ownersOf(await world.getCopy(KEY)), ownersOf(await imported())]).toEqual([[], []]);
+
+      const made = await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+      const log = await world.log('host');
+      const daemon = await world.startSync({ config: config() });
+      await world.settle(daemon);
+      const owner = { apiVersion: 'v1', kind: 'Service', name: world.vcluster, uid: made.metadata.uid };
+      expect([ownersOf(await world.getCopy(KEY)), ownersOf(await imported())]).toEqual([[owner], [owner]]);
+      expect(world.writesIn(log)).toEqual([`MODIFIED ${world.hostName(KEY)}`]);
+    });
+
+    test('owns nothing with owner: {kind: ""}', async ({ expect }) => {
+      await using world = await newWorld();
+      await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+      await world.virtual.create('Endpoints', endpoints(KEY));
+      const daemon = await world.startSync({ config: config({ owner: { kind: '' } }) });
+      await world.settle(daemon);
+      expect(ownersOf(await world.whenCopied(KEY))).toEqual([]);
+    });
+
+    test('stays the owner of a copy of vCluster as vCluster has written it', async ({ expect }) => {
+      await using world = await newWorld();
+      const made = await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+      await startWithCopyOfVcluster(world);
+      const { uid } = made.metadata;
+      const owners = [{ apiVersion: 'v1', kind: 'Service', name: world.vcluster, uid, controller: false }];
+      await world.host.merge('Endpoints', world.hostKey(KEY), { metadata: { ownerReferences: owners } });
+      const daemon = await world.startSync({ config: config() });
+      await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined);
+      await world.settle(daemon);
+      expect(ownersOf(await world.getCopy(KEY))).toEqual(owners);
+    });
+  });
+}
+
+/** The copy of a slice that a tenant created. */
+function sliceOfVcluster(world: World, key: string): KubeObject {
+  const [namespace, name] = pair(key);
+  const [hostNamespace, hostName] = world.hostKey(key);
+  const copy = slice(`${hostNamespace}/${hostName}`, world.hostName('default/web'));
+  const bookkeeping = {
+    'object-name': name,
+    'object-namespace': namespace,
+    'object-uid': 'u',
+    'object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
+    'object-host-name': hostName,
+    'object-host-namespace': hostNamespace,
+  };
+  const annotations = Object.fromEntries(
+    Object.entries(bookkeeping).map(([key, value]) => [`vcluster.loft.sh/${key}`, value]),
+  );
+  const labels = {
+    ...copy.metadata.labels,
+    [MARKER]: world.vcluster,
+    'vcluster.loft.sh/namespace': namespace,
+  };
+  return { ...copy, metadata: { ...copy.metadata, labels, annotations } };
 }
 
 /** Returns the uid of the copy. Because of the Services, the controllers of a real host do not change it. */

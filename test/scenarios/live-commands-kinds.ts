@@ -31,6 +31,12 @@ const CONFIG: JsonObject = {
   endpointSyncer: { services: 'sync' },
 };
 
+/** {@link CONFIG} with these settings below `sync.toHost`. */
+function mergedWith(toHost: JsonObject): JsonObject {
+  const { sync } = CONFIG as { sync: { toHost: JsonObject } };
+  return { ...CONFIG, sync: { toHost: { ...sync.toHost, ...toHost } } };
+}
+
 async function run(world: World, args: readonly string[], config: JsonObject = CONFIG): Promise<CapturedRun> {
   const path = world.writeConfig(world.configuration({ config }, 0));
   const [name = '', ...rest] = args;
@@ -46,14 +52,15 @@ async function createDatabase(world: World, namespace: string): Promise<void> {
   await world.virtual.create('EndpointSlice', slice(`${namespace}/db-extra`, 'db', { annotations }));
 }
 
-/** Copies in the host namespace, as kind and name; without what the host's own controllers created. */
+/** Copies in the host namespace, as kind and name; without what the host's own controllers created, and what `settle` did. */
 async function copiesOf(world: World): Promise<string[]> {
   const found = await Promise.all(
     [...KINDS, 'Secret' as const].map(async (kind) =>
       (await world.host.list(kind, world.hostNamespace))
         .filter(({ metadata }) => {
           const named = metadata.annotations?.['vcluster.loft.sh/object-kind'] ?? '';
-          return named.endsWith(`Kind=${kind}`) && metadata['generateName'] === undefined;
+          const isOther = metadata['generateName'] !== undefined || metadata.name.startsWith('fence-');
+          return named.endsWith(`Kind=${kind}`) && !isOther;
         })
         .map(({ metadata }) => `${kind} ${metadata.name}`),
     ),
@@ -197,6 +204,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       expect(rows.map(({ kind }) => kind).toSorted()).toEqual([
         'EndpointSlice',
         'Endpoints',
+        'Lease',
         'Secret',
         'Service',
       ]);
@@ -204,6 +212,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       expect(names.out.trim().split('\n').toSorted()).toEqual([
         `endpoints/${world.hostName('default/db')}`,
         `endpointslice.discovery.k8s.io/${world.hostName('default/db-extra')}`,
+        expect.stringMatching(/^lease\.coordination\.k8s\.io\/endpoint-syncer-/u),
         expect.stringMatching(/^secret\/\w+$/u),
         `service/${world.hostName('default/db')}`,
       ]);
@@ -220,6 +229,73 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         expect(await world.virtual.find(kind, ...pair('default/db'))).toBeDefined();
       expect(await world.virtual.find('EndpointSlice', 'default', 'db-extra')).toBeDefined();
       expect(await run(world, ['cleanup', '--yes'], later)).toMatchObject({ code: 0, out: '' });
+    });
+
+    test('with --unused deletes what the configuration does not keep, while the daemon runs, and nothing else', async () => {
+      await using world = await newWorld();
+      await createDatabase(world, 'default');
+      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { secret: 'kept' } }));
+      await world.virtual.create('Secret', { metadata: { namespace: 'default', name: 'kept' } });
+      const patches = [
+        { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
+      ];
+      const daemon = await world.startSync({ config: mergedWith({ endpoints: { patches } }) });
+      await whenService(world, 'default/db');
+      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
+      await world.settle(daemon);
+      await daemon.stop();
+      const before = await copiesOf(world);
+      expect(before.map((copy) => copy.split(' ')[0])).toEqual([
+        'Endpoints',
+        'Endpoints',
+        'EndpointSlice',
+        'Service',
+        'Secret',
+        'Secret',
+      ]);
+
+      const later: JsonObject = {
+        sync: { toHost: { endpointSlices: { enabled: false }, endpoints: { patches } } },
+      };
+      const next = await world.startSync({ config: later });
+      await world.settle(next);
+      const commands = next.log.flatMap(({ command }) => (command === undefined ? [] : [command]));
+      expect(new Set(commands)).toEqual(new Set(['endpoint-syncer cleanup --unused --config FILE']));
+      const done = await run(world, ['cleanup', '--unused', '--yes'], later);
+      expect(done).toMatchObject({ code: 0, err: '' });
+      expect(await run(world, ['cleanup', '--unused', '--dry-run'], later)).toMatchObject({
+        code: 0,
+        err: 'nothing to delete\n',
+      });
+      // An API server deletes Endpoints with their Service; the daemon creates the copy again.
+      const kept = await eventually(
+        () => copiesOf(world),
+        (copies) => copies.map((copy) => copy.split(' ')[0]).join() === 'Endpoints,Endpoints,Secret',
+      );
+      await world.settle(next);
+      expect(await copiesOf(world)).toEqual(kept);
+    });
+
+    test('with --kind deletes the copies of that kind', async () => {
+      await using world = await newWorld();
+      await createDatabase(world, 'default');
+      const daemon = await world.startSync({ config: CONFIG });
+      await whenService(world, 'default/db');
+      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
+      await world.settle(daemon);
+      await daemon.stop();
+      expect(await run(world, ['cleanup', '--kind', 'endpointslices', '--yes'])).toMatchObject({ code: 0 });
+      expect((await copiesOf(world)).map((copy) => copy.split(' ')[0])).toEqual([
+        'Endpoints',
+        'Service',
+        'Secret',
+      ]);
+      expect(await run(world, ['cleanup', '--kind', 'EndpointSlise', '--yes'])).toMatchObject({
+        code: 2,
+        err: expect.stringContaining(
+          'error: --kind: unknown kind "EndpointSlise", did you mean "EndpointSlice"?\n',
+        ) as string,
+      });
     });
   });
 }

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { endpoints, service, subset } from './objects.ts';
 import { eventually } from './eventually.ts';
+import { leastRights, rewrite } from './operation.ts';
 import { type NewWorld, type World } from './world.ts';
 
 const CONFIG: JsonObject = {
@@ -312,6 +313,70 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('a configuration that the daemon does not run', () => {
+    test.each([false, true])(
+      'is named instead of writes that it would not make (leader election: %s)',
+      async (enabled) => {
+        await using world = await newWorld();
+        const syncer = { endpointSyncer: { leaderElection: { enabled } } };
+        const inUse: JsonObject = { ...CONFIG, ...syncer };
+        const other: JsonObject = { ...syncer, sync: {} };
+        await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
+        const daemon = await world.startSync({ config: inUse });
+        await world.whenCopy('default/web', () => true);
+        await world.whenIdle(daemon);
+        const whenPublished = (config: JsonObject, isSame: boolean): Promise<CapturedRun> =>
+          eventually(
+            () => run(world, ['diff'], config),
+            ({ err }) => (err === '') === isSame,
+          );
+        expect(await whenPublished(inUse, true)).toEqual({ code: 0, out: '', err: '' });
+        const diff = await whenPublished(other, false);
+        expect(diff).toMatchObject({
+          code: 1,
+          err: 'note: the daemon runs another configuration, so it does not make these changes\n',
+        });
+        expect(diff.out).toMatch(/-\s+owner: team-shop\n\+\s+owner: shop\n/);
+        expect((await run(world, ['explain', 'default/web'], other)).out).toMatch(
+          /^Endpoints "default\/web" is not in sync with this configuration: the daemon runs another configuration\.\n/,
+        );
+        const { out } = await run(world, ['status', '-o', 'json'], other);
+        expect((JSON.parse(out) as StatusJson[]).find(({ virtual }) => virtual.name === 'web')).toMatchObject(
+          {
+            state: 'pending',
+            reason: 'another configuration',
+          },
+        );
+        expect(await run(world, ['cleanup', '--unused', '--yes'], other)).toEqual({
+          code: 1,
+          out: '',
+          err: 'error: the daemon runs another configuration, which may keep what this one does not; use its configuration\n',
+        });
+
+        await rewrite(daemon, (config) => ({ ...config, sync: {} }));
+        await whenPublished(other, true);
+        await daemon.stop();
+        expect((await run(world, ['diff'], inUse)).err).toBe('');
+      },
+    );
+
+    test('needs no right of the daemon: without it, nothing is compared', async () => {
+      await using world = await newWorld();
+      const host = world.file(
+        'host.kubeconfig',
+        await world.clusters.userKubeconfig('host', leastRights(world).host),
+      );
+      const daemon = await world.startSync({ kubeconfigs: { host } });
+      await world.virtual.create('Endpoints', endpoints('default/web'));
+      await world.whenCopy('default/web', () => true);
+      const published = daemon.log.filter(({ msg }) =>
+        String(msg).startsWith('configuration in use is not published'),
+      );
+      expect(published).toMatchObject([{ level: 'info' }]);
+      expect((await run(world, ['diff'])).err).toBe('');
+    });
+  });
+
   describe('cleanup', () => {
     test('deletes what this syncer created on both sides, and nothing else', async () => {
       await using world = await newWorld();
@@ -342,7 +407,14 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(listed.err).toContain('warning: leader election is off');
       const rows = JSON.parse(listed.out) as { cluster: string; kind: string; name: string }[];
       expect(rows.map(({ cluster, kind }) => `${cluster} ${kind}`).toSorted()).toEqual(
-        ['host Endpoints', 'host Endpoints', 'host Endpoints', 'host Secret', 'virtual Secret'].toSorted(),
+        [
+          'host Endpoints',
+          'host Endpoints',
+          'host Endpoints',
+          'host Lease',
+          'host Secret',
+          'virtual Secret',
+        ].toSorted(),
       );
       expect(await hostState(world)).toEqual(full);
 
@@ -358,6 +430,23 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.find('Secret', 'default', 'from-host')).toBeUndefined();
       expect(await world.virtual.find('Secret', 'default', 'tls')).toBeDefined();
       expect(await run(world, ['cleanup', '--yes'])).toMatchObject({ code: 0, out: '' });
+    });
+
+    test('deletes copies that skip-backsync keeps from the sync', async () => {
+      await using world = await newWorld();
+      const labels = { 'vcluster.loft.sh/skip-backsync': 'true' };
+      await world.virtual.create('Endpoints', endpoints('default/web', { labels }));
+      const daemon = await world.startSync();
+      await world.settle(daemon);
+      await daemon.stop();
+      await world.virtual.delete('Endpoints', 'default', 'web');
+      expect(Object.keys(await hostState(world))).toContain(world.hostName('default/web'));
+
+      const done = await run(world, ['cleanup', '--yes']);
+
+      expect(done.code).toBe(0);
+      expect(done.out).toContain(`deleted Endpoints "${world.hostKey('default/web').join('/')}"`);
+      expect(Object.keys(await hostState(world))).not.toContain(world.hostName('default/web'));
     });
 
     test('refuses while a replica holds the Lease', async () => {

@@ -7,8 +7,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { CONFIG_CHECKS } from '../../src/cli/configuration/config-checks.ts';
-import { reloadFrom } from '../../src/cli/run/process-lifecycle.ts';
-import { watchConfigFiles } from '../../src/cli/run/watch-file.ts';
+import { reloadOnChange } from '../../src/cli/run/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
 import { startDaemon, type Daemon } from '../../src/syncer/daemon.ts';
 import { eventually } from './eventually.ts';
@@ -37,7 +36,8 @@ export class LocalDaemon extends RunningDaemon {
   static async start(configPath: string): Promise<LocalDaemon> {
     const load = (): Promise<LoadedConfig> =>
       loadConfig({ file: configPath, env: {}, flags: {}, checks: CONFIG_CHECKS });
-    const { config, files, warnings } = await load();
+    const loaded = await load();
+    const { config, warnings } = loaded;
     const lines = { text: '' };
     const destination = { write: (line: string) => void (lines.text += line) };
     const logger = await createLogger({ ...config.log, destination });
@@ -51,7 +51,7 @@ export class LocalDaemon extends RunningDaemon {
       version: 'test',
       signal: new AbortController().signal,
     });
-    const watching = watchConfigFiles(files, () => reloadFrom(load, daemon, logger));
+    const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
     await using resources = new AsyncDisposableStack();
     const local = resources.use(new LocalDaemon({ configPath, daemon, lines, watching }));
     await eventually(

@@ -119,7 +119,9 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints('team-a/web'));
       await world.virtual.create('Endpoints', endpoints('plain/web'));
       await world.whenCopied('plain/web');
-      expect(await world.whenEvent('team-a/web', 'NamespaceNotFound')).toContain(hostNs(world, 'a'));
+      expect(await world.whenEvent('team-a/web', 'NamespaceNotFound')).toContain(
+        `"${hostNs(world, 'a')}" does not exist: create it, or set endpointSyncer.createNamespaces to true`,
+      );
       await world.hostNamespaceNamed(hostNs(world, 'a'));
       await there(world, 'a', 'web');
     });

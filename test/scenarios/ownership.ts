@@ -131,7 +131,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       await world.settle(daemon);
       expect((await world.getCopy(key)).metadata.annotations ?? {}).not.toHaveProperty(OBJECT_NAME);
       await world.host.merge('Service', hostService, { spec: { selector: null } });
-      const copy = await world.whenCopied(key, { timeoutMs: 20_000 });
+      const copy = await world.whenCopied(key);
       expect(copy.metadata.uid).toBe(left.metadata.uid);
     });
 

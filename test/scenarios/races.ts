@@ -220,35 +220,31 @@ function startRaces(newWorld: NewWorld): void {
       },
     );
 
-    test(
-      'a list that expires half-way is begun again, nothing is taken for gone',
-      { timeout: 60_000 },
-      async ({ expect }) => {
-        await using world = await newWorld();
-        const keys = Array.from({ length: 620 }, (_, i) => `default/page-${i}`);
-        await inParallel(keys, (key) => world.virtual.create('Endpoints', endpoints(key)));
-        const first = await world.startDaemon();
-        await world.settle(first);
-        await first.terminate();
-        const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
-        for (const proxy of [virtual, host]) {
-          let expired = 0;
-          proxy.behaviour = {
-            decide: ({ path }) =>
-              path.includes('continue=') && expired++ < 1
-                ? { kind: 'refuse', status: 410, reason: 'Expired' }
-                : { kind: 'pass' },
-          };
-        }
-        const log = await world.log('host');
-        const daemon = await world.startDaemon({ kubeconfigs: { virtual: virtual.path, host: host.path } });
-        await world.settle(daemon);
-        for (const proxy of [virtual, host])
-          expect(proxy.requests.some(({ path }) => path.includes('continue='))).toBe(true);
-        expect(world.writesIn(log)).toEqual([]);
-        expect(await world.copies()).toHaveLength(keys.length);
-      },
-    );
+    test('a list that expires half-way is begun again, nothing is taken for gone', async ({ expect }) => {
+      await using world = await newWorld();
+      const keys = Array.from({ length: 620 }, (_, i) => `default/page-${i}`);
+      await inParallel(keys, (key) => world.virtual.create('Endpoints', endpoints(key)));
+      const first = await world.startDaemon();
+      await world.settle(first);
+      await first.terminate();
+      const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
+      for (const proxy of [virtual, host]) {
+        let expired = 0;
+        proxy.behaviour = {
+          decide: ({ path }) =>
+            path.includes('continue=') && expired++ < 1
+              ? { kind: 'refuse', status: 410, reason: 'Expired' }
+              : { kind: 'pass' },
+        };
+      }
+      const log = await world.log('host');
+      const daemon = await world.startDaemon({ kubeconfigs: { virtual: virtual.path, host: host.path } });
+      await world.settle(daemon);
+      for (const proxy of [virtual, host])
+        expect(proxy.requests.some(({ path }) => path.includes('continue='))).toBe(true);
+      expect(world.writesIn(log)).toEqual([]);
+      expect(await world.copies()).toHaveLength(keys.length);
+    });
   });
 }
 

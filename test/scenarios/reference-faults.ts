@@ -22,30 +22,26 @@ const PATCHES = referencePatches();
 
 export function referenceFaultScenarios(newWorld: NewWorld): void {
   describe('references under faults', () => {
-    test(
-      'the daemon that dies after each of its writes leaves no import behind and none out',
-      { timeout: 120_000 },
-      async ({ expect }) => {
-        await using world = await newWorld();
-        await prepareUnfinishedWork(world);
-        const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
-        const writes = await dieAfterWrites(world, host, virtual, PATCHES);
-        expect(writes).toBeGreaterThan(8);
-        expect(writes).toBeLessThan(40);
-        const daemon = await world.startDaemon({ config: PATCHES });
-        await world.settle(daemon);
-        expect(await importNames(world, 'host')).toEqual(
-          ['new', 'kept', 'changed', 'recreated']
-            .map((name) => short(world, `default/${name}`)[1])
-            .toSorted(),
-        );
-        expect(await importNames(world, 'virtual')).toEqual(['h-kept', 'h-new']);
-        const changed = await world.host.get('Secret', ...short(world, 'default/changed'));
-        expect(changed['data']).toEqual({ k: 'bmV3' });
-        const recreated = await world.host.get('Secret', ...short(world, 'default/recreated'));
-        expect(recreated).toMatchObject({ immutable: true, data: { k: 'bmV3' } });
-      },
-    );
+    test('the daemon that dies after each of its writes leaves no import behind and none out', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      await prepareUnfinishedWork(world);
+      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+      const writes = await dieAfterWrites(world, host, virtual, PATCHES);
+      expect(writes).toBeGreaterThan(8);
+      expect(writes).toBeLessThan(40);
+      const daemon = await world.startDaemon({ config: PATCHES });
+      await world.settle(daemon);
+      expect(await importNames(world, 'host')).toEqual(
+        ['new', 'kept', 'changed', 'recreated'].map((name) => short(world, `default/${name}`)[1]).toSorted(),
+      );
+      expect(await importNames(world, 'virtual')).toEqual(['h-kept', 'h-new']);
+      const changed = await world.host.get('Secret', ...short(world, 'default/changed'));
+      expect(changed['data']).toEqual({ k: 'bmV3' });
+      const recreated = await world.host.get('Secret', ...short(world, 'default/recreated'));
+      expect(recreated).toMatchObject({ immutable: true, data: { k: 'bmV3' } });
+    });
 
     test('Endpoints that cannot be translated keep the imports of their copy', async ({ expect }) => {
       await using world = await newWorld();
@@ -95,7 +91,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       const subsets = [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }];
       await world.virtual.create('Endpoints', endpoints('default/web', { subsets }));
       await world.virtual.create('Endpoints', endpoints('default/other'));
-      await world.whenCopied('default/other', { timeoutMs: 3000 });
+      await world.whenCopied('default/other');
       await world.whenCopy('default/web', () => true);
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
@@ -188,19 +184,15 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(refused.stderr).toMatch(/list secrets in every namespace of the virtual cluster/);
     });
 
-    test(
-      'at random on both sides, with a daemon that is killed now and then',
-      { timeout: 120_000 },
-      async () => {
-        const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-        try {
-          await randomRun(newWorld, seed);
-        } catch (error) {
-          throw new Error(`failed with SCENARIO_SEED=${seed}`, { cause: error });
-        }
-        expect(seed).toBeGreaterThanOrEqual(0);
-      },
-    );
+    test('at random on both sides, with a daemon that is killed now and then', async () => {
+      const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+      try {
+        await randomRun(newWorld, seed);
+      } catch (error) {
+        throw new Error(`failed with SCENARIO_SEED=${seed}`, { cause: error });
+      }
+      expect(seed).toBeGreaterThanOrEqual(0);
+    });
   });
 }
 
@@ -269,7 +261,7 @@ async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
   await eventually(
     () => stateOf(world),
     (wrong) => wrong.length === 0,
-    { timeoutMs: 20_000, what: 'every name and every import as they should be' },
+    { what: 'every name and every import as they should be' },
   );
 }
 

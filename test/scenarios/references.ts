@@ -7,7 +7,7 @@ import { hostNameShort } from '../../src/syncer/translate/names/names.ts';
 import { eventually } from './eventually.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { gadget, serveGadgets } from './gadgets.ts';
-import { endpoints } from './objects.ts';
+import { endpoints, service } from './objects.ts';
 import {
   configMap,
   importedTo,
@@ -24,6 +24,7 @@ import { pair, type NewWorld, type World } from './world.ts';
 /** Changes arrive by events. The first retry, which could hide a lost event, is after 5 s. */
 const BY_EVENT_MAX_MS = 4500;
 
+const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
 const IMPORTED = 'vcluster.loft.sh/object-imported';
 
 export function referenceScenarios(newWorld: NewWorld): void {
@@ -506,7 +507,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       ['Widget', 'no kind Widget'],
       ['Namespace', 'cluster-scoped'],
     ])(
-      'with a patch that names %s fails and says which patch',
+      'with a patch that names %s warns which patch it is, and syncs',
       async ([kind = '', message = ''], { expect }) => {
         await using world = await newWorld();
         const reference = { apiVersion: 'v1', kind };
@@ -514,12 +515,19 @@ export function referenceScenarios(newWorld: NewWorld): void {
           { path: 'metadata.annotations["a"]', labels: {} },
           { path: 'metadata.annotations["b"]', reference },
         ];
-        const daemon = await world.spawnDaemon({
+        const daemon = await world.startDaemon({
           config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
         });
-        expect((await daemon.exited).code).toBe(1);
-        expect(daemon.stderr).toContain('patches[1]');
-        expect(daemon.stderr).toContain(message);
+        await world.virtual.create('Endpoints', endpoints('default/web'));
+        await world.whenCopied('default/web');
+        expect(daemon.log).toContainEqual(
+          expect.objectContaining({
+            level: 'warn',
+            patch: 'sync.toHost.endpoints.patches[1]',
+            kind,
+            why: expect.stringContaining(message) as string,
+          }),
+        );
       },
     );
 
@@ -582,6 +590,145 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.whenEvent('team-a/nosy', 'NotManaged');
       await world.settle(daemon, 'plain');
       expect(await world.host.get('Secret', ...place)).toEqual(foreign);
+    });
+  });
+
+  describe('with host namespaces that are created', { concurrent: false }, () => {
+    const shared = sharedWorld(newWorld, async (world) => {
+      for (const name of ['team-a', 'team-b']) await world.virtualNamespace(name);
+      await world.hostNamespaceNamed(`${world.hostNamespace}-team-a`);
+      const byName = { 'team-*': `${world.hostNamespace}-team-*` };
+      const config = referencePatches({
+        namespaces: { enabled: true, mappings: { byName } },
+        endpoints: {
+          patches: [
+            {
+              path: 'metadata.annotations',
+              reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'name', namespacePath: 'in' },
+            },
+          ],
+        },
+      });
+      return { config: { ...config, endpointSyncer: { createNamespaces: true } } };
+    });
+
+    test('a reference creates the namespace of the object that it names', async () => {
+      const { world } = shared();
+      const target = `${world.hostNamespace}-team-b`;
+      world.claimHostNamespace(target);
+      await world.virtual.create('Secret', secret('team-b/tls'));
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('team-a/web', { annotations: { name: 'tls', in: 'team-b' } }),
+      );
+      const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
+      expect(copy.metadata.labels).toMatchObject({ [MARKER]: world.vcluster });
+    });
+
+    test('a namespace that the virtual cluster does not have is created nowhere, and the Event says so', async () => {
+      const { world } = shared();
+      const name = 'lost-secret';
+      await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('team-a/lost', { annotations: { name, in: 'nowhere' } }),
+      );
+      const note = await world.whenEvent('team-a/lost', 'NamespaceNotFound');
+      expect(note).toContain('the virtual cluster has no namespace "nowhere". Create it there');
+      expect(await world.virtual.find('Namespace', '', 'nowhere')).toBeUndefined();
+      await world.virtualNamespace('nowhere');
+      await virtualImport(world, 'Secret', `nowhere/${name}`);
+    });
+  });
+
+  describe('to kinds that are copied without a reference', { concurrent: false }, () => {
+    const patches = [
+      { path: at('service'), reference: { apiVersion: 'v1', kind: 'Service' } },
+      { path: at('pod'), reference: { apiVersion: 'v1', kind: 'Pod' } },
+    ];
+    const shared = sharedWorld(newWorld, () => ({
+      config: { sync: { toHost: { endpoints: { patches } } } },
+    }));
+
+    test('the long name is written, whether the object and its copy exist or not', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const log = await world.log('host');
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(`${ns}/web`, { annotations: { 'example.com/service': 'db', 'example.com/pod': 'db-0' } }),
+      );
+      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      const written = (name: string): string | undefined =>
+        copy.metadata.annotations?.[`example.com/${name}`];
+      expect([written('service'), written('pod')]).toEqual([
+        world.hostName(`${ns}/db`),
+        world.hostName(`${ns}/db-0`),
+      ]);
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotFound')).toContain('are not imported');
+      await world.virtual.create('Service', service(`${ns}/db`));
+      await world.settle(daemon);
+      const place = [world.hostNamespace, world.hostName(`${ns}/db`)] as const;
+      await world.host.create('Service', service(place.join('/')));
+      await world.settle(daemon);
+      await world.host.delete('Service', ...place);
+      await world.virtual.delete('Service', ns, 'db');
+      await world.settle(daemon);
+      expect(log.of(world.hostName(`${ns}/web`))).toEqual(['ADDED']);
+    });
+
+    test('the Service of the API server is that of the vCluster', async () => {
+      const { world } = shared();
+      const key = 'default/uses-api';
+      const annotations = { 'example.com/service': 'kubernetes' };
+      await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+      await world.whenCopy(
+        key,
+        ({ metadata }) => metadata.annotations?.['example.com/service'] === world.vcluster,
+      );
+      await world.host.merge('Endpoints', world.hostKey(key), { metadata: { annotations: { other: '1' } } });
+      const back = await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['other'] === '1');
+      expect(back.metadata.annotations?.['example.com/service']).toBe('kubernetes');
+    });
+  });
+
+  describe('that is changed on the host', { concurrent: false }, () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: referencePatches({ secrets: { enabled: false } }),
+    }));
+
+    test('names the virtual object with this name on the host, imported or not', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      for (const name of ['one', 'two']) await world.virtual.create('Secret', secret(`${ns}/${name}`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'one' }));
+      const nameOf = (name: string): string => short(world, `${ns}/${name}`)[1];
+      await world.whenCopy(`${ns}/web`, noteIs(nameOf('one')));
+      const annotations = { [NOTES.secret]: nameOf('two') };
+      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), { metadata: { annotations } });
+      const virtual = await world.whenVirtual(`${ns}/web`, noteIs('two'));
+      expect(virtual.metadata.annotations?.[NOTES.secret]).toBe('two');
+    });
+
+    test('to a name that no object has fails its patch, and the virtual object keeps its own', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/one`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'one' }));
+      await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/one`)[1]));
+      const unknown = short(world, `${ns}/unknown`)[1];
+      const annotations = { [NOTES.secret]: unknown };
+      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), { metadata: { annotations } });
+      const note = await world.whenEvent(`${ns}/web`, 'PatchFailed');
+      expect(note).toContain(`no Secret of the virtual cluster has the name "${unknown}" on the host`);
+      await world.settle(daemon);
+      const virtual = await world.getVirtual(`${ns}/web`);
+      expect(virtual.metadata.annotations?.[NOTES.secret]).toBe('one');
+      // A change of the virtual object takes precedence.
+      await world.virtual.merge('Endpoints', pair(`${ns}/web`), {
+        metadata: { annotations: { [NOTES.secret]: 'two' } },
+      });
+      await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/two`)[1]));
     });
   });
 

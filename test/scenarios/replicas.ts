@@ -79,7 +79,7 @@ export class Replicas {
     await eventually(
       () => this.#terms.at(-1)?.replica?.daemon.isRunning,
       (isRunning) => isRunning === true,
-      { timeoutMs: 60_000, what: 'a leader' },
+      { what: 'a leader' },
     );
   }
 
@@ -108,8 +108,7 @@ export class Replicas {
   /** The last state of every object, synced. Updates continue afterwards. */
   async whenConverged(): Promise<void> {
     await this.stopUpdates();
-    for (let index = 0; index < OBJECTS; index++)
-      await this.#world.whenCopied(keyOf(index), { timeoutMs: 30_000 });
+    for (let index = 0; index < OBJECTS; index++) await this.#world.whenCopied(keyOf(index));
     this.#resumeUpdates();
   }
 

@@ -50,6 +50,28 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(found.metadata.labels?.['kubernetes.io/service-name']).toBe(world.hostName(`${ns}/sliced`));
     });
 
+    test('get none of the addresses that the tenant chose', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const spec = { type: 'LoadBalancer', externalIPs: ['203.0.113.9'], loadBalancerIP: '203.0.113.8' };
+      await world.virtual.create('Service', plain(`${ns}/db`, { spec }));
+      await world.virtual.create('Endpoints', endpoints(`${ns}/db`));
+      const copy = await whenService(world, `${ns}/db`);
+      expect(specOf(copy)).toMatchObject({ type: 'LoadBalancer' });
+      expect(specOf(copy)).not.toHaveProperty('externalIPs');
+      expect(specOf(copy)).not.toHaveProperty('loadBalancerIP');
+    });
+
+    test('get the addresses that the operator allows', async ({ expect }) => {
+      await using world = await newWorld();
+      const services = { mode: 'sync', allow: ['externalIPs'] };
+      await world.startSync({ config: { ...SERVICES, endpointSyncer: { services } } });
+      const spec = { externalIPs: ['203.0.113.9'] };
+      await world.virtual.create('Service', plain('default/db', { spec }));
+      await world.virtual.create('Endpoints', endpoints('default/db'));
+      expect(specOf(await whenService(world, 'default/db'))).toMatchObject(spec);
+    });
+
     test('whose watch event arrives after that of their Endpoints are copied', async ({ expect }) => {
       await using world = await newWorld();
       const virtual = await world.proxy('virtual');

@@ -49,13 +49,13 @@ export function shutdownScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const { ms, code, left } = await terminated(world, ({ isWrite }) => isWrite);
       expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
-    }, 60_000);
+    });
 
     test('in all requests: exits in time with 0', async ({ expect }) => {
       await using world = await newWorld();
       const { ms, code, left } = await terminated(world, () => true);
       expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
-    }, 60_000);
+    });
 
     test('during the start: exits immediately with 0', async ({ expect }) => {
       await using world = await newWorld();

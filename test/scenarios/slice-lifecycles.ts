@@ -69,6 +69,15 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
   describe('EndpointSlices of an operator', () => {
     const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
 
+    test('keep a Service name that another syncer has translated already', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const translated = world.hostName(`${ns}/db`);
+      await world.virtual.create('EndpointSlice', slice(`${ns}/db-0`, translated));
+      const copy = await whenSlice(world, `${ns}/db-0`, () => true);
+      expect(copy.metadata.labels?.[SERVICE_NAME]).toBe(translated);
+    });
+
     test('keep the translated Service name after every update of either side', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
@@ -82,9 +91,10 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
         await world.virtual.update('EndpointSlice', byOperator(`10.1.0.${round}`));
         await whenSlice(world, key, (copy) => JSON.stringify(copy['endpoints']).includes(`10.1.0.${round}`));
         await world.host.merge('EndpointSlice', world.hostKey(key), {
-          metadata: { labels: { [SERVICE_NAME]: 'db', round: `${round}` } },
+          // Another label in each round: one that both sides keep rewriting is contested.
+          metadata: { labels: { [SERVICE_NAME]: 'db', [`round-${round}`]: 'x' } },
         });
-        await whenVirtualSlice(world, key, (one) => one.metadata.labels?.['round'] === `${round}`);
+        await whenVirtualSlice(world, key, (one) => one.metadata.labels?.[`round-${round}`] === 'x');
         await whenSlice(world, key, (one) => one.metadata.labels?.[SERVICE_NAME] !== 'db');
       }
       await world.settle(daemon);

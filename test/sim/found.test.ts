@@ -1,24 +1,12 @@
 /** Minimal histories in which the simulation found a bug, each with the bug as its title. */
 
 import { expect, test } from 'vitest';
-import { CONFIG, SECRET, type Settings } from './daemon/sim-config.ts';
+import { PLAIN, CONFIG, SECRET, type Settings } from './daemon/sim-config.ts';
 import type { Action, Operation } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
 import { CALM } from './world/faults.ts';
 
-const SETTINGS: Settings = {
-  isPatched: true,
-  areEndpointsSynced: true,
-  areSlicesSynced: false,
-  areServicesSynced: false,
-  hasReferences: false,
-  hasLeaderElection: false,
-  hasOwner: false,
-  requiresService: false,
-  deletesVirtual: false,
-  isMapped: false,
-  naming: 'short',
-};
+const SETTINGS = PLAIN;
 const ENDPOINTS = { plural: 'endpoints', annotations: {}, labels: {}, ips: 1 } as const;
 
 const SERVICE = { plural: 'services', object: 0, ports: 1, annotations: {}, labels: {} } as const;
@@ -36,11 +24,55 @@ function history(actions: readonly Action[], settings: Partial<Settings> = {}): 
 function run(
   operations: readonly Operation[],
   settings: Partial<Settings>,
-  { seed, daemons }: { readonly seed: number; readonly daemons: number } = { seed: 1, daemons: 1 },
+  {
+    seed,
+    daemons,
+    isCalm = false,
+  }: { readonly seed: number; readonly daemons: number; readonly isCalm?: boolean } = {
+    seed: 1,
+    daemons: 1,
+  },
 ): Promise<string[]> {
-  const parts = { seed, daemons, hasDryRun: false, isCalm: false };
+  const parts = { seed, daemons, hasDryRun: false, isCalm };
   return runHistory({ ...parts, settings: { ...SETTINGS, ...settings }, operations });
 }
+
+const RESTORE = { kind: 'restore', downMs: 8000, outage: 'refused', passes: true } as const;
+
+test('with deleteVirtual, a host that was restored from a backup without a copy does not delete the virtual object', async () => {
+  const restored = await history(
+    [
+      { kind: 'put', object: 0, ...ENDPOINTS },
+      { ...RESTORE, side: 'host', revisions: 3, outage: 'proxied', passes: false },
+      { kind: 'put', object: 0, ...ENDPOINTS, ips: 2 },
+    ],
+    { deletesVirtual: true },
+  );
+  expect(restored).toEqual([]);
+});
+
+test('after a restore, an object that has its old version and other content is synced', async () => {
+  const edit = { plural: 'endpoints', side: 'virtual', object: 0, key: 'example.com/forward' } as const;
+  const restored = await run(
+    [
+      { atMs: 10_000, kind: 'put', object: 0, ...ENDPOINTS },
+      { atMs: 20_000, kind: 'annotate', ...edit, value: 'v1' },
+      { atMs: 30_000, ...RESTORE, side: 'virtual', revisions: 1, passes: false },
+      { atMs: 31_000, kind: 'annotate', ...edit, value: 'v2' },
+    ],
+    {},
+  );
+  expect(restored).toEqual([]);
+});
+
+test('an edit that a restored host has lost is written again although the host has passed its old revisions', async () => {
+  const restored = await history([
+    { kind: 'put', object: 0, ...ENDPOINTS },
+    { kind: 'put', object: 0, ...ENDPOINTS, ips: 3 },
+    { ...RESTORE, side: 'host', revisions: 1 },
+  ]);
+  expect(restored).toEqual([]);
+});
 
 test('a copy that another client applied again under the name of another copy is not changed', async () => {
   const clone = await history([
@@ -88,6 +120,20 @@ test('with deleteVirtual, a copy that moves with its namespace does not take its
     { seed: 3, daemons: 1 },
   );
   expect(moved).toEqual([]);
+});
+
+test('with deleteVirtual, a virtual Service is deleted with its copy, even if the deletion of its Endpoints is noticed first', async () => {
+  const deleted = await run(
+    [
+      { kind: 'putService', form: 'plain', ...SERVICE, atMs: 10_000 },
+      { kind: 'put', object: 0, ...ENDPOINTS, atMs: 20_000 },
+      { kind: 'delete', plural: 'services', side: 'host', object: 0, atMs: 40_000 },
+    ],
+    { areServicesSynced: true, deletesVirtual: true },
+    // With this seed, the event of the Endpoints comes first, and that of the Service after the virtual Endpoints are deleted.
+    { seed: 12, daemons: 1, isCalm: true },
+  );
+  expect(deleted).toEqual([]);
 });
 
 test('with deleteVirtual, the deletion of a foreign object that had the place of a copy deletes nothing', async () => {
@@ -343,6 +389,22 @@ test('with deleteVirtual, the copy of a Service goes with the Endpoints for whic
     ],
     { areServicesSynced: true, deletesVirtual: true },
     { seed: 2, daemons: 1 },
+  );
+  expect(left).toEqual([]);
+});
+
+test('a Service is synced again once this program has given its slice the label back that names it', async () => {
+  const place = { object: 4, labels: {}, annotations: {} } as const;
+  const left = await run(
+    [
+      { atMs: 2649, kind: 'putService', plural: 'services', ...place, form: 'classed', ports: 2 },
+      { atMs: 5317, kind: 'put', plural: 'endpointslices', ...place, ips: 1 },
+      { atMs: 29_077, kind: 'vcluster', plurals: ['endpointslices'] },
+      { atMs: 37_853, kind: 'compact', side: 'host' },
+    ],
+    { areEndpointsSynced: false, areSlicesSynced: true, areServicesSynced: true },
+    // With this seed, the response comes before the event of the watch.
+    { seed: 3052, daemons: 1 },
   );
   expect(left).toEqual([]);
 });

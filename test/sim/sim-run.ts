@@ -16,6 +16,7 @@ import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { DAEMON_MANAGER, SimDaemon } from './daemon/sim-daemon.ts';
 import { SYNCED_PLURALS, type Operation } from './history/operations.ts';
 import type { SeededHistory } from './history/seeded-history.ts';
+import { startAgents } from './world/agents.ts';
 import { CALM, Faults } from './world/faults.ts';
 import { startControllers } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
@@ -23,6 +24,7 @@ import { SimClock } from './world/sim-clock.ts';
 import { SimCluster, type Change } from './world/sim-cluster.ts';
 import { BOOKMARK_MS } from './world/sim-watch.ts';
 import { User } from './world/user.ts';
+import { VCLUSTER_MANAGER, VclusterSyncer } from './world/vcluster-syncer.ts';
 
 export interface RunOptions extends SeededHistory {
   /** Called for everything that happens, for a trace. */
@@ -61,6 +63,7 @@ class SimRun {
     host: startControllers(this.#clusters.host, this.#clock),
   };
   readonly #user: User;
+  readonly #vcluster = new VclusterSyncer(this.#clusters, this.#clock);
   readonly #edits = new Edits();
   readonly #lostCopies = new LostCopies();
   readonly #classes = new ClassHistory(this.#clusters);
@@ -112,6 +115,7 @@ class SimRun {
 
   async #settle(): Promise<void> {
     this.#faults.rates = CALM;
+    this.#vcluster.restart([]);
     await this.#advance(this.#clock.nowMs + NAMESPACE_MS);
     for (const name of VIRTUAL_NAMESPACES) this.#clusters.virtual.setNamespace(name, 'active');
     this.#clusters.host.setNamespace(HOST_NAMESPACE, 'active');
@@ -206,8 +210,22 @@ class SimRun {
       }
       case 'compact':
         return this.#clusters[operation.side].compact();
+      case 'restore':
+        return this.#restore(operation);
       case 'fight':
         return this.#fight(operation);
+      case 'agents':
+        return startAgents(
+          {
+            clusters: this.#clusters,
+            clock: this.#clock,
+            user: this.#user,
+            names: () => this.#settings,
+          },
+          operation,
+        );
+      case 'vcluster':
+        return this.#vcluster.restart(operation.plurals);
       case 'restartController':
         return this.#controllers[operation.side].restartEndpoints();
       case 'namespace': {
@@ -225,6 +243,21 @@ class SimRun {
       default:
         return this.#user.perform(operation);
     }
+  }
+
+  /** A daemon that is paused does not notice that the server is away, so the server comes back later. */
+  #restore({ side, revisions, downMs, outage, passes }: Extract<Operation, { kind: 'restore' }>): void {
+    const cluster = this.#clusters[side];
+    const known = cluster.revision;
+    cluster.restore(revisions, outage);
+    this.#controllers[side].restartEndpoints();
+    const comeBack = (): void => {
+      const sinceMs = this.#clock.nowMs - downMs;
+      if (this.#daemons.some((daemon) => daemon.wasPausedSince(sinceMs)))
+        return this.#later(downMs, comeBack);
+      cluster.comeBack(passes ? known + 1 : 0);
+    };
+    this.#later(downMs, comeBack);
   }
 
   #fight({ plural, object, times }: Extract<Operation, { kind: 'fight' }>): void {
@@ -321,9 +354,11 @@ class SimRun {
     this.#edits.copyDeleted({ plural, key: objectKey(object) }, world);
   }
 
-  #onVirtualChange({ object, previous, plural, isDeletion }: Change): void {
+  #onVirtualChange({ object, previous, plural, isDeletion, manager }: Change): void {
     const { namespace = '', labels } = object.metadata;
     const isSame = jsonEquals(labels ?? {}, previous?.metadata.labels ?? {});
+    // It takes an edit of either side for one of the other.
+    if (manager === VCLUSTER_MANAGER) this.#edits.clear();
     const isGate = plural === 'endpoints' || plural === 'endpointslices';
     if (isGate && (isDeletion || previous === undefined || !isSame))
       this.#edits.gateChanged(namespace, editWorld(this.#world, this.#isInterrupted));
@@ -338,6 +373,11 @@ class SimRun {
       : [];
   }
 
+  /** A value that vCluster copied back, and whose earlier value is unknown, may name an object. */
+  get #isEchoLeft(): boolean {
+    return SYNCED_PLURALS.some((plural) => this.#clusters.virtual.list(plural).some(hasRecord));
+  }
+
   get #world(): World {
     const { virtual, host } = this.#clusters;
     // Two daemons without a Lease may run under two configurations for a while, and imports of a removed kind are listed once.
@@ -348,8 +388,9 @@ class SimRun {
       host,
       isOurs: (object) => this.#provenance.isOurs(object),
       isRecordLost,
-      areImportsContested: this.#areImportsContested(),
+      areImportsContested: this.#areImportsContested() || this.#isEchoLeft,
       classes: this.#classes,
+      areEchoesForgotten: this.#isInterrupted || this.#settings.hasOwner,
     };
   }
 
@@ -361,6 +402,10 @@ class SimRun {
 /** Its sync record names kinds of references. */
 function hasKinds(object: KubeObject | undefined): boolean {
   return object?.metadata.annotations?.['endpoint-syncer/last-synced']?.includes('"k":') === true;
+}
+
+function hasRecord({ metadata: { annotations } }: KubeObject): boolean {
+  return annotations?.['endpoint-syncer/last-synced'] !== undefined;
 }
 
 function text(value: unknown): string {

@@ -14,7 +14,7 @@ describe('simulated histories', () => {
       if (violations.length > 0) violated[seed] = violations;
     }
     expect(violated).toEqual({});
-  }, 120_000);
+  });
 
   test.each([7, 9, 18, 31])('seed %i repeats a history exactly', async (seed) => {
     const traceOf = async (): Promise<string[]> => {

@@ -12,6 +12,8 @@ import { FakeClock } from '../fake-clock.ts';
 import { validConfig } from '../config/setup.ts';
 import { endpoints, translators } from './translate/setup.ts';
 
+/** Of a new `FakeClock`. */
+const START_MS = new FakeClock().now();
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const virtual = endpoints({});
 const { names, labels } = translators();
@@ -19,12 +21,36 @@ const target = names.toHost({ name: virtual.metadata.name, namespace: virtual.me
 if (target === undefined) throw new Error('every namespace is mapped');
 const copy = forgeHostObject(virtual, { kind: ENDPOINTS, content: endpointsContent, target, names, labels });
 
-function slice(manager: string, name = 'web-abcde-x-default-x-suffix'): KubeObject {
+/** The first entry of managedFields is that of the mirroring controller. Times are seconds after the start of the check. */
+interface Writes {
+  readonly controllerAt: number;
+  readonly otherAt: number;
+  readonly owns?: 'endpoints' | 'metadata';
+  readonly other?: string;
+}
+
+const FOUGHT: Writes = { controllerAt: 5, otherAt: 5, owns: 'metadata' };
+
+function slice(
+  manager: string,
+  name = 'web-abcde-x-default-x-suffix',
+  { controllerAt, otherAt, owns = 'endpoints', other = 'vcluster' }: Writes = FOUGHT,
+): KubeObject {
+  const entry = (writer: string, seconds: number, field: string) => ({
+    manager: writer,
+    operation: 'Update',
+    time: new Date(START_MS + seconds * 1000).toISOString(),
+    fieldsV1: { [`f:${field}`]: {} },
+  });
+  const managedFields = [
+    entry('kube-controller-manager', controllerAt, 'metadata'),
+    entry(other, otherAt, owns),
+  ];
   const sliceLabels: StringMap = {
     'kubernetes.io/service-name': target?.name ?? '',
     'endpointslice.kubernetes.io/managed-by': manager,
   };
-  return { metadata: { name, namespace: target?.namespace ?? '', labels: sliceLabels } };
+  return { metadata: { name, namespace: target?.namespace ?? '', labels: sliceLabels, managedFields } };
 }
 
 /** Events of all checks within `ms`; `lists` counts the lists. */
@@ -77,6 +103,28 @@ describe('slices of our copies', () => {
     const { events } = await reported([slice(MIRRORING)], 11_000);
     expect(events).toMatchObject([{ type: 'Warning', reason: 'Contested' }]);
     expect(events[0]?.note).toContain('sync.toHost.endpointSlices.enabled');
+  });
+
+  const NAME = 'web-abcde-x-default-x-suffix';
+
+  test.each<[string, Writes]>([
+    ['that another client wrote last', { controllerAt: -700, otherAt: -600 }],
+    ['that another client has written since the start', { controllerAt: 8, otherAt: 3, owns: 'metadata' }],
+  ])('%s are reported', async (_, writes) => {
+    expect((await reported([slice(MIRRORING, NAME, writes)], 11_000)).events).toHaveLength(1);
+  });
+
+  test.each<[string, Writes]>([
+    ['that vCluster wrote before the controller went on with them', { controllerAt: 2, otherAt: -5 }],
+    ['whose endpoints the controller has taken over', { controllerAt: -90, otherAt: -60, owns: 'metadata' }],
+    ['that this program wrote', { controllerAt: -90, otherAt: 5, other: 'endpoint-syncer' }],
+  ])('%s are not', async (_, writes) => {
+    expect((await reported([slice(MIRRORING, NAME, writes)], 11_000)).events).toEqual([]);
+  });
+
+  test('that another client wrote once are reported while that is less than a minute ago', async () => {
+    const written = slice(MIRRORING, NAME, { controllerAt: 8, otherAt: 3 });
+    expect((await reported([written], 631_000)).events).toHaveLength(2);
   });
 
   test.each([

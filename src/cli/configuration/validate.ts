@@ -7,13 +7,14 @@ import { inFileOrder } from '../../config/parse.ts';
 import { displayName } from '../../config/source/text-file.ts';
 import type { ConfigText } from '../../config/layers/layers.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
-import { ownValue } from '../../base/json.ts';
+import { isJsonObject, ownValue } from '../../base/json.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { formatProblems, problemToJson } from '../output/config-report.ts';
 import { reverseWarnings } from './reverse-warnings.ts';
 
-const SYNC_SECTIONS = ['endpointSyncer', 'sync'];
+/** The fields of `endpointSyncer` that `api` reads. */
+const API_KEYS = ['host', 'http', 'log'];
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.argument(
@@ -26,10 +27,14 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.option('--strict', 'treat warnings as errors');
   addConfigOptions(command, ALL_FIELDS);
   command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
-    const code = await validate(filesToCheck(files, command), loaderInput(command), {
-      output,
-      isStrict: strict === true,
-    });
+    const code = await validate(
+      filesToCheck(files, command),
+      { ...loaderInput(command), isStart: true },
+      {
+        output,
+        isStrict: strict === true,
+      },
+    );
     exit(code);
   });
 }
@@ -78,9 +83,9 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
 /** A file that only `api` uses needs no name of a virtual cluster. */
 function isForApiOnly({ file, text }: ConfigText): boolean {
   const { value } = readDocument(file, text);
-  return (
-    ownValue(value, 'managementApi') !== undefined && !SYNC_SECTIONS.some((key) => Object.hasOwn(value, key))
-  );
+  if (ownValue(value, 'managementApi') === undefined || Object.hasOwn(value, 'sync')) return false;
+  const own = ownValue(value, 'endpointSyncer') ?? {};
+  return isJsonObject(own) && Object.keys(own).every((key) => API_KEYS.includes(key));
 }
 
 function summary(errors: number, warnings: number): string {

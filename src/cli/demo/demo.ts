@@ -1,7 +1,8 @@
 /** `demo`: both clusters in this process, samples that change, and the real daemon between them. */
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { startEmbeddedCluster, type EmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
 import { startDaemon } from '../../syncer/daemon.ts';
@@ -11,7 +12,7 @@ import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.t
 import { loadConfig, type LoadedConfig } from '../../config/load.ts';
 import { asJson, ENDPOINTS, NAMESPACES, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
@@ -29,9 +30,8 @@ import { CONFIG_MAPS, createSamples, keepChanging } from './demo-workload.ts';
 import { printObject } from '../objects/one-object.ts';
 import { startDemoPage, type DemoPage } from '../page/demo-page.ts';
 import { parsePagePort } from '../page/page-port.ts';
-import { keepAlive, reloadFrom, stopSignals } from '../run/process-lifecycle.ts';
+import { keepAlive, reloadOnChange, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
-import { watchConfigFiles } from '../run/watch-file.ts';
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -91,7 +91,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce({ host: hostClient, activity, output, signal: stop.signal });
-    const watcher = watchConfigFiles(loaded.files, () => reloadFrom(load, daemon, activity));
+    const watcher = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger: activity });
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
     watcher.close();
     return 0;
@@ -119,17 +119,24 @@ async function writeFiles(
     config: join(dir, 'config.yaml'),
   };
   try {
-    await mkdir(dir, { recursive: true });
+    await makeFolder(dir);
     await writeFile(files.virtual, clusters.virtual.kubeconfig);
     await writeFile(files.host, clusters.host.kubeconfig);
     await writeFile(files.config, demoConfig(files));
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = fileProblem(cause);
     throw new TerminalError(`cannot write the kubeconfigs to ${dir} (${reason}): choose another --dir`, {
       cause,
     });
   }
   return files;
+}
+
+/** With its parents. Node's own option for that never ends where the system creates no folders, such as below /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path);
 }
 
 function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { Option, type Command } from 'commander';
 import { ConfigError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { loadConfig } from '../../config/load.ts';
+import { loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../output/config-report.ts';
 import { evaluateLines } from './eval-lines.ts';
 import { EvalSession, readContext, type EvalContext, type EvalOutcome } from './eval-session.ts';
@@ -16,6 +18,7 @@ interface EvalFlags {
   value?: string;
   path: string;
   context?: string;
+  config?: string;
   jsonl?: boolean;
 }
 
@@ -28,16 +31,17 @@ export function define(command: Command, exit: (code: number) => void): void {
       '--context <file>',
       'file with {vcluster: {name, namespace, config}, hostObject, virtualObject}, or - for standard input',
     )
+    .option('-c, --config <file>', 'configuration file: context.vcluster, unless --context has one')
     .addOption(
       new Option(
         '--jsonl',
         'read lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
-      ).conflicts(['value', 'context']),
+      ).conflicts(['value', 'context', 'config']),
     )
     .action(async (expression: string | undefined, flags: EvalFlags) => {
       if ((flags.jsonl === true) === (expression !== undefined))
         command.error('error: specify an expression, or --jsonl to read expressions from standard input');
-      exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', flags));
+      exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', command, flags));
     });
 }
 
@@ -49,10 +53,13 @@ async function runLines(): Promise<number> {
   return 0;
 }
 
-async function runOne(expression: string, flags: EvalFlags): Promise<number> {
+async function runOne(expression: string, command: Command, flags: EvalFlags): Promise<number> {
   let context: JsonObject;
   try {
-    context = flags.context === undefined ? {} : await readObject(flags.context);
+    context = {
+      ...(flags.config === undefined ? {} : { vcluster: await configuredVcluster(command) }),
+      ...(flags.context === undefined ? {} : await readObject(flags.context)),
+    };
   } catch (error) {
     if (error instanceof ConfigError) return reportConfigError(error);
     throw error;
@@ -67,11 +74,16 @@ async function runOne(expression: string, flags: EvalFlags): Promise<number> {
   return print(await session.evaluate(input));
 }
 
+async function configuredVcluster(command: Command): Promise<JsonObject> {
+  const { config } = await loadConfig(loaderInput(command));
+  return { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
+}
+
 /** The default name of the virtual cluster is that of the documentation, as in `patch`. */
 function withName({ vcluster, objects }: EvalContext): EvalContext {
-  if (vcluster.name !== '') return { vcluster, objects };
-  const namespace = vcluster.namespace === '' ? `vcluster-${DEFAULT_NAME}` : vcluster.namespace;
-  return { vcluster: { ...vcluster, name: DEFAULT_NAME, namespace }, objects };
+  const name = vcluster.name === '' ? DEFAULT_NAME : vcluster.name;
+  const namespace = vcluster.namespace === '' ? `vcluster-${name}` : vcluster.namespace;
+  return { vcluster: { ...vcluster, name, namespace }, objects };
 }
 
 function print(outcome: EvalOutcome): number {

@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 import { parseBindAddress } from '../../base/bind-address.ts';
 import { configFile, loadConfig } from '../../config/load.ts';
 import type { ManagementConfig } from '../../config/types.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/bootstrap/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
@@ -119,7 +119,10 @@ async function kubeconfigConnection(
   const named = kubeconfig || process.env['KUBECONFIG'] || '~/.kube/config';
   // Without the variables of a Pod, whose service account is not a user of this API.
   const env = { KUBECONFIG: process.env['KUBECONFIG'] };
-  const access = loadClusterAccess({ kubeconfig, context }, { clock: systemClock, env });
+  const access = loadClusterAccess(
+    { kubeconfig, context },
+    { clock: systemClock, env, setting: 'with --kubeconfig' },
+  );
   const { ca, serverName: written, isUnverified } = await access.trust();
   const authority = authorityIn(options);
   if (isUnverified && authority === undefined) {
@@ -226,8 +229,7 @@ function readText(file: string, what: string, advice = ''): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     const end = advice === '' ? '' : `; ${advice}`;
-    throw new TerminalError(`${what} cannot be read: ${why}${end}`, { cause: error });
+    throw new TerminalError(`${what} ${file} cannot be read: ${fileProblem(error)}${end}`, { cause: error });
   }
 }

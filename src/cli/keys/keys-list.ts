@@ -14,6 +14,7 @@ export interface ListOptions {
   readonly fieldSelector?: string;
   /** Seconds. */
   readonly expiring?: number;
+  readonly expired?: true;
   readonly sortBy?: string;
 }
 
@@ -96,18 +97,21 @@ function objectsIn(object: JsonObject, field: string): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The list with the members that match `--expiring`, sorted by `--sort-by`. */
+/** The list with the members that match `--expiring` or `--expired`, sorted by `--sort-by`. Without `--expired`, keys that have expired are hidden. */
 function select(
   list: JsonObject,
   field: 'rows' | 'items',
   keyOf: (member: JsonObject) => JsonObject,
-  { expiring, sortBy }: ListOptions,
+  { expiring, expired, sortBy }: ListOptions,
 ): JsonObject {
-  let members = objectsIn(list, field);
-  if (expiring !== undefined) {
-    const untilMs = Date.now() + expiring * 1000;
-    members = members.filter((member) => (endOfKey(keyOf(member)) ?? Number.POSITIVE_INFINITY) <= untilMs);
-  }
+  const nowMs = Date.now();
+  const [fromMs, untilMs] = expired
+    ? [Number.NEGATIVE_INFINITY, nowMs]
+    : [nowMs, expiring === undefined ? Number.POSITIVE_INFINITY : nowMs + expiring * 1000];
+  let members = objectsIn(list, field).filter((member) => {
+    const endMs = endOfKey(keyOf(member)) ?? Number.POSITIVE_INFINITY;
+    return endMs > fromMs && endMs <= untilMs;
+  });
   if (sortBy !== undefined) {
     requireField(members.map(keyOf), sortBy);
     const valueOf = (member: JsonObject): string | number => sortValue(keyOf(member), sortBy);

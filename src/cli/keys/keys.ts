@@ -88,6 +88,11 @@ function defineList(parent: Command, exit: Exit): void {
       ),
     )
     .addOption(
+      new Option('--expired', 'only keys that have expired, which are deleted after 7 days').conflicts(
+        'expiring',
+      ),
+    )
+    .addOption(
       new Option(
         '--sort-by <field>',
         'name, subject, created, expires, last-activity, or a field such as .spec.ttl',

@@ -14,6 +14,7 @@ export const DAY_SECONDS = 86_400;
 /** A Go duration or whole days, in seconds: `90d`, `720h`, `30m`, `0`. */
 export function secondsIn(text: string): number {
   if (text === '0') return 0;
+  if (/^\d+$/u.test(text)) throw new InvalidArgumentError(`Add a unit: ${text}s is this number of seconds.`);
   const days = /^(\d{1,5})d$/u.exec(text)?.[1];
   const durationMs = days === undefined ? parseDuration(text) : Number(days) * DAY_SECONDS * 1000;
   if (durationMs === undefined) throw new InvalidArgumentError('Use a duration such as 90d, 720h or 30m.');

@@ -7,20 +7,25 @@ import { keyOf, objectKey } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
+import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
+import { knownKind, similarKind } from '../names/kind-scope.ts';
+import { openOfflineSync } from '../offline/offline-sync.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { showProgress } from '../output/terminal.ts';
 import type { Connection } from './world/connection.ts';
 import { createdObjects, type CreatedObject } from './world/created-objects.ts';
-import { readLease, type LeaseState } from './reports.ts';
-import { withConnection } from './world/session.ts';
-import { reaching, readSnapshot } from './world/snapshot.ts';
+import { readDaemon, type DaemonState } from './reports.ts';
+import { planSnapshot, withConnection } from './world/session.ts';
+import { reaching, readSnapshot, type Snapshot } from './world/snapshot.ts';
 
 interface CleanupFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
+  readonly kind?: string;
+  readonly unused?: boolean;
   readonly output: string;
 }
 
@@ -28,6 +33,11 @@ export function define(command: Command, exit: (code: number) => void): void {
   command
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only list the objects that would be deleted')
+    .option('-k, --kind <kind>', 'only objects of this kind')
+    .option(
+      '--unused',
+      'only what this configuration does not keep: copies of kinds that it does not sync, and imports that no object references',
+    )
     .addOption(outputOption());
   addConfigOptions(command);
   command.action(async (flags: CleanupFlags) =>
@@ -37,27 +47,20 @@ export function define(command: Command, exit: (code: number) => void): void {
 
 async function cleanup(connection: Connection, flags: CleanupFlags): Promise<number> {
   const { config, clusters } = connection;
-  const lease = await reaching('host', () => readLease(config, clusters.host, systemClock.now()));
-  if (lease !== undefined && lease.holder !== '') {
-    const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
-    process.stderr.write(
-      `${flags.dryRun === true ? 'warning' : 'error'}: ${held}; stop all replicas first\n`,
-    );
-    if (flags.dryRun !== true) return 1;
-  }
-  if (lease === undefined)
-    process.stderr.write(
-      'warning: leader election is off, so a running daemon cannot be detected; it would create the copies again, so stop it first\n',
-    );
+  const daemon = await reaching('host', () => readDaemon(config, clusters.host, systemClock.now()));
+  if (!(flags.unused === true ? isSameConfiguration(daemon) : reportDaemon(daemon, flags))) return 1;
   const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
   for (const problem of snapshot.unreadable)
     process.stderr.write(`warning: copies may remain, because they cannot be listed: ${problem}\n`);
   const created = createdObjects(snapshot);
-  const groups = [created.deletable, leaseOf(lease)];
+  const isChosen = await chosenBy(flags, snapshot);
+  if (!isKnownKind(flags, [...created.deletable, ...created.kept])) return 2;
+  const isWhole = flags.unused !== true && flags.kind === undefined;
+  const groups = [created.deletable.filter(isChosen), isWhole ? leaseOf(daemon) : []];
   const deletable = groups.flat();
-  for (const { cluster, resource, object, reason } of created.kept)
+  for (const { cluster, resource, object } of created.kept.filter(isChosen))
     process.stderr.write(
-      `left ${resource.kind} "${objectKey(object)}" in the ${cluster} cluster: ${reason}\n`,
+      `left ${resource.kind} "${objectKey(object)}" in the ${cluster} cluster: vcluster.loft.sh/controlled-by assigns it to another controller\n`,
     );
   if (deletable.length === 0) process.stderr.write('nothing to delete\n');
   if (flags.dryRun === true) {
@@ -69,10 +72,65 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   return deleteAll(groups, connection);
 }
 
+/** False after an error: a running daemon would create the copies again. */
+function reportDaemon({ lease }: DaemonState, { dryRun = false }: CleanupFlags): boolean {
+  if (lease === undefined)
+    process.stderr.write(
+      'warning: leader election is off, so a running daemon cannot be detected; it would create the copies again, so stop it first\n',
+    );
+  if (lease === undefined || lease.holder === '') return true;
+  const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
+  process.stderr.write(`${dryRun ? 'warning' : 'error'}: ${held}; stop all replicas first\n`);
+  return dryRun;
+}
+
+/** False after an error: what this configuration does not keep may be in use. */
+function isSameConfiguration({ runsOther }: DaemonState): boolean {
+  if (runsOther)
+    process.stderr.write(
+      'error: the daemon runs another configuration, which may keep what this one does not; use its configuration\n',
+    );
+  return !runsOther;
+}
+
+async function chosenBy(flags: CleanupFlags, snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
+  const isUnused = flags.unused === true ? await unusedIn(snapshot) : () => true;
+  return (one) => (kind === undefined || one.resource.kind === kind) && isUnused(one);
+}
+
+/** False after an error about a kind of which nothing was created: most likely a typo. */
+function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObject[]): boolean {
+  if (text === undefined) return true;
+  const { kind, scope } = knownKind(text);
+  if (scope !== 'unknown' || created.some(({ resource }) => resource.kind === kind)) return true;
+  process.stderr.write(`error: --kind: unknown kind "${kind}"${similarKind(kind)}\n`);
+  return false;
+}
+
+/** What a daemon with this configuration neither writes nor deletes itself, and imports that it would delete. */
+async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
+  await using sync = await openOfflineSync(snapshot.config);
+  const { imports } = await planSnapshot(snapshot, sync);
+  const synced = new Set(syncedKinds(snapshot.config).map(({ kind }) => kind.resource.plural));
+  const imported = new Set(
+    imports.flatMap(({ kind, isReferenced }) => (isReferenced ? [kind.host.plural] : [])),
+  );
+  const unreferenced = new Set(
+    imports.flatMap(({ changes }) =>
+      changes.flatMap(({ before, after }) => (after === undefined ? [before?.metadata.uid] : [])),
+    ),
+  );
+  return ({ resource: { plural }, object }) => {
+    if (unreferenced.has(object.metadata.uid)) return true;
+    const isSyncable = SYNCABLE_RESOURCES.some((one) => one.plural === plural);
+    return isSyncable && !synced.has(plural) && !imported.has(plural);
+  };
+}
+
 /** Deleted last: while copies exist, it names the syncer that created them. */
-function leaseOf(lease: LeaseState | undefined): CreatedObject[] {
-  if (lease?.object === undefined) return [];
-  return [{ cluster: 'host', resource: LEASES, object: lease.object, of: undefined }];
+function leaseOf({ object }: DaemonState): CreatedObject[] {
+  return object === undefined ? [] : [{ cluster: 'host', resource: LEASES, object, of: undefined }];
 }
 
 function listingOf(objects: readonly CreatedObject[], output: string): string {

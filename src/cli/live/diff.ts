@@ -1,6 +1,7 @@
 /** `diff`: what a sync would change on either side, as `kubectl diff` prints it. */
 
 import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
 import { apiVersionOf, asJson, keyOf, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
@@ -18,7 +19,8 @@ import type { Connection } from './world/connection.ts';
 import type { Change, ObjectPlan } from './world/plan.ts';
 import { planUntilStable } from './world/converge.ts';
 import { withConnection, type WorldPlan } from './world/session.ts';
-import { readSnapshot } from './world/snapshot.ts';
+import { reaching, readSnapshot } from './world/snapshot.ts';
+import { readDaemon } from './reports.ts';
 
 interface DiffFlags {
   readonly kind?: string;
@@ -55,6 +57,11 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
   for (const { key, resource, error } of failed)
     process.stderr.write(`failed ${resource.kind} ${key}: ${describeFailure(error)}\n`);
+  const { runsOther } = await reaching('host', () =>
+    readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
+  );
+  if (runsOther)
+    process.stderr.write('note: the daemon runs another configuration, so it does not make these changes\n');
   const isEverything = names.length === 0 && kind === undefined;
   const chosen = isEverything ? changes : changesAbout(plan.objects.filter(isChosen), plan, changes);
   const paint = paintFor(process.stdout);

@@ -16,11 +16,12 @@ import { openOfflineSync } from '../offline/offline-sync.ts';
 import type { Connection } from './world/connection.ts';
 import { formatExplanation, type Explanation } from './explanation/explanation-text.ts';
 import { ImportPlanner } from './world/import-plan.ts';
-import { readEvents, readLease } from './reports.ts';
+import { readDaemon, readEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { reaching, readSnapshot, type Snapshot } from './world/snapshot.ts';
 import { stagesOf, writesOf, type Stages } from './explanation/stages.ts';
 import { findTarget, hostPlaceOf, type Target } from './explanation/target.ts';
+import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
 import { statusOfImport, statusOfOther } from './explanation/import-status.ts';
 import { statusOf } from './explanation/object-status.ts';
 
@@ -128,7 +129,9 @@ async function explanationOf(
   { plan: { snapshot }, target, missing, stages }: ExplanationInput,
 ): Promise<Explanation> {
   const nowMs = systemClock.now();
-  const lease = await reaching('host', () => readLease(snapshot.config, clusters.host, nowMs));
+  const { lease, runsOther } = await reaching('host', () =>
+    readDaemon(snapshot.config, clusters.host, nowMs),
+  );
   const { resource, virtual } = target;
   const place = {
     kind: resource.kind,
@@ -149,7 +152,7 @@ async function explanationOf(
   if (target.kind === 'import') {
     return {
       ...place,
-      status: statusOfImport(target.plan),
+      status: statusOfImport(target.plan, runsOther),
       stages: undefined,
       write: writesOf(changes),
       events: [],
@@ -157,8 +160,15 @@ async function explanationOf(
   }
   const { namespace = '', uid = '' } = target.plan.seen.virtual?.metadata ?? {};
   const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
-  const { missingNamespaces } = snapshot;
-  const status = statusOf(target.plan, { nowMs, events, missingNamespaces, lease, missingRights: missing });
+  const status = statusOf(target.plan, {
+    nowMs,
+    events,
+    missingNamespaces: snapshot.missingNamespaces,
+    namespaceAdvice: namespaceAdvice(snapshot.config),
+    lease,
+    runsOther,
+    missingRights: missing,
+  });
   return { ...place, status, stages, write: writesOf(changes), events };
 }
 

@@ -1,12 +1,13 @@
-/** What running daemons reported: Events on virtual objects, and the Lease that one replica holds. */
+/** What running daemons reported: Events on virtual objects, and the Lease that one replica holds, with the configuration in use. */
 
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { configurationHash } from '../../config/diff.ts';
 import type { Config } from '../../config/types.ts';
-import { asJson, EVENTS, type KubeObject } from '../../kube/object.ts';
+import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
-import { leaseName } from '../../syncer/leadership.ts';
+import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
 import { listAll } from './world/snapshot.ts';
 
 const CONTROLLER = 'endpoint-syncer/controller';
@@ -27,7 +28,7 @@ export type ReportedEvents = ReadonlyMap<string, readonly ReportedEvent[]>;
 export async function readEvents(virtual: ClusterClient, namespace = ''): Promise<ReportedEvents> {
   let events: KubeObject[];
   try {
-    events = await listAll(virtual, EVENTS, namespace);
+    events = await listAll(virtual, EVENTS, [namespace]);
   } catch {
     return new Map();
   }
@@ -62,30 +63,43 @@ export interface LeaseState {
   readonly key: string;
   /** '' when no replica holds it. */
   readonly holder: string;
-  /** Undefined: no replica has created it yet. */
+}
+
+export interface DaemonState {
+  /** Undefined: leader election is off. */
+  readonly lease: LeaseState | undefined;
+  /** The daemon in charge runs another configuration than this one. */
+  readonly runsOther: boolean;
+  /** The Lease; undefined: no daemon has created it, or this user may not read it. */
   readonly object: KubeObject | undefined;
 }
 
-/** Whether a replica holds the Lease of this configuration now; undefined where leader election is off. */
-export async function readLease(
-  { name, host, leaderElection }: Config,
-  client: ClusterClient,
-  nowMs: number,
-): Promise<LeaseState | undefined> {
-  if (!leaderElection.enabled) return undefined;
+/** Reads the Lease of this virtual cluster. */
+export async function readDaemon(config: Config, client: ClusterClient, nowMs: number): Promise<DaemonState> {
+  const { name, host, leaderElection } = config;
   const place = { namespace: host.namespace, name: leaseName(name) };
-  const key = `${place.namespace}/${place.name}`;
-  try {
-    const object = await client.get(LEASES, place);
-    const spec = ownValue(asJson(object), 'spec');
-    if (!isJsonObject(spec)) return { key, holder: '', object };
-    const seconds = ownValue(spec, 'leaseDurationSeconds');
-    const endMs = timeOf(ownValue(spec, 'renewTime')) + (typeof seconds === 'number' ? seconds * 1000 : 0);
-    return { key, holder: endMs > nowMs ? textAt(spec, 'holderIdentity') : '', object };
-  } catch (error) {
-    if (isNotFound(error)) return { key, holder: '', object: undefined };
+  const object = await client.get(LEASES, place).catch((error: unknown) => {
+    // Without leader election the right to read it is optional.
+    if (isNotFound(error) || (error instanceof StatusError && !leaderElection.enabled)) return undefined;
     throw error;
-  }
+  });
+  const json = object && asJson(object);
+  const spec = json && ownValue(json, 'spec');
+  const holder = isJsonObject(spec) ? holderOf(spec, nowMs) : '';
+  const published = object?.metadata.annotations?.[CONFIGURATION] ?? '';
+  const isInCharge = published !== '' && (holder !== '' || !leaderElection.enabled);
+  return {
+    lease: leaderElection.enabled ? { key: keyOf(place), holder } : undefined,
+    runsOther: isInCharge && published !== configurationHash(config),
+    object,
+  };
+}
+
+/** '' once the Lease has expired. */
+function holderOf(spec: JsonObject, nowMs: number): string {
+  const seconds = ownValue(spec, 'leaseDurationSeconds');
+  const endMs = timeOf(ownValue(spec, 'renewTime')) + (typeof seconds === 'number' ? seconds * 1000 : 0);
+  return endMs > nowMs ? textAt(spec, 'holderIdentity') : '';
 }
 
 function timeOf(value: JsonValue | undefined): number {

@@ -14,8 +14,9 @@ import { formatListing, outputOption, resourceName, type ListedRow } from '../ou
 import { reportUnknownKind } from '../names/configured-kind.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import type { Connection } from './world/connection.ts';
-import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
+import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import { readPlan, withConnection, type WorldPlan } from './world/session.ts';
+import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
 import { statusOfImport } from './explanation/import-status.ts';
 import { statusOf, type SyncStatus } from './explanation/object-status.ts';
 
@@ -128,22 +129,27 @@ async function statusRows(connection: Connection): Promise<StatusRow[]> {
   const { clusters } = connection;
   const nowMs = systemClock.now();
   const plan = await readPlan(connection);
-  const [events, lease] = await Promise.all([
+  const [events, daemon] = await Promise.all([
     readEvents(clusters.virtual),
-    readLease(plan.snapshot.config, clusters.host, nowMs),
+    readDaemon(plan.snapshot.config, clusters.host, nowMs),
   ]);
-  return rowsOf(plan, { events, lease, nowMs });
+  return rowsOf(plan, { events, ...daemon, nowMs });
 }
 
-export interface StatusReports {
+export interface StatusReports extends Pick<DaemonState, 'lease' | 'runsOther'> {
   readonly events: ReportedEvents;
-  readonly lease: LeaseState | undefined;
   readonly nowMs: number;
 }
 
 /** Synced objects first, then referenced objects. */
 export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: StatusReports): StatusRow[] {
-  const { missingNamespaces } = snapshot;
+  const { missingNamespaces, config } = snapshot;
+  const facts = {
+    ...reports,
+    missingNamespaces,
+    namespaceAdvice: namespaceAdvice(config),
+    missingRights: [],
+  };
   const synced = objects.map((plan): StatusRow => {
     const { virtual, host, target } = plan.seen;
     const events = reports.events.get(virtual?.metadata.uid ?? '') ?? [];
@@ -152,7 +158,7 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
       group: plan.resource.group,
       virtual: parseKey(plan.key),
       host: target ?? { namespace: '', name: '' },
-      status: statusOf(plan, { ...reports, events, missingNamespaces, missingRights: [] }),
+      status: statusOf(plan, { ...facts, events }),
       labels: virtual?.metadata.labels ?? {},
       lastChange: lastChangeOf(virtual, host),
     };
@@ -165,7 +171,7 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
       group: kind.virtual.group,
       virtual,
       host: decision.name ?? seen.target ?? { namespace: '', name: '' },
-      status: statusOfImport(plan),
+      status: statusOfImport(plan, reports.runsOther),
       labels: there?.metadata.labels ?? {},
       lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
     };

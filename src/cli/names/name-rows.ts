@@ -1,6 +1,6 @@
 /** The rows of `names`: virtual names to host names and back. Pure. */
 
-import { keyOf, type NamespacedName } from '../../kube/object.ts';
+import { ENDPOINT_SLICES, keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import type { KnownKind } from './kind-scope.ts';
 
@@ -43,16 +43,18 @@ export function translateVirtualName(text: string, kind: KnownKind, names: NameT
   }
   const row = rowOf(kind, { virtual: parsed, host }, names);
   const isOwnKind = /^(Endpoints|EndpointSlice|Service)$/.test(kind.kind);
-  if (keyOf(parsed) !== NEVER_SYNCED || !isOwnKind) {
-    const reference = isOwnKind || kind.kind === 'Pod' ? undefined : names.referenceToHost(parsed);
-    if (namespace === '' || reference === undefined || keyOf(reference) === keyOf(host))
-      return { rows: [row] };
-    const note = `${text}: a reference patch writes "${reference.name}"; "${host.name}" is the name of the copy that vCluster syncs`;
+  const group = kind.kind === ENDPOINT_SLICES.kind ? ENDPOINT_SLICES.group : '';
+  const reference = names.referenceToHost(parsed, { group, kind: kind.kind });
+  const isOther = namespace !== '' && reference !== undefined && keyOf(reference) !== keyOf(host);
+  const written = isOther ? `a reference patch writes "${reference.name}"; ` : '';
+  if (keyOf(parsed) === NEVER_SYNCED && isOwnKind) {
+    const note = `${text}: ${written}it is never synced, and the row shows the name that the naming rule would produce`;
     return { rows: [row], note };
   }
+  if (!isOther) return { rows: [row] };
   return {
     rows: [row],
-    note: `${text}: is never synced; the row shows the name that the naming rule would produce`,
+    note: `${text}: ${written}"${host.name}" is the name of the copy that vCluster syncs`,
   };
 }
 

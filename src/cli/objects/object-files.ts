@@ -7,6 +7,7 @@ import { createSourceFile, problemAt } from '../../config/source/problem.ts';
 import { yamlMessage } from '../../config/source/yaml-source.ts';
 import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
+import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../apiserver/validation/names.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { showProgress } from '../output/terminal.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -110,7 +111,17 @@ export function objectProblem(value: JsonObject): string | undefined {
   const kind = ownValue(value, 'kind');
   if (typeof kind !== 'string') return 'an object has no kind';
   const metadata = ownValue(value, 'metadata');
-  const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
-  if (typeof name === 'string' && name !== '') return undefined;
-  return `an object of kind ${kind} has no metadata.name`;
+  const member = (key: string): JsonValue | undefined =>
+    isJsonObject(metadata) ? ownValue(metadata, key) : undefined;
+  const [name, namespace] = [member('name'), member('namespace') ?? ''];
+  if (typeof name !== 'string' || name === '') return `an object of kind ${kind} has no metadata.name`;
+  // Roles and their like have names such as system:node.
+  const apiVersion = ownValue(value, 'apiVersion');
+  const isRole = typeof apiVersion === 'string' && apiVersion.startsWith('rbac.authorization.k8s.io/');
+  const problem = isRole ? pathSegmentProblem(name) : subdomainProblem(name);
+  if (problem !== undefined)
+    return `${kind} ${JSON.stringify(name)} has a name that no object can have: ${problem}`;
+  if (typeof namespace !== 'string' || (namespace !== '' && labelProblem(namespace) !== undefined))
+    return `${kind} "${name}" is in namespace ${JSON.stringify(namespace)}, which no cluster can have`;
+  return undefined;
 }

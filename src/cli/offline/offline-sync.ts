@@ -3,7 +3,8 @@
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { Config } from '../../config/types.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { SERVICES, type KubeObject } from '../../kube/object.ts';
+import type { Lister } from '../../kube/types.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import {
   compileKinds,
@@ -14,6 +15,7 @@ import {
 import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { ReferenceLookup } from '../../syncer/patch/types.ts';
+import { foreignServices } from '../../syncer/reconcile/decide/observer.ts';
 import { createOfflineReferences } from '../../syncer/references/offline-references.ts';
 import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
 import { refusalRules } from '../../syncer/references/decide/refusals.ts';
@@ -21,6 +23,7 @@ import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { Evaluator, Program } from '../../syncer/sandbox/types.ts';
 import { staticLister } from '../objects/static-lister.ts';
+import type { OwnerReference } from '../../syncer/translate/forge.ts';
 import { createTranslators, pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 
 export interface OfflineSync extends AsyncDisposable {
@@ -99,7 +102,7 @@ export interface OfflineInput {
 /** The render options of one kind for these objects: names, patches, references. */
 export function offlineOptions({ config, kind, compiled, evaluator, world }: OfflineInput): OfflineOptions {
   const translators = createTranslators(config);
-  const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
+  const owner = ownerIn(world, config);
   const { lookup, imports } = createOfflineReferences(world, {
     policy: kindPolicy(config.sync),
     rules: refusalRules(config),
@@ -110,6 +113,7 @@ export function offlineOptions({ config, kind, compiled, evaluator, world }: Off
     ...translators,
     kind,
     owner,
+    foreignService: foreignServices(kind, translators.names, sharedServices(config, world)),
     imports,
     pipeline: createPatchPipeline(options),
     pipelineOptions: options,
@@ -117,9 +121,22 @@ export function offlineOptions({ config, kind, compiled, evaluator, world }: Off
   };
 }
 
-/** Without a cluster the owner's uid is known only where the owner is among the host objects. */
-function uidOf({ host }: RenderWorld, { kind, name }: { kind: string; name: string }): string {
-  return host.find((object) => object.kind === kind && object.metadata.name === name)?.metadata.uid ?? '';
+/** The Services among the host objects, if host namespaces are shared with others. */
+function sharedServices({ sync }: Config, { host }: RenderWorld): Lister | undefined {
+  if (sync.namespaces.kind === 'single') return undefined;
+  return staticLister(
+    SERVICES,
+    host.filter(({ kind }) => kind === SERVICES.kind),
+  );
+}
+
+/** Without a cluster the owner's uid is known only where the owner is among the host objects. The default owner need not exist. */
+function ownerIn({ host }: RenderWorld, { owner }: Config): OwnerReference | undefined {
+  if (owner === undefined) return undefined;
+  const { apiVersion, kind, name, isOptional } = owner;
+  const found = host.find((object) => object.kind === kind && object.metadata.name === name);
+  if (found === undefined && isOptional) return undefined;
+  return { apiVersion, kind, name, uid: found?.metadata.uid ?? '' };
 }
 
 /** Gives objects without a namespace this one, as kubectl does. */

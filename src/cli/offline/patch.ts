@@ -58,9 +58,12 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--reverse', 'host to virtual: run reverseExpression, translate references and labels back')
     .option(
       '--virtual-object <file>',
-      'context.virtualObject; with --reverse, values that are not synced back come from it',
+      'context.virtualObject, by default the object itself; with --reverse, values that are not synced back come from it',
     )
-    .option('--host-object <file>', 'context.hostObject; values that are not synced to the host come from it')
+    .option(
+      '--host-object <file>',
+      'context.hostObject, with --reverse by default the object itself; values that are not synced to the host come from it',
+    )
     .option('--namespace <name>', 'virtual namespace of an object without one')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .action(async (flags: PatchFlags) => exit(await patch(command, flags)));
@@ -70,8 +73,10 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
   try {
     const { config, patches } = await readSettings(command, flags);
     const object = await readObject(flags.filename);
-    const hostObject = flags.hostObject === undefined ? null : await readObject(flags.hostObject);
-    const virtualObject = flags.virtualObject === undefined ? null : await readObject(flags.virtualObject);
+    const [ofVirtual, ofHost] = flags.reverse === true ? [null, object] : [object, null];
+    const virtualObject =
+      flags.virtualObject === undefined ? ofVirtual : await readObject(flags.virtualObject);
+    const hostObject = flags.hostObject === undefined ? ofHost : await readObject(flags.hostObject);
     const result = await apply({ config, patches, flags, object, hostObject, virtualObject });
     for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
       const where = `patches[${patchIndex}] at ${plainText(path)}`;
@@ -164,7 +169,10 @@ async function apply(job: Job): Promise<PatchedObject> {
   const objectNamespace =
     direction === 'toHost' ? (namespaceOf(object) ?? given.otherwise) : virtualNamespace(given);
   // Awaited here, because the sandbox is closed on return.
-  return await pipeline.apply(direction, object, { hostObject, virtualObject, objectNamespace });
+  const patched = await pipeline.apply(direction, object, { hostObject, virtualObject, objectNamespace });
+  const [unresolved] = patched.unresolved;
+  if (unresolved !== undefined) throw unresolved.error;
+  return patched;
 }
 
 /** The default is the namespace that vCluster's command line creates. */

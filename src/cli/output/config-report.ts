@@ -20,17 +20,24 @@ export function formatProblems(problems: readonly ConfigProblem[], paint: Paint)
   return problems.map((problem) => formatProblem(problem, paint)).join('\n');
 }
 
-/** `file:line:column: path: message`, then the source line and the caret; parts that a problem does not have are left out. */
+/** The line of {@link describeProblem}, then the source line and the caret if the problem has a position. */
 function formatProblem(problem: ConfigProblem, paint: Paint): string {
-  const { file, line, column, path, severity, message, excerpt } = problem;
+  const { severity, excerpt } = problem;
   const colour = severity === 'warning' ? paint.yellow : paint.red;
-  const position = line > 0 ? `${file}:${line}:${column}` : file;
-  const parts = [position, path].filter((part) => part !== '').map((part) => `${plainText(part)}: `);
-  const text = severity === 'warning' ? `warning: ${message}` : message;
-  const first = `${parts.join('')}${colour(plainText(text))}\n`;
+  const first = `${describeProblem(problem, colour)}\n`;
   if (excerpt === '') return first;
   const [source = '', caret = ''] = excerpt.split('\n');
   return `${first}${source}\n${colour(caret)}\n`;
+}
+
+/** `file:line:column: path: message`; parts that a problem does not have are left out. */
+export function describeProblem(
+  { file, line, column, path, severity, message }: ConfigProblem,
+  colour: (text: string) => string = (text) => text,
+): string {
+  const position = line > 0 ? `${file}:${line}:${column}` : file;
+  const parts = [position, path].filter((part) => part !== '').map((part) => `${plainText(part)}: `);
+  return `${parts.join('')}${colour(plainText(severity === 'warning' ? `warning: ${message}` : message))}`;
 }
 
 /** The members that are part of the interface for scripts. */

@@ -36,7 +36,10 @@ function configuredPatches({ sync, services }: Config): JsonObject | undefined {
     endpoints: { enabled: endpoints.enabled, patches: plain(endpoints.patches) },
     endpointSlices: { enabled: endpointSlices.enabled, patches: plain(endpointSlices.patches) },
   };
-  return { sync: { toHost }, endpointSyncer: { services } };
+  return {
+    sync: { toHost },
+    endpointSyncer: { services: { mode: services.mode, allow: [...services.allow] } },
+  };
 }
 
 function plain(patches: readonly PatchConfig[]): JsonValue {

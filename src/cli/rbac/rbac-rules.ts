@@ -8,7 +8,9 @@ import {
   asReferencedKind,
   type ReferencedKind,
 } from '../../syncer/references/kinds/referenced-kind.ts';
-import { requiredRights, type Right } from '../../syncer/rights.ts';
+import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { requiredRights, rightsOnLease, type Right } from '../../syncer/rights.ts';
+import { hostNamespaces } from '../../syncer/translate/names/namespace-mappings.ts';
 import { pluralOf } from '../names/kind-scope.ts';
 
 /** As in a Role; the order of the members is the order in which they are printed. */
@@ -61,17 +63,22 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   });
 }
 
-/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, and the report of contested slices. */
-function uncheckedRights({ owner, host, sync }: Config): readonly Right[] {
-  const rights: Right[] = [];
+/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, the report of contested slices, and
+ * the Lease that only names the configuration in use.
+ */
+function uncheckedRights(config: Config): readonly Right[] {
+  const { owner, host, sync, leaderElection } = config;
+  const rights: Right[] =
+    syncedKinds(config).length > 0 && !leaderElection.enabled ? [...rightsOnLease(config)] : [];
   const add = (verb: string, target: Omit<Right, 'cluster' | 'verb'>): void => {
     rights.push({ cluster: 'host', verb, ...target });
   };
   if (sync.endpoints.enabled) {
-    const namespace = sync.namespaces.kind === 'single' ? host.namespace : '';
-    add('list', { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace });
+    for (const namespace of hostNamespaces(config) ?? [''])
+      add('list', { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace });
   }
-  if (owner !== undefined) {
+  // The default owner is a Service, and the right to get Services is part of the others.
+  if (owner !== undefined && !owner.isOptional) {
     const { apiVersion, kind, name } = owner;
     const group = apiVersion.includes('/') ? apiVersion.replace(/\/.*/u, '') : '';
     add('get', { group, resource: pluralOf(kind), namespace: host.namespace, name });

@@ -11,9 +11,10 @@ export function accessKeysCompanion(options: DaemonOptions): Pick<DaemonOptions,
     return {};
   }
   return {
-    async startCompanion(metrics) {
+    async startCompanion(metrics, stopping) {
       const { startManagementApi } = await import('../../access-keys/management-api.ts');
-      return startManagementApi({ ...options, config: config.management, metrics });
+      const signal = AbortSignal.any([options.signal, stopping]);
+      return startManagementApi({ ...options, config: config.management, metrics, signal });
     },
   };
 }

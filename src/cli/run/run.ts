@@ -11,12 +11,11 @@ import { createLogger, type Logger } from '../../base/logger.ts';
 import { accessKeysCompanion } from './companion.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../output/config-report.ts';
-import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
+import { exitAfterGracePeriod, keepAlive, reloadOnChange, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { parseKey } from '../../kube/object.ts';
 import { packageVersion } from '../version.ts';
 import { createStartupHeap, type StartupHeap } from '../heap-growth.ts';
-import { watchConfigFiles } from './watch-file.ts';
 
 /** A longer first pass continues with limited memory. */
 const FIRST_PASS_MS_MAX = 60_000;
@@ -50,7 +49,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
     process.stderr.write('error: --once requires --dry-run\n');
     return 2;
   }
-  const load = (): Promise<LoadedConfig> => loadConfig(loaderInput(command));
+  const load = (): Promise<LoadedConfig> => loadConfig({ ...loaderInput(command), isStart: !dryRun });
   let loaded: LoadedConfig;
   try {
     loaded = await load();
@@ -68,7 +67,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal }, stop.signal);
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, { signal: stop.signal, logger, output });
-  const watching = watchConfigFiles(loaded.files, () => reloadFrom(load, daemon, logger));
+  const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
   void releaseMemoryAfterStart(heap, daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);

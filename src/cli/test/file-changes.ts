@@ -1,14 +1,18 @@
 /** Waits for changes of files, for `test --watch`. */
 
-import { watch, type FSWatcher } from 'node:fs';
+import { statSync, watch, type FSWatcher } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /** One change causes several events: editors write, rename and touch. */
 const QUIET_MS = 100;
 
+/** Times of files are those of the last tick of the system. */
+const TICK_MS = 10;
+
 export class FileChanges {
   readonly #watchers = new Map<string, FSWatcher>();
   #hasChanged = false;
+  #sinceMs = Infinity;
   #wake: (() => void) | undefined;
 
   constructor(paths: readonly string[]) {
@@ -24,6 +28,8 @@ export class FileChanges {
           path,
           watch(path, () => this.#changed()).on('error', () => this.#remove(path)),
         );
+        // It was read before it was watched.
+        if (statSync(path).ctimeMs >= this.#sinceMs) this.#changed();
       } catch {
         // It does not exist yet: its folder is watched.
       }
@@ -33,6 +39,7 @@ export class FileChanges {
   /** Forgets the changes so far. */
   reset(): void {
     this.#hasChanged = false;
+    this.#sinceMs = Date.now() - TICK_MS;
   }
 
   /** Resolves after the first change since {@link reset}, once no more events follow. */

@@ -7,7 +7,6 @@ import { reverseObject } from '../../syncer/reconcile/copy-forge.ts';
 import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
 import { backTranslate } from '../../syncer/translate/forge.ts';
 import { withValueAt } from '../../syncer/translate/json-path.ts';
-import { EXCLUDED_ANNOTATIONS } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
 import { virtualOf } from '../../syncer/translate/metadata/ownership.ts';
 import { compareWhole, type Mismatch } from './compare.ts';
@@ -50,12 +49,12 @@ async function roundTrip(
 }
 
 /** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
-function crossing(object: KubeObject, { pipeline, kind }: RenderOptions): JsonObject {
+function crossing(object: KubeObject, { pipeline, kind, labels }: RenderOptions): JsonObject {
   const metadata = { ...object.metadata };
   for (const member of ['annotations', 'labels'] as const) {
     const all = Object.entries(stringMapOf(metadata[member]));
     const isExcluded = (key: string): boolean =>
-      member === 'labels' ? kind.content.isOwnLabel(key) : EXCLUDED_ANNOTATIONS.has(key);
+      labels.isExcluded(member, key) || (member === 'labels' && kind.content.isOwnLabel(key));
     const entries = all.filter(([key]) => !isExcluded(key));
     delete metadata[member];
     if (entries.length > 0) metadata[member] = Object.fromEntries(entries);

@@ -41,6 +41,7 @@ const SYNCER_ROWS: readonly FlagRow[] = [
   ['workers', 'number', 'count', 'number of objects that are synced concurrently'],
   ['vclusterConfig', 'text', 'file', "vCluster's own values file, which the configuration file overlays"],
   ['services', 'text', 'vcluster|sync', 'which program copies Services to the host'],
+  ['besideVcluster', 'text', 'refuse|force', "action if vCluster's own values sync the same kind"],
   ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
   ['onHostDelete', 'text', 'recreate|deleteVirtual', 'action when another client deletes a copy on the host'],
   ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],

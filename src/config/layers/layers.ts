@@ -143,11 +143,12 @@ interface Places {
 
 /** Points to the flag or variable that set the value, else to the file that has more of the path. */
 function locateIn({ document, vclusterDocument, overrides }: Places, finding: Finding): ConfigProblem {
-  const origin = finding.isAboutVcluster ? undefined : originOf(finding.path, overrides);
+  const origin = finding.file === 'vcluster' ? undefined : originOf(finding.path, overrides);
   if (origin !== undefined) return problemOf(origin, described(finding));
   const isInherited =
     vclusterDocument !== undefined && vclusterDocument.depthOf(finding.path) > document.depthOf(finding.path);
-  return problemIn(isInherited || finding.isAboutVcluster ? vclusterDocument : document, finding);
+  const file = finding.file ?? (isInherited ? 'vcluster' : 'own');
+  return problemIn(file === 'vcluster' ? vclusterDocument : document, finding);
 }
 
 function problemIn(document: ConfigDocument | undefined, finding: Finding): ConfigProblem {

@@ -8,6 +8,8 @@ import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from '..
 
 const RELATIVE_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
 const IDENTITY = ['name', 'namespace', 'uid'];
+/** The content of Endpoints and of EndpointSlices. */
+const CONTENT_MEMBERS = ['subsets', 'endpoints', 'ports'];
 const MODES = 'expression, labels or reference';
 
 /** Checks a list of patches at `path`; entries that are not mappings are reported by the schema check. */
@@ -30,6 +32,7 @@ function checkEntry(entry: JsonObject, path: ConfigPath, checks: ConfigChecks): 
   if (target !== undefined) findings.push(...checkTarget(target, path, checks));
   const patch = patchOf(entry);
   if (patch === undefined) return findings;
+  findings.push(...checkHostOwned(patch, path, checks));
   for (const { field, message, offset, severity } of checks.checkPatch(patch, listOf(path))) {
     const finding = errorAtValue([...path, ...field.split('.')], message, offset);
     findings.push(severity === undefined ? finding : { ...finding, severity });
@@ -59,7 +62,8 @@ function checkModes(entry: JsonObject, path: ConfigPath): Finding[] {
   const hint = Object.hasOwn(entry, 'labels')
     ? ' (an empty "labels:" counts as not set, write labels: {})'
     : '';
-  return [errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`)];
+  const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
+  return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
 }
 
 function checkReference(entry: JsonObject, path: ConfigPath): Finding[] {
@@ -86,6 +90,20 @@ function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Fi
   if (IDENTITY.includes(second)) return refuse(`metadata.${second}`);
   if ((second !== 'annotations' && second !== 'labels') || typeof third !== 'string') return [];
   return checks.isBookkeepingKey(second, third) ? refuse(`the bookkeeping key ${show(third)}`) : [];
+}
+
+/** Without an `expression` the host keeps its own value, and a new copy has none. Of the whole content, that leaves an empty copy. */
+function checkHostOwned(patch: PatchConfig, path: ConfigPath, checks: ConfigChecks): Finding[] {
+  if (patch.expression !== undefined || patch.reverseExpression === undefined) return [];
+  const segments = checks.pathSegments(patch.path);
+  if (segments === undefined || segments.slice(1).some((segment) => segment !== null)) return [];
+  const [member = null] = segments;
+  if (segments.length > 2 || (member !== null && !CONTENT_MEMBERS.includes(String(member)))) return [];
+  const what = member === null ? 'the whole object' : `its ${member}`;
+  const message =
+    `with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
+    'or ports: add expression: value, or name a path further down';
+  return [errorAtValue([...path, 'path'], message)];
 }
 
 /** Two entries with one path would depend on their order. Paths are compared by their segments, not by their text. */

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
-import { errorAtKey, errorAtValue, type Finding, warningAtKey } from '../finding.ts';
+import { errorAtKey, errorAtValue, type Finding, missingMember, warningAtKey } from '../finding.ts';
 import { managementRules } from './management-rules.ts';
 import { OWNER_API_VERSIONS } from '../schema/owner-kinds.ts';
 import type { ConfigChecks } from '../types.ts';
@@ -84,13 +84,15 @@ function ownerRules(fields: Fields): Finding[] {
   const has = (key: string): boolean => fields.text(`${owner}.${key}`) !== '';
   if (!has('kind') && !has('name') && !has('apiVersion')) return [];
   const findings: Finding[] = [];
-  for (const key of ['kind', 'name']) {
+  // A Service without a name is vCluster's.
+  const required = fields.text(`${owner}.kind`) === 'Service' ? [] : ['kind', 'name'];
+  for (const key of required) {
     if (!has(key))
-      findings.push(errorAtKey(pathOf(`${owner}.${key}`), 'is required if endpointSyncer.owner is set'));
+      findings.push(missingMember(pathOf(`${owner}.${key}`), 'is required if endpointSyncer.owner is set'));
   }
   if (has('kind') && !has('apiVersion') && !OWNER_API_VERSIONS.has(fields.text(`${owner}.kind`))) {
     const message = `is required for the kind ${fields.text(`${owner}.kind`)}`;
-    findings.push(errorAtKey(pathOf(`${owner}.apiVersion`), message));
+    findings.push(missingMember(pathOf(`${owner}.apiVersion`), message));
   }
   if (isMultiNamespace(fields)) {
     findings.push(

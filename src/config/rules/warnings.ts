@@ -1,8 +1,8 @@
-/** Warnings: valid settings that are most likely mistakes. */
+/** Valid settings that are most likely mistakes, and conflicts with vCluster's own values. */
 
 import type { JsonObject } from '../../base/json.ts';
-import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
-import { type Finding, warningAtKey, warningAtValue } from '../finding.ts';
+import { Fields, pathOf } from '../schema/fields.ts';
+import { errorAtValue, type Finding, warningAtKey, warningAtValue } from '../finding.ts';
 import { knownKeys } from '../schema/schema-check.ts';
 import { placeholderWarnings } from './placeholders.ts';
 import { nearestWord } from '../schema/suggest.ts';
@@ -30,30 +30,56 @@ export function configWarnings(
 function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Finding[] {
   return ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.host.kubeconfig']
     .filter((name) => fields.text(name) !== '' && !fileExists(fields.text(name)))
-    .map((name) => warningAtValue(pathOf(name), `there is no file ${fields.text(name)}`));
+    .map((name) => {
+      const file = fields.text(name);
+      const hint = file.includes('/~/') ? ': ~ is not expanded, write the whole path' : '';
+      return warningAtValue(pathOf(name), `there is no file ${file}${hint}`);
+    });
 }
 
-/** Objects that vCluster (by its values) and this program would both write. `vcluster` has no empty keys. */
-export function vclusterWarnings(merged: JsonObject, vcluster: JsonObject): Finding[] {
+/** The kinds that both sync, and whether this program does so by default. vCluster syncs all of them by default. */
+const SHARED_KINDS = [
+  { key: 'endpoints', kind: 'Endpoints', isOnHere: true },
+  { key: 'endpointSlices', kind: 'EndpointSlices', isOnHere: false },
+];
+
+/** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
+export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
+  const theirs = new Fields(vcluster);
+  return SHARED_KINDS.map(({ key }) => key).filter((key) => theirs.isOn(`sync.toHost.${key}.enabled`, true));
+}
+
+/**
+ * Objects that vCluster (by its values) and this program would both write. At a start, these are errors, unless
+ * `endpointSyncer.besideVcluster` is `force`. `vcluster` has no empty keys.
+ */
+export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isStart: boolean): Finding[] {
   const [fields, theirs] = [new Fields(merged), new Fields(vcluster)];
-  if (!fields.isOn('sync.toHost.endpoints.enabled', true)) return [];
+  const isError = isStart && fields.text('endpointSyncer.besideVcluster') !== 'force';
   const findings: Finding[] = [];
-  const warn = (name: string, message: string): void => {
-    findings.push({ ...warningAtValue(pathOf(name), message), isAboutVcluster: true });
-  };
-  // Both kinds are on by default in vCluster.
-  const endpoints = 'sync.toHost.endpoints.enabled';
-  if (theirs.isOn(endpoints, true)) {
-    warn(endpoints, "vCluster syncs Endpoints too: set it to false in vCluster's values");
+  const shared = syncedByVcluster(vcluster);
+  for (const { key, kind, isOnHere } of SHARED_KINDS) {
+    const name = `sync.toHost.${key}.enabled`;
+    if (!shared.includes(key) || !fields.isOn(name, isOnHere)) continue;
+    const add = isError ? errorAtValue : warningAtValue;
+    const here = `this program syncs ${kind}, and so does vCluster: disable one of the two, or set endpointSyncer.besideVcluster to force`;
+    if (isError) findings.push({ ...add(pathOf(name), here), file: 'own' });
+    const there = `vCluster syncs ${kind} too: set it to false in vCluster's values`;
+    findings.push({ ...add(pathOf(name), there), file: 'vcluster' });
   }
+  return [...findings, ...mirroredSlices(fields, theirs)];
+}
+
+function mirroredSlices(fields: Fields, theirs: Fields): Finding[] {
   const slices = 'sync.toHost.endpointSlices.enabled';
   const patches = fields.value('sync.toHost.endpoints.patches');
-  if (theirs.isOn(slices, true) && Array.isArray(patches) && patches.length > 0) {
-    const why =
-      'vCluster copies EndpointSlices without the patches, and the mirroring controller of the host updates the same objects';
-    warn(slices, `${why}: set it to false in vCluster's values`);
-  }
-  return findings;
+  const isPatched = Array.isArray(patches) && patches.length > 0;
+  if (!isPatched || !fields.isOn('sync.toHost.endpoints.enabled', true)) return [];
+  if (fields.isOn(slices) || !theirs.isOn(slices, true)) return [];
+  const message =
+    'vCluster copies EndpointSlices without the patches, and the mirroring controller of the host updates the same objects: ' +
+    "set it to false in vCluster's values";
+  return [{ ...warningAtValue(pathOf(slices), message), file: 'vcluster' }];
 }
 
 function riskyChoices(fields: Fields): Finding[] {
@@ -74,14 +100,6 @@ function riskyChoices(fields: Fields): Finding[] {
       warningAtValue(
         pathOf('endpointSyncer.onHostDelete'),
         'controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
-      ),
-    );
-  }
-  if (fields.isOn('endpointSyncer.createNamespaces') && !isMultiNamespace(fields)) {
-    findings.push(
-      warningAtValue(
-        pathOf('endpointSyncer.createNamespaces'),
-        'has no effect: this virtual cluster has one host namespace',
       ),
     );
   }
@@ -112,9 +130,10 @@ function misspelt(key: string, known: readonly string[]): string | undefined {
   return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 
-/** A known key one or two levels too high. */
+/** A known key above its section. */
 function misplaced(section: string, key: string): string | undefined {
   if (section === '' && key === 'toHost') return 'it belongs below sync';
+  if (section === '' && knownKeys(['endpointSyncer']).includes(key)) return 'it belongs below endpointSyncer';
   const isMisplaced = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
   return isMisplaced ? 'it belongs below sync.toHost' : undefined;
 }

@@ -42,7 +42,7 @@ export const VIRTUAL_RULES = neverTogether('kubeconfig', 'secret');
 
 export const OWNER_RULES = {
   allOf: [
-    requires('kind', 'name'),
+    { anyOf: [{ not: areSet('kind') }, { properties: { kind: { const: 'Service' } } }, areSet('name')] },
     requires('name', 'kind'),
     requires('apiVersion', 'kind'),
     implies(areSet('kind'), {

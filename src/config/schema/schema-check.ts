@@ -2,11 +2,11 @@
 
 import type * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn, valueAt } from '../../base/json.ts';
-import { errorAtKey, errorAtValue, type Finding } from '../finding.ts';
+import { errorAtKey, errorAtValue, missingMember, type Finding } from '../finding.ts';
 import type { ConfigPath } from '../source/path.ts';
 import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
 import { show } from './schema-fields.ts';
-import { didYouMean } from './suggest.ts';
+import { didYouMean, nearestWord } from './suggest.ts';
 
 export interface SchemaResult {
   /** Undefined when anything is wrong. */
@@ -38,11 +38,22 @@ function findingsOf(issue: Issue, root: JsonObject): Finding[] {
       return issue.keys.map((key) => unknownKey(path, key));
     case 'invalid_type':
       return [typeFinding(issue, path, value)];
-    case 'invalid_value':
-      return [errorAtValue(path, oneOf(issue.values.map(String), value))];
+    case 'invalid_value': {
+      const words = issue.values.map(String);
+      if (value === undefined) return [errorAtKey(path, `is required: one of ${words.join(', ')}`)];
+      return [errorAtValue(path, oneOf(words, value))];
+    }
     case 'too_small':
     case 'too_big':
       return [errorAtValue(path, rangeMessage(issue, value))];
+    case 'invalid_union': {
+      // The alternative whose type fits: it has findings inside of the value only.
+      const fitting = issue.errors.find((of) =>
+        of.every((one) => one.path.length > 0 || one.code === 'unrecognized_keys'),
+      );
+      if (fitting === undefined) return [errorAtValue(path, issue.message)];
+      return fitting.flatMap((one) => findingsOf({ ...one, path: [...path, ...one.path] }, root));
+    }
     default:
       return [errorAtValue(path, issue.message)];
   }
@@ -52,9 +63,11 @@ function unknownKey(parent: ConfigPath, key: string): Finding {
   const known = knownKeys(parent);
   if (known.length === 0)
     return errorAtKey([...parent, key], `takes no keys: write {} instead of ${show(key)}`);
-  const near = didYouMean(key, known);
-  const list = near === '' ? `; known here: ${known.join(', ')}` : near;
-  return errorAtKey([...parent, key], `unknown key ${show(key)}${list}`);
+  const near = nearestWord(key, known);
+  const path = [...parent, key];
+  const what = `unknown key ${show(key)}`;
+  if (near === undefined) return errorAtKey(path, `${what}; known here: ${known.join(', ')}`);
+  return { ...errorAtKey(path, `${what}, did you mean "${near}"?`), meant: [...parent, near] };
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -73,15 +86,18 @@ function typeFinding(
   value: JsonValue | undefined,
 ): Finding {
   const hasOwnMessage = !issue.message.startsWith('Invalid input');
-  if (value === undefined) return errorAtKey(path, hasOwnMessage ? issue.message : 'is required');
+  if (value === undefined) return missingMember(path, hasOwnMessage ? issue.message : 'is required');
   if (hasOwnMessage) return errorAtValue(path, issue.message);
   const isCount = issue.expected === 'number' || issue.expected === 'int';
   const wanted = isCount ? 'a whole number' : (TYPE_WORDS[issue.expected] ?? issue.expected);
-  return errorAtValue(path, `must be ${wanted}, found ${show(value)}${typeHint(issue.expected, value)}`);
+  const hint = typeHint(issue.expected, value, knownKeys(path));
+  return errorAtValue(path, `must be ${wanted}, found ${show(value)}${hint}`);
 }
 
+const LISTED_KEYS_MAX = 6;
+
 /** How to fix common mistakes. */
-function typeHint(expected: string, value: JsonValue): string {
+function typeHint(expected: string, value: JsonValue, known: readonly string[]): string {
   if (expected === 'boolean' && typeof value === 'string') {
     const isTrue = /^(true|yes|on|y|1|enabled)$/iu.test(value);
     const isFalse = /^(false|no|off|n|0|disabled)$/iu.test(value);
@@ -90,6 +106,9 @@ function typeHint(expected: string, value: JsonValue): string {
   if ((expected === 'number' || expected === 'int') && typeof value === 'string' && /^\d+$/u.test(value)) {
     return `: write ${Number(value)} without quotes`;
   }
+  if (typeof value === 'boolean' && known.includes('enabled')) return `: write {enabled: ${value}}`;
+  if (expected === 'object' && known.length > 0 && known.length <= LISTED_KEYS_MAX)
+    return `: it has the keys ${known.join(', ')}`;
   if (expected === 'string' && typeof value !== 'object') return `: put it in quotes`;
   if (expected === 'array' && isJsonObject(value)) return ': start each entry with "- "';
   return '';
@@ -123,7 +142,7 @@ function childOf(schema: unknown, step: string | number): unknown {
   return memberOf(schema, typeof step === 'number' ? 'element' : 'valueType');
 }
 
-/** The schema inside of `optional`, `default` and `prefault`. */
+/** The schema inside of `optional`, `default`, `prefault` and `transform`, and the mapping of a union. */
 function unwrapped(schema: unknown): unknown {
   let inner = schema;
   for (let next = innerOf(inner); next !== undefined; next = innerOf(inner)) inner = next;
@@ -131,7 +150,11 @@ function unwrapped(schema: unknown): unknown {
 }
 
 function innerOf(schema: unknown): unknown {
-  return memberOf(memberOf(schema, 'def'), 'innerType');
+  const definition = memberOf(schema, 'def');
+  const union = memberOf(definition, 'options');
+  const options: readonly unknown[] = Array.isArray(union) ? union : [];
+  const mapping = options.find((one) => memberOf(one, 'shape') !== undefined);
+  return memberOf(definition, 'innerType') ?? memberOf(definition, 'in') ?? mapping;
 }
 
 function memberOf(value: unknown, key: string): unknown {

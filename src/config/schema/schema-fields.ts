@@ -13,10 +13,10 @@ const LABEL_RULE =
   'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';
 
 /** `pattern` is for editors; the loader checks the value in `rules/`. */
-export function text(description: string, pattern?: string) {
+export function text(description: string, pattern?: string, fallback = '') {
   return z
     .string()
-    .default('')
+    .default(fallback)
     .meta({ description, ...(pattern === undefined ? {} : { pattern }) });
 }
 
@@ -56,6 +56,14 @@ const LABEL_REQUIREMENT_OR_EMPTY = new RegExp(
   `^(${LABEL_KEY}(=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?)?)?$`,
   'u',
 );
+
+const KEY_PATTERN = new RegExp(`^(${LABEL_KEY}|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/\\*)$`, 'u');
+
+/** The key of a label or an annotation, or PREFIX/* for all keys with a prefix. */
+export const keyPattern = z.string().regex(KEY_PATTERN, {
+  error: (issue) =>
+    `must be a key or PREFIX/* such as example.com/owner or example.com/*, found ${show(issue.input)}`,
+});
 
 /** A label by KEY or KEY=VALUE, or '' for none. */
 export function labelRequirement(description: string) {

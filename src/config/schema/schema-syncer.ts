@@ -1,6 +1,7 @@
 /** `endpointSyncer`: how this program runs. */
 
 import * as z from 'zod';
+import type { ServicesConfig } from '../types.ts';
 import { OWNER_RULES, SERVER_URL_PATTERN, VIRTUAL_RULES } from './editor-rules.ts';
 import {
   bindAddress,
@@ -8,10 +9,12 @@ import {
   count,
   duration,
   flag,
+  keyPattern,
   label,
   labelRequirement,
   objectName,
   requiredLabel,
+  show,
   size,
   text,
 } from './schema-fields.ts';
@@ -55,13 +58,13 @@ const owner = z
     apiVersion: text(
       'apiVersion of the owner; not needed for Pod, Service, StatefulSet and other built-in kinds.',
     ),
-    kind: text('Kind of the owner, such as StatefulSet. Empty: copies have no owner.'),
+    kind: text('Kind of the owner, such as StatefulSet. Empty: copies have no owner.', undefined, 'Service'),
     name: objectName('Name of the owner.'),
   })
   .prefault({})
   .meta({
     description:
-      'Object in the host namespace that owns the copies, so that they are deleted with it. Not in multi-namespace modes.',
+      "Object in the host namespace that owns the copies, so that they are deleted with it. Default: vCluster's Service NAME, if it exists. Not in multi-namespace modes.",
     ...OWNER_RULES,
   });
 
@@ -113,6 +116,53 @@ const leaderElection = z
   .prefault({})
   .meta({ description: 'Leader election between replicas by a Lease.' });
 
+const SERVICE_MODES = z.enum(['vcluster', 'sync']);
+
+const services = z
+  .union(
+    [
+      SERVICE_MODES,
+      z.strictObject({
+        mode: SERVICE_MODES,
+        allow: z
+          .array(z.enum(['externalIPs', 'loadBalancerIP']))
+          .default([])
+          .meta({
+            description:
+              'Fields with addresses that tenants choose, which are not copied otherwise: a tenant could take traffic of the host with them.',
+          }),
+      }),
+    ],
+    { error: (issue) => `must be one of ${SERVICE_MODES.options.join(', ')}, found ${show(issue.input)}` },
+  )
+  .prefault('vcluster')
+  .transform((value): ServicesConfig => (typeof value === 'string' ? { mode: value, allow: [] } : value))
+  .meta({
+    description:
+      'Which program copies Services to the host: vcluster, or sync for this program. {mode: sync, allow: [FIELD]} also copies fields with addresses that tenants choose.',
+  });
+
+/** Annotations that belong to one cluster: agents on both sides that keep them up to date would overwrite each other without end. */
+const EXCLUDED_ANNOTATIONS = [
+  'control-plane.alpha.kubernetes.io/leader',
+  'field.cattle.io/publicEndpoints',
+  'kubectl.kubernetes.io/last-applied-configuration',
+];
+
+const metadata = z
+  .strictObject({
+    excludeAnnotations: z.array(keyPattern).default(EXCLUDED_ANNOTATIONS).meta({
+      description:
+        'Annotations that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
+    }),
+    excludeLabels: z.array(keyPattern).default([]).meta({
+      description:
+        'Labels that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'Labels and annotations that each cluster keeps for itself.' });
+
 const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
 
 const fields = z.strictObject({
@@ -122,18 +172,20 @@ const fields = z.strictObject({
   owner,
   workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),
   vclusterConfig: text("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
-  services: choice(
-    'Which program copies Services to the host: vcluster, or sync for this program.',
-    ['vcluster', 'sync'],
-    'vcluster',
+  services,
+  besideVcluster: choice(
+    "What a start does if vCluster's own values sync the same kind: refuse, or force to start nevertheless.",
+    ['refuse', 'force'],
+    'refuse',
   ),
+  metadata,
   requireService: flag('Whether only Endpoints that have a Service are synced, as vCluster does.', false),
   onHostDelete: choice(
     'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does.',
     ['recreate', 'deleteVirtual'],
     'recreate',
   ),
-  createNamespaces: flag('Whether missing host namespaces are created (multi-namespace modes).', false),
+  createNamespaces: flag('Whether missing host namespaces are created.', false),
   references: z
     .strictObject({
       naming: choice('Format of the names that `reference` patches write.', ['short', 'long'], 'short'),

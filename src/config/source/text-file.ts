@@ -1,7 +1,7 @@
 /** Reads the file that a command names; `-` is standard input. */
 
 import { open } from 'node:fs/promises';
-import { ConfigError } from '../../base/errors.ts';
+import { ConfigError, fileProblem } from '../../base/errors.ts';
 import { problemOf } from './problem.ts';
 
 /** The name of a file in messages. */
@@ -28,7 +28,7 @@ export async function readTextFile(file: string, bytesMax: number): Promise<stri
 
 /** A `ConfigError` for an error of the file system. */
 export function cannotBeRead(file: string, cause: unknown): ConfigError {
-  return unusable(file, `cannot be read: ${reasonOf(cause)}`, cause);
+  return unusable(file, `cannot be read: ${fileProblem(cause)}`, cause);
 }
 
 /** Stops soon after the limit: a file may be a pipe or a device without an end. */
@@ -55,17 +55,4 @@ async function* chunksOf(file: string): AsyncIterable<Buffer> {
 
 function unusable(file: string, message: string, cause?: unknown): ConfigError {
   return new ConfigError([problemOf(displayName(file), message)], { cause });
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'part of its path is not a folder',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-};
-
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return REASONS[code] ?? (error instanceof Error ? error.message : String(error));
 }

@@ -63,7 +63,7 @@ export function readYaml(text: string): YamlSource {
     if (!(error instanceof Unreadable)) throw error;
     return { root: null, problems: [error.problem] };
   }
-  return { root: documents[0]?.contents ?? null, problems: problemsOf(documents) };
+  return { root: documents[0]?.contents ?? null, problems: problemsOf(documents, text) };
 }
 
 /** Ends the reading of a file. */
@@ -88,13 +88,14 @@ function* tokensOf(text: string): ReturnType<Parser['parse']> {
 }
 
 /** One mistake causes many errors: only the first one is reported. */
-function problemsOf(documents: readonly Document.Parsed[]): SyntaxProblem[] {
+function problemsOf(documents: readonly Document.Parsed[], text: string): SyntaxProblem[] {
   const [error] = documents
     .flatMap(({ errors }) => errors)
     // An alias may stand for the text of a key; what cannot be a key is found when the keys are read.
     .filter(({ code }) => code !== 'NON_STRING_KEY')
     .toSorted((x, y) => x.pos[0] - y.pos[0]);
-  if (error !== undefined) return [problemAt(error.pos[0], 'error', yamlMessage(error))];
+  if (error !== undefined)
+    return [problemAt(error.pos[0], 'error', quoteAdvice(error, text) ?? yamlMessage(error))];
   const problems = firstPerPlace(documents.flatMap(({ warnings }) => warnings))
     // Go's parsers take a closing bracket at the indentation of its key, and so does the one in use here.
     .filter(({ code }) => code !== 'BAD_INDENT')
@@ -120,6 +121,25 @@ function firstPerPlace(errors: readonly YAMLError[]): YAMLError[] {
   return errors
     .toSorted((a, b) => a.pos[0] - b.pos[0])
     .filter(({ pos }) => !seen.has(pos[0]) && seen.add(pos[0]));
+}
+
+/** For `key: "text" more`, most often an expression: YAML ends the value at the closing quote. Undefined for any other error. */
+function quoteAdvice({ message, pos: [offset] }: YAMLError, text: string): string | undefined {
+  if (!message.endsWith('at node end')) return undefined;
+  const before = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
+  const start = before.trimEnd();
+  const quote = start.slice(-1);
+  if (quote !== '"' && quote !== "'") return undefined;
+  const opening = start.lastIndexOf(quote, start.length - 2);
+  const key = start.slice(0, Math.max(0, opening)).trimEnd();
+  if (!key.endsWith(':')) return undefined;
+  const line = text.slice(offset).split('\n', 1)[0] ?? '';
+  const rest = line.split(key.includes('{') ? /[,}]/u : /\s#/u, 1)[0] ?? '';
+  const value = (before.slice(opening) + rest).trimEnd();
+  const quoted =
+    value.includes("'") && !/["\\]/u.test(value) ? `"${value}"` : `'${value.replaceAll("'", "''")}'`;
+  const what = key.endsWith('xpression:') ? 'expression' : 'value';
+  return `the value ends at its closing quote: quote the whole ${what}: ${quoted}`;
 }
 
 /** The error in the form of this program's messages, with what to do about it where the library only names the problem. */

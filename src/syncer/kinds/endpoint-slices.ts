@@ -53,6 +53,7 @@ export const endpointSliceContent: ContentRules = {
   },
   ownLabels,
   isOwnLabel: (key) => key === SERVICE_NAME || key === MANAGED_BY,
+  ownLabelsToVirtual,
   stored(object) {
     const stored: JsonObject = {};
     for (const member of [ENDPOINTS_MEMBER, PORTS_MEMBER]) {
@@ -103,6 +104,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     translationNote: 'Pod targetRefs in endpoints get the names of the host Pods',
     validate: validateEndpointSlice,
     serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),
+    hostService: serviceKeyOf,
     indexes: {
       [BY_SERVICE]: (object) => {
         const key = serviceKeyOf(object);
@@ -144,10 +146,27 @@ function ownLabels({ metadata: { namespace = '', labels } }: KubeObject, names: 
   const own: StringMap = {};
   const service = labels?.[SERVICE_NAME];
   const host = service === undefined ? undefined : names.toHost({ namespace, name: service });
-  if (host !== undefined) own[SERVICE_NAME] = host.name;
+  if (service !== undefined && host !== undefined) {
+    // Another syncer has copied the translated name of a Service of this namespace back. Translated again, it would belong to none.
+    const originals = names.toVirtualCandidates({ namespace: host.namespace, name: service });
+    const isTranslated = originals.some((original) => original.namespace === namespace);
+    own[SERVICE_NAME] = isTranslated ? service : host.name;
+  }
   const manager = labels?.[MANAGED_BY];
   if (manager !== undefined) own[MANAGED_BY] = manager === MIRRORING_CONTROLLER ? OURS : manager;
   return own;
+}
+
+function ownLabelsToVirtual({ metadata }: KubeObject, namespace: string, names: NameTranslator): StringMap {
+  const { namespace: hostNamespace = '', labels = {} } = metadata;
+  const [service, manager] = [labels[SERVICE_NAME], labels[MANAGED_BY]];
+  const candidates =
+    service === undefined ? [] : names.toVirtualCandidates({ namespace: hostNamespace, name: service });
+  const original = candidates.find((candidate) => candidate.namespace === namespace);
+  return {
+    ...(original === undefined ? {} : { [SERVICE_NAME]: original.name }),
+    ...(manager === undefined ? {} : { [MANAGED_BY]: manager === OURS ? MIRRORING_CONTROLLER : manager }),
+  };
 }
 
 function mapRefs(endpoints: JsonValue, map: (ref: JsonObject) => JsonObject): JsonValue {

@@ -1,6 +1,6 @@
 /** Endpoints: `subsets` with Pod references. The Service of the same name decides whether they are synced. */
 
-import { ENDPOINTS, type KubeObject } from '../../kube/object.ts';
+import { ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Fields, KnownFields } from '../patch/checks/field-warnings.ts';
 import { validateEndpoints } from '../patch/validation/validate-endpoints.ts';
@@ -31,6 +31,7 @@ export const endpointsContent: ContentRules = {
   },
   ownLabels: () => ({}),
   isOwnLabel: () => false,
+  ownLabelsToVirtual: () => ({}),
   // Empty strings count as absent: kube-apiserver rejects an empty ip, nodeName or appProtocol, and omits the other fields when empty.
   stored(object) {
     const subsets = asStored(ownValue(object, SUBSETS) ?? null);
@@ -69,6 +70,7 @@ export const endpointsKind: SyncedKind = {
   translationNote: 'Pod targetRefs in subsets get the names of the host Pods',
   validate: validateEndpoints,
   serviceKey: (key) => key,
+  hostService: objectKey,
   indexes: {},
   keysOfService: (service) => [service],
   gate: (_virtual, service, options) => serviceGate(service, options),

@@ -33,6 +33,8 @@ export interface SyncedKind {
   serviceKey(key: ObjectKey, virtual: KubeObject | undefined): ObjectKey | undefined;
   /** Index functions for the cache of virtual objects, besides those of the engine. */
   readonly indexes: IndexFunctions;
+  /** The host Service that this host object gets traffic from; undefined: none. */
+  hostService(host: KubeObject): ObjectKey | undefined;
   /** The virtual objects that a Service decides about. */
   keysOfService(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
   /** Virtual objects of other synced kinds that decide about objects of this kind: by plural, the keys that such an object concerns. */

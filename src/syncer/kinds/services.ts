@@ -2,6 +2,7 @@
  * synced. Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back.
  */
 
+import type { AddressField } from '../../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, listAt, memberOf } from '../translate/content.ts';
@@ -42,37 +43,48 @@ const TYPES_OF_FIELD: Readonly<Record<string, readonly string[]>> = {
   ipFamilies: ['ClusterIP', 'NodePort', LOAD_BALANCER],
 };
 
-const serviceContent: ContentRules = {
+/** Tenants must not take traffic of the host with addresses that they choose (CVE-2020-8554). */
+const ADDRESS_FIELDS: readonly AddressField[] = ['externalIPs', 'loadBalancerIP'];
+
+const contentRules = (allow: readonly AddressField[]): ContentRules => ({
   members: [SPEC],
   ownMembers: [STATUS],
-  toHost: (virtual, { host }) => ({ [SPEC]: specToHost(specOf(virtual), host && keptSpec(virtual, host)) }),
+  toHost(virtual, { host }) {
+    const spec = { ...specOf(virtual) };
+    for (const field of ADDRESS_FIELDS) if (!allow.includes(field)) delete spec[field];
+    return { [SPEC]: specToHost(spec, host && keptSpec(virtual, host)) };
+  },
   // The spec is never synced back.
   toVirtual: (_host, { original }) => ({ [SPEC]: original === undefined ? null : memberOf(original, SPEC) }),
   ownLabels: () => ({}),
   isOwnLabel: () => false,
+  ownLabelsToVirtual: () => ({}),
   stored(object) {
     const spec = ownValue(object, SPEC);
     return isJsonObject(spec) ? { [SPEC]: storedSpec(spec) } : {};
   },
   haveSameShape: () => true,
   elementAt: () => undefined,
-};
+});
 
 export interface ServiceKindOptions {
   /** Endpoints of this key, or a slice of this Service, are synced. */
   readonly hasSyncedEndpoints: (service: KubeObject) => boolean;
+  /** The address fields that are copied. */
+  readonly allow: readonly AddressField[];
 }
 
-export function createServiceKind({ hasSyncedEndpoints }: ServiceKindOptions): SyncedKind {
+export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOptions): SyncedKind {
   return {
     resource: SERVICES,
-    content: serviceContent,
+    content: contentRules(allow),
     deletionHint: '',
-    translationNote: 'cluster IPs and node ports in spec are allocated by the host',
+    translationNote: `cluster IPs and node ports in spec are allocated by the host${notCopied(allow)}`,
     // No patches apply to Services.
     validate: () => undefined,
     // No other Service decides whether this one is synced.
     serviceKey: () => undefined,
+    hostService: () => undefined,
     indexes: {},
     keysOfService: () => [],
     relatedKinds: {
@@ -91,6 +103,11 @@ export function createServiceKind({ hasSyncedEndpoints }: ServiceKindOptions): S
     hasStatus: true,
     noticeOf: () => undefined,
   };
+}
+
+function notCopied(allow: readonly AddressField[]): string {
+  const fields = ADDRESS_FIELDS.filter((field) => !allow.includes(field)).join(' and ');
+  return fields === '' ? '' : `; ${fields} are copied only with endpointSyncer.services.allow`;
 }
 
 const SELECTOR_NOTE =
@@ -125,6 +142,7 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
     const isAllocated = field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);
     if (!isAllocated && field !== 'selector') spec[field] = value;
   }
+  if (!isStillValid('externalTrafficPolicy', spec)) delete spec['externalTrafficPolicy'];
   spec['ports'] = portsToHost(virtual, host, { type, spec });
   for (const [field, value] of Object.entries(host ?? {})) {
     if (Object.hasOwn(spec, field) || WITHOUT_DEFAULT.has(field)) continue;

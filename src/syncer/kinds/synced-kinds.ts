@@ -61,11 +61,12 @@ export function syncedKinds(
     hasSyncedEndpoints: (service) =>
       sliceOptions.endpointsOf(objectKey(service)) !== undefined ||
       slicesOf(objectKey(service)).some(isSyncedSlice),
+    allow: services.allow,
   });
   return [
     ...(endpoints.enabled ? [{ kind: endpointsKind, patches: endpoints.patches }] : []),
     ...(endpointSlices.enabled ? [{ kind: slices, patches: endpointSlices.patches }] : []),
-    ...(servicesEnabled && services === 'sync' ? [{ kind: serviceKind, patches: [] }] : []),
+    ...(servicesEnabled && services.mode === 'sync' ? [{ kind: serviceKind, patches: [] }] : []),
   ];
 }
 
@@ -80,7 +81,7 @@ export function disablingSetting(
   const settings: Readonly<Record<string, string | false>> = {
     [ENDPOINTS.plural]: !sync.endpoints.enabled && 'sync.toHost.endpoints.enabled is false',
     [ENDPOINT_SLICES.plural]: !sync.endpointSlices.enabled && 'sync.toHost.endpointSlices.enabled is false',
-    [SERVICES.plural]: !(sync.servicesEnabled && services === 'sync') && serviceSetting,
+    [SERVICES.plural]: !(sync.servicesEnabled && services.mode === 'sync') && serviceSetting,
   };
   return settings[plural] || undefined;
 }

@@ -5,6 +5,8 @@ import type { Count, Observe, SeriesRegistry } from '../../base/metrics/series.t
 export interface SyncSeries {
   /** Objects that are currently rejected or failing, by reason. */
   blocked(reason: string, count: number): void;
+  /** Kinds that patches reference and a cluster does not serve. */
+  kindsMissing(count: number): void;
   /** From the event of a change to the end of the write that carries it over. */
   latency(seconds: number): void;
   written(cluster: string, verb: 'create' | 'update' | 'patch' | 'delete', result: 'ok' | 'error'): void;
@@ -59,7 +61,14 @@ export function syncSeries(registry: SeriesRegistry): SyncSeries {
   return { ...hostSeries(registry), ...patchSeries(registry), ...outcomeSeries(registry) };
 }
 
-function hostSeries(registry: SeriesRegistry): Pick<SyncSeries, 'blocked' | 'latency' | 'written'> {
+function hostSeries(
+  registry: SeriesRegistry,
+): Pick<SyncSeries, 'blocked' | 'kindsMissing' | 'latency' | 'written'> {
+  const missing = registry.gauge({
+    name: 'endpoint_syncer_referenced_kinds_missing',
+    help: 'Kinds that patches reference and that a cluster does not serve.',
+    labels: [],
+  });
   const blocked = registry.gauge({
     name: 'endpoint_syncer_blocked_objects',
     help: 'Objects that are not synced at the moment, by reason.',
@@ -86,6 +95,7 @@ function hostSeries(registry: SeriesRegistry): Pick<SyncSeries, 'blocked' | 'lat
     return writes.of({ cluster, verb, result });
   });
   return {
+    kindsMissing: missing.of({}),
     blocked: (reason, count) => byReason(reason)(count),
     latency: latency.of({}),
     written: (cluster, verb, result) => byWrite(`${cluster} ${verb} ${result}`)(),

@@ -25,7 +25,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
       ({ actions: { toHost } }) => toHost.kind === 'evaluate' && readsHost(toHost.program),
     ),
     apply(direction, object, context) {
-      if (isEmpty) return { object, references: [], notAllowed: [] };
+      if (isEmpty) return { object, references: [], notAllowed: [], unresolved: [] };
       return new PatchRun(options, jobs[direction], object, context).start();
     },
     ...createFlow(patches, options.contentMembers),

@@ -99,6 +99,7 @@ export class PatchRun {
       object: this.#object,
       references: this.#references?.references ?? NOTHING,
       notAllowed: this.#references?.notAllowed ?? NOTHING,
+      unresolved: this.#references?.unresolved ?? NOTHING,
     };
   }
 

@@ -97,7 +97,9 @@ async function tracePatch(
   let after = object;
   let error: PatchError | undefined;
   try {
-    ({ object: after } = await pipeline.apply(direction, object, context));
+    const patched = await pipeline.apply(direction, object, context);
+    ({ object: after } = patched);
+    error = patched.unresolved[0]?.error;
   } catch (cause) {
     if (!(cause instanceof PatchError)) throw cause;
     error = cause;

@@ -1,6 +1,7 @@
 /** The contract of this folder: the pipeline that applies the patches of one kind. */
 
 import type { NamespacedName } from '../../kube/object.ts';
+import type { PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ObjectContext } from '../sandbox/types.ts';
 import type { ConcretePath, Flow } from '../translate/types.ts';
@@ -24,6 +25,12 @@ export interface TranslatedReference extends ObjectReference {
   readonly written: NamespacedName | undefined;
 }
 
+/** A name on the host that no virtual object has there. */
+export interface UnresolvedReference {
+  readonly path: ConcretePath;
+  readonly error: PatchError;
+}
+
 export interface PatchedObject {
   /** The input, or a changed copy; parts that no patch touched are shared with the input. */
   readonly object: JsonObject;
@@ -31,6 +38,8 @@ export interface PatchedObject {
   readonly references: readonly TranslatedReference[];
   /** References to a kind that was read from `kindPath` or `apiVersionPath` and is not allowed by the configuration; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
+  /** toVirtual: left unchanged. An error only if the value would be synced back. */
+  readonly unresolved: readonly UnresolvedReference[];
 }
 
 /** The part of the patch context that belongs to one object. */

@@ -44,6 +44,8 @@ export interface ControllerOptions {
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
   /** Creates the missing host namespace of a key; undefined: namespaces are not created. */
   readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
+  /** What the user can do about a missing host namespace. */
+  readonly namespaceAdvice: string;
   /** Undefined: writes are stored. */
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
@@ -146,7 +148,8 @@ class QueueController implements Controller {
     const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
     this.#block(key, blockedBy);
     dryRun?.settled(identify(key), blockedBy);
-    const fields = { controller: name, key, outcome: result.outcome, reason: result.reason };
+    const { outcome, reason, note } = result;
+    const fields = { controller: name, key, outcome, reason, ...(note === undefined ? {} : { note }) };
     // A dry run logs each write with its diff.
     if (isQuiet(result) || (dryRun !== undefined && !isBlocked)) logger.debug(fields, 'reconciled');
     else if (isBlocked) this.#logProblem(key, fields, 'not synced');
@@ -162,8 +165,8 @@ class QueueController implements Controller {
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
-    const { queue, name, identify, warn, createNamespace, logger, dryRun } = this.#options;
-    const { retry, warning } = outcomeOf(error, queue.failures(key));
+    const { queue, name, identify, warn, createNamespace, namespaceAdvice, logger, dryRun } = this.#options;
+    const { retry, warning } = outcomeOf(error, queue.failures(key), namespaceAdvice);
     if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
     else this.#logFailure(key, error, warning);
     this.#block(key, warning?.reason);
@@ -194,9 +197,9 @@ class QueueController implements Controller {
     else logger.error({ ...fields, err: error }, 'not synced');
   }
 
-  /** A repeated problem is logged at its 1st, 2nd, 4th, 8th, … occurrence. */
+  /** A repeated problem is logged at its 1st, 2nd, 4th, 8th, … occurrence. Notes differ in details such as delays. */
   #logProblem(key: ObjectKey, fields: LogFields, message: string): void {
-    const text = JSON.stringify(fields);
+    const text = JSON.stringify({ ...fields, note: undefined });
     const known = this.#problems.get(key);
     const count = known?.text === text ? known.count + 1 : 1;
     this.#problems.set(key, { text, count });

@@ -42,12 +42,13 @@ export class CopyCreation {
     const waitMs = recreation.waitMs(key);
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
     if (await this.#caches.learnService(seen, virtual)) return DECIDE_AGAIN;
-    const copy = await forge.fresh(pairOf(seen));
+    const copy = await forge.fresh(pairOf(seen), this.#memory.agreed(key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
     references.recordReferences(key, copy.references);
     this.#memory.report(seen, syncedNotice(copy.host));
-    await this.#rememberWithStatus(seen, virtual, stored ?? copy.host);
+    await this.#rememberWithStatus(seen, virtual, stored ?? copy.host, copy.isEchoed);
+    if (copy.isEchoed) return { outcome: 'created', waitMs: 0 };
     return this.#memory.rerunAfterWrite(key, { outcome: 'created' });
   }
 
@@ -71,9 +72,14 @@ export class CopyCreation {
   }
 
   /** The virtual object may have the status of an earlier copy, and a new virtual object has none yet. */
-  async #rememberWithStatus(seen: Observation, virtual: KubeObject, host: KubeObject): Promise<void> {
+  async #rememberWithStatus(
+    seen: Observation,
+    virtual: KubeObject,
+    host: KubeObject,
+    isEchoed = false,
+  ): Promise<void> {
     if ((await this.#status.copy(seen, virtual, host)) === undefined)
-      this.#memory.remember(seen, virtual, host);
+      this.#memory.remember(seen, virtual, host, isEchoed);
   }
 
   /** While the host Service has a selector, the host's endpoints controller still writes the object. */
@@ -106,7 +112,10 @@ export class CopyCreation {
     return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
   }
 
-  async #deleteVirtual({ key }: Observation, virtual: KubeObject): Promise<ReconcileResult> {
+  async #deleteVirtual({ key, target }: Observation, virtual: KubeObject): Promise<ReconcileResult> {
+    // Deleted first, the object would take away the reason for which its Service is synced, and the Service would stay.
+    if (target !== undefined && (await this.#options.isDeletedAlong(key, target)))
+      return { outcome: 'waiting', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS, isTransient: true };
     await this.#options.virtual.writer.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
     this.#memory.forget(key);
     return { outcome: 'deleted', reason: HOST_DELETED };

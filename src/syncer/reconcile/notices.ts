@@ -3,6 +3,8 @@
 import type { RecordedEvent } from '../../kube/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
+import { isBookkeepingAnnotation } from '../translate/metadata/bookkeeping.ts';
+import type { Echo } from '../translate/merge/merge.ts';
 import { FIELD_MANAGER } from './write/writer.ts';
 
 export function syncedNotice(copy: KubeObject): RecordedEvent {
@@ -33,11 +35,62 @@ export function keepsDeletingNotice(hint: string): RecordedEvent {
 }
 
 export function contestedNotice(host: KubeObject, waitMs: number): RecordedEvent {
+  const [who, remedy] = isWrittenByThisProgram(host)
+    ? [
+        'Another daemon of this program',
+        'Most likely two daemons run for this virtual cluster, with different configurations: stop one of them, or set ' +
+          'endpointSyncer.leaderElection.enabled to true in both.',
+      ]
+    : [
+        `Field manager "${otherManager(host)}"`,
+        'Stop the other writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
+      ];
   return warning(
     'Contested',
-    `Field manager "${otherManager(host)}" keeps overwriting the host copy; it is corrected again in ${waitMs / 1000} s. ` +
-      'Changes of this object are still written immediately. ' +
-      'Stop the other writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
+    `${who} keeps overwriting the host copy; it is corrected again in ${waitMs / 1000} s. ` +
+      `Changes of this object are still written immediately. ${remedy}`,
+  );
+}
+
+/** `waitMs`: until what was copied back is replaced again; 0: now. */
+export function echoNotice(virtual: KubeObject, { keys, left }: Echo, waitMs = 0): RecordedEvent {
+  const unknown = waitMs > 0 ? [] : left.filter((key) => !isBookkeepingAnnotation(key));
+  const remedy =
+    unknown.length > 0
+      ? `The values before are not known any more: set ${unknown.join(', ')} again. `
+      : waitMs > 0
+        ? `It gets its own values back in ${waitMs / 1000} s. `
+        : 'It gets its own values back. ';
+  return warning(
+    'Contested',
+    `Field manager "${otherManager(virtual)}" copies the host copy back into this object (${keys.join(', ')}): another syncer, most likely ` +
+      `that of vCluster, syncs it too. ${remedy}Set sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled to false in ` +
+      "vCluster's values.",
+  );
+}
+
+export function recreatedNotice(copy: KubeObject, waitMs: number): RecordedEvent {
+  return warning(
+    'Contested',
+    `Field manager "${otherManager(copy)}" creates the host copy "${objectKey(copy)}" again and again, which should not exist beside the copy of ` +
+      `the Endpoints; it is deleted again in ${Math.ceil(waitMs / 1000)} s. Set sync.toHost.endpoints.enabled and ` +
+      "sync.toHost.endpointSlices.enabled to false in vCluster's values.",
+  );
+}
+
+/** `id`: see `idOfKey`. */
+export function contestedKeyNotice(
+  { virtual, host }: { readonly virtual: KubeObject; readonly host: KubeObject },
+  id: string,
+  waitMs: number,
+): RecordedEvent {
+  const [member = '', key = ''] = id.split(' ');
+  const isLabel = member === 'labels';
+  return warning(
+    'Contested',
+    `Field managers "${otherManager(virtual)}" in this cluster and "${otherManager(host)}" on the host keep rewriting the ` +
+      `${isLabel ? 'label' : 'annotation'} ${key}; it is synced again in ${waitMs / 1000} s, the rest of this object as before. ` +
+      `Stop one of them, or list the key under endpointSyncer.metadata.${isLabel ? 'excludeLabels' : 'excludeAnnotations'}.`,
   );
 }
 
@@ -60,6 +113,16 @@ export function notAllowedNotice(reference: ObjectReference): RecordedEvent {
 
 export function warning(reason: string, note: string): RecordedEvent {
   return { type: 'Warning', reason, note };
+}
+
+/** No other field manager has written as late as this program's. */
+function isWrittenByThisProgram(host: KubeObject): boolean {
+  const timesOf = (isOurs: boolean): string[] =>
+    (host.metadata.managedFields ?? []).flatMap(({ manager, time = '' }) =>
+      (manager === FIELD_MANAGER) === isOurs ? [time] : [],
+    );
+  const ours = timesOf(true).toSorted().at(-1);
+  return ours !== undefined && timesOf(false).every((time) => time < ours);
 }
 
 /** The manager of the latest write by another client, from managedFields. */

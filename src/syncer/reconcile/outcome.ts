@@ -23,9 +23,10 @@ export interface Outcome {
 /** Consecutive failures without a response after which an Event is sent. Shorter outages are not reported. */
 const SILENT_FAILURES_MAX = 5;
 
-export function outcomeOf(error: unknown, failures: number): Outcome {
+/** `namespaceAdvice`: what the user can do about a missing host namespace. */
+export function outcomeOf(error: unknown, failures: number, namespaceAdvice: string): Outcome {
   if (error instanceof PatchError) return patchOutcome(error);
-  if (error instanceof StatusError) return statusOutcome(error);
+  if (error instanceof StatusError) return statusOutcome(error, namespaceAdvice);
   if (error instanceof TransportError) {
     return {
       retry: { kind: 'backoff' },
@@ -54,20 +55,18 @@ function patchOutcome(error: PatchError): Outcome {
 }
 
 function patchRetry({ isDeterministic, retryAfterMs }: PatchError): Retry {
-  if (isDeterministic) return { kind: 'never' };
-  return retryAfterMs === undefined ? { kind: 'backoff' } : { kind: 'after', delayMs: retryAfterMs };
+  if (retryAfterMs !== undefined) return { kind: 'after', delayMs: retryAfterMs };
+  return isDeterministic ? { kind: 'never' } : { kind: 'backoff' };
 }
 
-function statusOutcome(error: StatusError): Outcome {
+function statusOutcome(error: StatusError, namespaceAdvice: string): Outcome {
   if (error.code === 429 || (error.code === 503 && error.retryAfterMs !== undefined)) {
     return { retry: { kind: 'after', delayMs: error.retryAfterMs ?? 1000 }, warning: undefined };
   }
   if (isConflict(error) || isAlreadyExists(error)) return { retry: { kind: 'backoff' }, warning: undefined };
   if (isNamespaceMissing(error)) {
     const namespace = error.status.details?.name ?? '';
-    const note =
-      `The host namespace "${namespace}" does not exist. Create it, or set endpointSyncer.createNamespaces to true; ` +
-      'syncing resumes automatically.';
+    const note = `The host namespace "${namespace}" does not exist: ${namespaceAdvice}. Syncing resumes automatically.`;
     return { retry: { kind: 'backoff' }, warning: { reason: 'NamespaceNotFound', note } };
   }
   return { retry: { kind: 'backoff' }, warning: syncError(error) };
@@ -75,5 +74,11 @@ function statusOutcome(error: StatusError): Outcome {
 
 function syncError(error: unknown): Outcome['warning'] {
   const message = error instanceof Error ? error.message : String(error);
-  return { reason: 'SyncError', note: `Syncing to the host failed and is retried: ${message}` };
+  return { reason: 'SyncError', note: `${failedStep(error)} failed and is retried: ${message}` };
+}
+
+function failedStep(error: unknown): string {
+  const isOfServer = error instanceof StatusError || error instanceof TransportError;
+  if (!isOfServer || error.cluster === undefined) return 'Syncing';
+  return error.cluster === 'host' ? 'Writing to the host' : 'Writing to the virtual cluster';
 }

@@ -1,8 +1,8 @@
 /** In-memory state of the pairs that this process has written, and the Events that it reports for them. */
 
 import { invariant } from '../../base/errors.ts';
-import type { KubeObject, ObjectKey } from '../../kube/object.ts';
-import type { RecordedEvent } from '../../kube/types.ts';
+import { objectKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import type { Informer, RecordedEvent } from '../../kube/types.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
 import type { Pair } from './copy-forge.ts';
@@ -10,7 +10,7 @@ import type { Observation } from './decide/decide.ts';
 import { notAllowedNotice } from './notices.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
 import type { ReconcileResult } from './result.ts';
-import { isPairUnchanged, syncedPair } from './decide/synced-pairs.ts';
+import { isEchoOnly, isPairUnchanged, isSameVersion, type SyncedPair } from './decide/synced-pairs.ts';
 
 /** Limit for an expression that reads the host object and changes it in every run. */
 const RERUNS_MAX = 4;
@@ -34,24 +34,51 @@ export class PairMemory {
     return isPairUnchanged(pairs.get(seen.key), seen);
   }
 
+  /** No user has changed the virtual object. What another syncer has copied back from the host copy does not count. */
   isVirtualUnchanged({ key, virtual }: Observation): boolean {
-    return this.#options.pairs.get(key)?.virtualVersion === virtual?.metadata.resourceVersion;
+    const pair = this.#options.pairs.get(key);
+    if (pair === undefined || virtual === undefined) return false;
+    return isSameVersion(pair.virtual, virtual) || isEchoOnly(pair, virtual);
   }
 
   isHostUnchanged({ key, host }: Observation): boolean {
-    return this.#options.pairs.get(key)?.hostVersion === host?.metadata.resourceVersion;
+    const pair = this.#options.pairs.get(key);
+    return pair !== undefined && isSameVersion(pair.host, host);
   }
 
-  remember(seen: Observation, virtual: KubeObject, host: KubeObject): void {
-    const notice = this.#options.kind.noticeOf(virtual, seen.service);
+  /** Both objects when they were in step last, unless `virtual` is another object of that name. */
+  agreed(key: ObjectKey, virtual: KubeObject): SyncedPair['agreed'] {
+    const agreed = this.#options.pairs.get(key)?.agreed;
+    return agreed?.virtual.metadata.uid === virtual.metadata.uid ? agreed : undefined;
+  }
+
+  /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
+  remember(seen: Observation, storedVirtual: KubeObject, storedHost: KubeObject, isEchoed = false): void {
+    const { kind, pairs } = this.#options;
+    const virtual = cachedAs(this.#options.virtual.cache, storedVirtual);
+    const host = cachedAs(this.#options.host.cache, storedHost);
+    const notice = kind.noticeOf(virtual, seen.service);
     if (notice !== undefined) this.report(seen, notice);
     this.#ignored.delete(seen.key);
-    this.#options.pairs.set(seen.key, syncedPair(virtual, host, seen.service));
+    pairs.set(seen.key, {
+      virtual,
+      host,
+      serviceVersion: seen.service?.metadata.resourceVersion ?? '',
+      agreed: isEchoed ? this.agreed(seen.key, virtual) : { virtual, host },
+      isOpen: isEchoed,
+    });
+  }
+
+  /** Something is left to do once a delay has passed, although neither side changes. */
+  keepOpen(key: ObjectKey): void {
+    const pair = this.#options.pairs.get(key);
+    if (pair !== undefined) this.#options.pairs.set(key, { ...pair, isOpen: true });
   }
 
   forget(key: ObjectKey): void {
-    const { pairs, recreation, takeOverBackoff, contention, arrivals, references } = this.#options;
-    for (const memory of [recreation, takeOverBackoff, contention, arrivals]) memory.forget(key);
+    const { pairs, recreation, takeOverBackoff, contention, keyContests, arrivals, references } =
+      this.#options;
+    for (const memory of [recreation, takeOverBackoff, contention, keyContests, arrivals]) memory.forget(key);
     pairs.delete(key);
     this.#ignored.delete(key);
     this.#reruns.delete(key);
@@ -89,6 +116,12 @@ export class PairMemory {
   reportNotAllowed(seen: Observation, references: readonly ObjectReference[]): void {
     for (const reference of references) this.report(seen, notAllowedNotice(reference));
   }
+}
+
+/** The object of the cache, where that is the same: a second one would take memory for as long as the pair exists. */
+function cachedAs(cache: Informer, object: KubeObject): KubeObject {
+  const cached = cache.get(objectKey(object));
+  return cached !== undefined && isSameVersion(cached, object) ? cached : object;
 }
 
 export function pairOf({ virtual, target, host }: Observation): Pair {

@@ -2,14 +2,14 @@
 
 import type { Backoff } from '../../base/backoff.ts';
 import type { ClusterClient, EventRecorder, Informer } from '../../kube/types.ts';
-import type { NamespacedName, ObjectKey } from '../../kube/object.ts';
+import type { KubeObject, NamespacedName, ObjectKey } from '../../kube/object.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { Arrivals } from './guards/arrivals.ts';
-import type { ContentionGuard } from './guards/contention.ts';
+import type { ContentionGuard, KeyContests } from './guards/contention.ts';
 import type { CopyForge } from './copy-forge.ts';
 import type { DecideOptions, Observation } from './decide/decide.ts';
-import type { RecreationBackoff } from './guards/recreation.ts';
+import type { FoughtDeletions, RecreationBackoff } from './guards/recreation.ts';
 import type { SyncedPairs } from './decide/synced-pairs.ts';
 import type { Writer } from './write/writer.ts';
 
@@ -29,15 +29,23 @@ export interface ReconcilerOptions {
     readonly services: Informer;
     readonly writer: Writer;
   };
+  /** Objects that are refused because of a host Service, and the key of that Service. */
+  readonly awaitedServices: Map<ObjectKey, ObjectKey>;
   readonly arrivals: Arrivals;
   readonly recreation: RecreationBackoff;
+  readonly foughtDeletions: FoughtDeletions;
   /** Interval between reads of a host Service that prevents a take-over. */
   readonly takeOverBackoff: Backoff;
   readonly contention: ContentionGuard;
+  readonly keyContests: KeyContests;
   readonly recorder: EventRecorder;
   readonly references: ReferenceRecords;
   /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
   readonly released: (target: NamespacedName) => void;
+  /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
+  readonly isDeletedAlong: (key: ObjectKey, target: NamespacedName) => Promise<boolean>;
+  /** Called when this program has changed a virtual object, on which objects of other kinds may depend. Our own writes cause no event. */
+  readonly patched: (virtual: KubeObject) => void;
 }
 
 /** Records which objects the host copies reference. */

@@ -3,14 +3,16 @@
 import { invariant } from '../../base/errors.ts';
 import type { KubeObject, ObjectKey } from '../../kube/object.ts';
 import { CacheRefresh } from './cache-refresh.ts';
+import { RefusedCopy } from './copy-forge.ts';
 import { CopyCreation } from './create-copy.ts';
-import { decide, type Decision, type Observation } from './decide/decide.ts';
-import { warning } from './notices.ts';
+import { decide, isOverOwnCopy, type Decision, type Observation } from './decide/decide.ts';
+import { recreatedNotice, warning } from './notices.ts';
 import { PairMemory } from './pair-memory.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
 import { DECIDE_AGAIN, UNCHANGED, type Reconcile, type ReconcileResult } from './result.ts';
 import { StatusFlow } from './status-flow.ts';
 import { PairUpdate } from './update-pair.ts';
+import { FIELD_MANAGER } from './write/writer.ts';
 
 export function createReconciler(options: ReconcilerOptions): Reconcile {
   const reconciler = new KindReconciler(options);
@@ -54,6 +56,7 @@ class KindReconciler {
   }
 
   async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
+    this.#options.awaitedServices.delete(key);
     const seen = this.#options.observe(key);
     const decision = decide(seen, this.#options.decide);
     // A change of an object of another kind can change the decision for an unchanged pair, so decide first. A former leader may still have
@@ -64,6 +67,7 @@ class KindReconciler {
       for (const stray of seen.strays) await this.#deleteStray(stray);
       return await this.#act(decision, seen);
     } catch (error) {
+      if (error instanceof RefusedCopy) return await this.#refuseCopy(seen, decision, error);
       await this.#caches.afterConflict(error, seen);
       throw error;
     }
@@ -103,16 +107,42 @@ class KindReconciler {
     return { outcome: 'refused', reason };
   }
 
+  /** A copy that is there already is deleted; then the key is reconciled again. */
+  async #refuseCopy(
+    seen: Observation,
+    decision: Decision,
+    { refusal, service }: RefusedCopy,
+  ): Promise<ReconcileResult> {
+    this.#options.awaitedServices.set(seen.key, service);
+    return isOverOwnCopy(decision) ? this.#delete(seen, refusal.reason) : this.#refuse(seen, refusal);
+  }
+
   async #delete(seen: Observation, reason: string): Promise<ReconcileResult> {
     const { host, target } = seen;
     invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
     if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host)))
       return DECIDE_AGAIN;
-    await this.#options.host.writer.delete(target, host.metadata.uid, reason);
+    const waitMs = this.#fightWaitMs(seen, host);
+    if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
+    const outcome = await this.#options.host.writer.delete(target, host.metadata.uid, reason);
     await this.#status.clear(seen, host);
     this.#memory.forget(seen.key);
-    this.#options.released(target);
+    // A dry run leaves the copy in place, so the object would be deleted again in an endless loop.
+    if (outcome === 'deleted') this.#options.released(target);
     return { outcome: 'deleted', reason };
+  }
+
+  /** Another syncer has created the copy if this program never wrote it. A record may have been copied from elsewhere, as the mirroring controllers do. */
+  #fightWaitMs(seen: Observation, copy: KubeObject): number {
+    const { foughtDeletions, kind, host } = this.#options;
+    const { metadata } = copy;
+    if (metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER) === true) return 0;
+    // The event of a new virtual object may come after that of its copy, and its name is another one each time.
+    const group = kind.serviceKey(seen.key, copy) ?? seen.key;
+    const { waitMs, isReportable } = foughtDeletions.verdict(group, metadata.resourceVersion);
+    if (isReportable) this.#memory.report(seen, recreatedNotice(copy, waitMs));
+    if (waitMs === 0) foughtDeletions.note(group, metadata.resourceVersion, host.cache.resourceVersion);
+    return waitMs;
   }
 
   /** Deletes a copy that was written under an earlier configuration. */

@@ -14,6 +14,8 @@ export interface ReconcileResult {
     | 'refused'
     | 'waiting';
   readonly reason?: string;
+  /** For the log: who causes this, and what to do. */
+  readonly note?: string;
   readonly waitMs?: number;
   /** Waiting for work in progress, such as a write of another replica; not logged as a problem. */
   readonly isTransient?: boolean;

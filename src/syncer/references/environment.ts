@@ -14,6 +14,8 @@ export interface ReferenceMetrics {
   readonly queue: QueueMetrics;
   readonly writes: WriteMetrics;
   readonly controller: ControllerMetrics;
+  /** How many kinds that patches name are not served by both clusters. */
+  kindsMissing(count: number): void;
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;
 }
 

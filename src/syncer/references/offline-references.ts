@@ -8,7 +8,7 @@ import { needsWrite } from '../reconcile/write/diff.ts';
 import { type KindPolicy, asReferencedKind, type ReferencedKind } from './kinds/referenced-kind.ts';
 import { decideReference, hostKeyOf, type ReferenceObservation } from './decide/decide-reference.ts';
 import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import/import-forge.ts';
-import { copiedFrom, observeReference, type KindView } from './decide/observe-reference.ts';
+import { observeReference, virtualNamed, type KindView } from './decide/observe-reference.ts';
 import { referenceIdOf } from './index/reference-id.ts';
 import { kindIdOf } from '../translate/merge/recorded-kinds.ts';
 import { refusalOfContent, type RefusalRules } from './decide/refusals.ts';
@@ -53,9 +53,7 @@ export function createOfflineReferences(world: OfflineWorld, options: OfflineOpt
   return {
     lookup(reference, direction) {
       if (direction === 'toHost') return decideReference(observe(reference), rules).name;
-      const view = viewOf(reference);
-      const copy = view.host(keyOf(reference));
-      return copy && copiedFrom(copy, view.kind, forge.names);
+      return virtualNamed(viewOf(reference), reference, forge.names);
     },
     imports(references) {
       const once = new Map(references.map((one) => [referenceIdOf(kindIdOf(one), one), one]));
@@ -99,12 +97,16 @@ function offlineView(world: OfflineWorld, kind: ReferencedKind, { rules, forge }
   return {
     kind,
     virtual: (key) => virtual.get(key),
+    virtuals: () => virtual.values(),
     host: (key) => host.get(key),
     copiesOf(key) {
       // Objects in files may lack a part of the bookkeeping.
       const named = [...host.values()].filter((one) => isNamed(virtualByAnnotations(one, kind.host), key));
       const slash = key.indexOf('/');
-      const target = names.referenceToHost({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
+      const target = names.referenceToHost(
+        { namespace: key.slice(0, slash), name: key.slice(slash + 1) },
+        kind.host,
+      );
       const atTarget = target && host.get(keyOf(target));
       return atTarget?.metadata.annotations === undefined && atTarget !== undefined && virtual.has(key)
         ? [...named, asCopy(atTarget)]

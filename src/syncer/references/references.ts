@@ -4,17 +4,18 @@
 
 import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
-import { keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { groupOf, keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/modes/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
+import { namespaceAdvice, namespaceCreator } from '../reconcile/create-namespace.ts';
 import { createContentionGuard } from '../reconcile/guards/contention.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
 import { createRecreationBackoff } from '../reconcile/guards/recreation.ts';
 import type { VirtualObjectId } from '../reconcile/write/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
 import { decideReference } from './decide/decide-reference.ts';
-import { copiedFrom } from './decide/observe-reference.ts';
+import { virtualNamed } from './decide/observe-reference.ts';
 import { refusalRules, type RefusalRules } from './decide/refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { Importer } from './import/importer.ts';
@@ -136,7 +137,9 @@ export class References {
       .filter((id) => !this.#kinds.isKnown(id))
       .map(partsOfKind);
     const isReachable = ({ apiVersion, kind }: KindParts): boolean =>
-      policy.isOpen && policy.isAllowed(apiVersion, kind);
+      policy.isAllowed(apiVersion, kind) &&
+      // A named kind that is not served yet keeps its imports.
+      (policy.isOpen || policy.named.some((named) => named.apiVersion === apiVersion && named.kind === kind));
     const sweeper = createSweeper(this.#environment, signal);
     for (const kind of kinds.filter((one) => !isReachable(one))) await sweeper.removeAll(kind);
     const left = policy.isOpen ? await sweeper.kindsWithImports(policy.reachable) : [];
@@ -177,6 +180,7 @@ export class References {
 
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
     for (const id of this.#changes.affectedBy(caches, cluster, event)) {
+      if (event.mayBeRestored === true) this.#importer.forgetVersions(id);
       // The cache already knows our own deletions, so this one is by another client.
       if (event.type === 'deleted') this.#importer.noteDeletion(id, cluster);
       this.#changes.recheck(id);
@@ -194,20 +198,21 @@ export class References {
       if (caches === undefined) return undefined;
       if (direction === 'toHost')
         return decideReference(this.#changes.observe(caches, reference), this.#rules).name;
-      const copy = caches.copies.get(keyOf(reference));
-      return copy && copiedFrom(copy, caches.kind, this.#environment.names);
+      return virtualNamed(caches, reference, this.#environment.names);
     };
   }
 
   #createController(): Controller {
     const { clock, metrics, logger, dryRun } = this.#environment;
+    const createNamespace = namespaceCreator(this.#environment);
     return createController({
       name: 'references',
       identify: identityOf,
       queue: this.#queue,
       reconcile: (id) => this.#importer.reconcile(id),
       warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
-      createNamespace: undefined,
+      createNamespace: createNamespace && ((id) => createNamespace(parseReferenceId(id).namespace)),
+      namespaceAdvice: namespaceAdvice(this.#environment.config),
       dryRun,
       clock,
       logger,
@@ -254,6 +259,5 @@ export class References {
 function identityOf(id: ReferenceId): VirtualObjectId {
   const { kind: kindId, namespace, name } = parseReferenceId(id);
   const { apiVersion, kind } = partsOfKind(kindId);
-  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
-  return { group, kind, key: keyOf({ namespace, name }) };
+  return { group: groupOf(apiVersion), kind, key: keyOf({ namespace, name }) };
 }

@@ -20,6 +20,7 @@ export const NO_CONTENT: ContentRules = {
   toVirtual: () => ({}),
   ownLabels: () => ({}),
   isOwnLabel: () => false,
+  ownLabelsToVirtual: () => ({}),
   stored: () => ({}),
   haveSameShape: () => true,
   elementAt: () => undefined,

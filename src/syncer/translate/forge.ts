@@ -9,11 +9,7 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import { setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
-import {
-  EXCLUDED_ANNOTATIONS,
-  identityAnnotations,
-  isBookkeepingAnnotation,
-} from './metadata/bookkeeping.ts';
+import { identityAnnotations, isBookkeepingAnnotation } from './metadata/bookkeeping.ts';
 import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './metadata/labels.ts';
 import { withMembers } from './content.ts';
 import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';
@@ -65,7 +61,7 @@ function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMe
   const metadata: ObjectMeta = {
     name: target.name,
     annotations: {
-      ...crossingAnnotations(virtual.metadata),
+      ...crossingAnnotations(virtual.metadata, labels),
       ...identityAnnotations(virtual, kind, target),
     },
     labels: {
@@ -92,29 +88,34 @@ export function backTranslate(
   const metadata: ObjectMeta = { ...original?.metadata, name: virtual.name };
   if (virtual.namespace !== '') metadata.namespace = virtual.namespace;
   const originalLabels = stringMapOf(original?.metadata.labels);
-  metadata.annotations = crossingAnnotations(host.metadata);
-  metadata.labels = labelsToVirtual(stringMapOf(host.metadata.labels), labels, originalLabels);
+  metadata.annotations = crossingAnnotations(host.metadata, labels);
+  metadata.labels = {
+    ...labelsToVirtual(stringMapOf(host.metadata.labels), labels, originalLabels),
+    ...content.ownLabelsToVirtual(host, virtual.namespace, names),
+  };
   const result: KubeObject = { ...host, metadata };
   return withMembers(result, content.toVirtual(host, { names, namespace: virtual.namespace, original }));
 }
 
 function crossingLabels(virtual: KubeObject, { labels, content }: ForgeOptions): StringMap {
   const crossing = labelsToHost(stringMapOf(virtual.metadata.labels), labels);
-  return Object.fromEntries(Object.entries(crossing).filter(([key]) => !content.isOwnLabel(key)));
+  const crosses = (key: string): boolean =>
+    !content.isOwnLabel(key) && !labels.isExcluded('labels', labels.keyToVirtual(key));
+  return Object.fromEntries(Object.entries(crossing).filter(([key]) => crosses(key)));
 }
 
-function crossingAnnotations(metadata: ObjectMeta): StringMap {
+function crossingAnnotations(metadata: ObjectMeta, labels: LabelTranslator): StringMap {
   const annotations = stringMapOf(metadata.annotations);
   const crossing: StringMap = {};
   for (const key of Object.keys(annotations)) {
-    if (!isBookkeepingAnnotation(key) && !EXCLUDED_ANNOTATIONS.has(key)) {
+    if (!isBookkeepingAnnotation(key) && !labels.isExcluded('annotations', key)) {
       setOwn(crossing, key, annotations[key] ?? '');
     }
   }
   return crossing;
 }
 
-/** Keeps finalizers, owners and all other metadata that other clients have set on the host, and adds our owner. */
+/** Keeps finalizers, owners and all other metadata that other clients have set on the host, and adds our owner if it is not one of them. */
 export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMeta {
   const { managedFields: _managedFields, ...kept } = actual;
   const owners = mergedOwners(desired['ownerReferences'], actual['ownerReferences']);
@@ -123,9 +124,9 @@ export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMe
 
 function mergedOwners(ours: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(ours) || ours.length === 0) return theirs;
-  const others = Array.isArray(theirs) ? theirs : [];
+  const actual = Array.isArray(theirs) ? theirs : [];
   const uidOf = (owner: JsonValue): JsonValue | undefined =>
     typeof owner === 'object' && owner !== null && !Array.isArray(owner) ? owner['uid'] : undefined;
-  const uids = new Set(ours.map(uidOf));
-  return [...others.filter((owner) => !uids.has(uidOf(owner))), ...ours];
+  const uids = new Set(actual.map(uidOf));
+  return [...actual, ...ours.filter((owner) => !uids.has(uidOf(owner)))];
 }

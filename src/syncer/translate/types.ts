@@ -1,7 +1,9 @@
 /** The contract of this folder: names, labels and metadata between the two clusters, all pure. */
 
-import type { KubeObject, NamespacedName } from '../../kube/object.ts';
+import type { GroupVersionKind, KubeObject, NamespacedName } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
+
+export type ReferenceKind = Pick<GroupVersionKind, 'group' | 'kind'>;
 
 /** Names of one virtual cluster on its host, both ways. */
 export interface NameTranslator {
@@ -18,8 +20,10 @@ export interface NameTranslator {
   isTargetNamespace(hostNamespace: string): boolean;
   /** Endpoints, Services and Pods. Empty name gives an empty name and namespace; undefined: namespace not mapped. */
   toHost(virtual: NamespacedName): NamespacedName | undefined;
-  /** What a `reference` patch writes: short (or long, by configuration) name. */
-  referenceToHost(virtual: NamespacedName): NamespacedName | undefined;
+  /** What a `reference` patch writes: the short (or long, by configuration) name; always the long one of kinds that another syncer copies.
+   * The Service `default/kubernetes` is vCluster's own Service on the host.
+   */
+  referenceToHost(virtual: NamespacedName, kind: ReferenceKind): NamespacedName | undefined;
   /** The name that starts with `v`; where names are kept, the name itself. Undefined: namespace not mapped. */
   shortToHost(virtual: NamespacedName): NamespacedName | undefined;
   /** A cluster-scoped object's host name. */
@@ -33,7 +37,7 @@ export interface NameTranslator {
   toVirtualCandidates(host: NamespacedName): readonly NamespacedName[];
 }
 
-/** Label keys of one virtual cluster on its host, both ways. Only a handful of keys change at all. */
+/** Label keys of one virtual cluster on its host, both ways. Only a handful of keys change at all. And the keys that are not copied. */
 export interface LabelTranslator {
   readonly vcluster: string;
   /** A rewritten key stays as it is: each key is translated once. */
@@ -42,6 +46,8 @@ export interface LabelTranslator {
   keyToVirtual(hostKey: string): string;
   /** A virtual key that never reaches the host as it is: it is rewritten, or a label of this program. Raw on the host it is another client's. */
   isReserved(key: string): boolean;
+  /** This key of the virtual object is never copied in either direction, by configuration. */
+  isExcluded(member: 'annotations' | 'labels', virtualKey: string): boolean;
   /** A key that {@link keyToHost} makes; found on a virtual object, it does not cross. */
   isRewritten(key: string): boolean;
 }
@@ -75,6 +81,12 @@ export interface ContentRules {
   /** Labels of the host copy that only the translation sets; they never flow back, and drift is corrected. */
   ownLabels(virtual: KubeObject, names: NameTranslator): Readonly<Record<string, string>>;
   isOwnLabel(key: string): boolean;
+  /** What labels of the host copy that only the translation sets were on a virtual object of this namespace, as far as the names tell. */
+  ownLabelsToVirtual(
+    host: KubeObject,
+    namespace: string,
+    names: NameTranslator,
+  ): Readonly<Record<string, string>>;
   /** The members as an API server stores them. */
   stored(object: JsonObject): JsonObject;
   /** Lists of the same length, so that a path leads to the same element in both. */

@@ -41,7 +41,7 @@ class Api {
       () => {
         if (!this.out.includes('certificate-authority: ')) throw new Error(`it does not listen: ${this.err}`);
       },
-      { timeout: 20_000, interval: 10 },
+      { timeout: 60_000, interval: 10 },
     );
     return new RegExp(`^${what}: (.*)$`, 'mu').exec(this.out)?.[1] ?? '';
   }

@@ -103,6 +103,13 @@ sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expres
       2,
       expect.stringContaining('endpointSyncer.name: is required'),
     ]);
+    const http = 'endpointSyncer: {http: {bindAddress: "127.0.0.1:0"}, log: {level: info}}\n';
+    expect(await validated(`managementApi: {dataDir: data}\n${http}`)).toMatchObject({ code: 0, stdout: '' });
+    const other = await validated('managementApi: {dataDir: data}\nendpointSyncer: {workers: 5}\n');
+    expect([other.code, other.stdout]).toEqual([
+      2,
+      expect.stringContaining('endpointSyncer.name: is required'),
+    ]);
     const days = await validated('managementApi: {maxTtl: 30d}\n');
     expect(days.stdout).toContain('found "30d": d is not a unit, write 720h');
   });
@@ -139,7 +146,7 @@ sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expres
     ]);
     expect([nothing.code, nothing.stdout]).toEqual([
       2,
-      'endpointSyncer.name: is required: the name of the virtual cluster, here, with --name or in VCLUSTER_NAME\n',
+      'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required\n',
     ]);
   });
 
@@ -164,5 +171,148 @@ describe('schema', () => {
     const checked = await run(['schema', '--check']);
     expect(JSON.parse(printed.stdout)).toMatchObject({ title: 'endpoint-syncer configuration' });
     expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});
+
+describe('the commonest mistakes', () => {
+  const patches = (...lines: string[]): string =>
+    `endpointSyncer: {name: vc}\nsync:\n  toHost:\n    endpoints:\n      patches:\n${lines.map((line) => `        ${line}\n`).join('')}`;
+  const inFlow = (entry: string): string =>
+    `endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {patches: [${entry}]}}}\n`;
+  const quoted = (written: string): string =>
+    `the value ends at its closing quote: quote the whole expression: ${written}`;
+  const typo = (wrong: string, right: string): string => `unknown key "${wrong}", did you mean "${right}"?`;
+
+  test.each([
+    [
+      'an expression of which YAML sees only the start',
+      patches('- path: metadata.annotations.a', '  expression: "team-" + value  # why'),
+      [`7:31 ${quoted(`'"team-" + value'`)}`],
+    ],
+    [
+      'the same in single quotes',
+      patches("- expression: 'team-' + value", '  path: metadata.annotations.a'),
+      [`6:31 ${quoted(`"'team-' + value"`)}`],
+    ],
+    [
+      'the same with both quotes',
+      patches(`- reverseExpression: "it's " + value`, '  path: metadata.annotations.a'),
+      [`6:38 ${quoted(`'"it''s " + value'`)}`],
+    ],
+    [
+      'the same in flow style',
+      inFlow('{path: metadata.annotations.a, expression: "team-" + value}'),
+      [`2:90 ${quoted(`'"team-" + value'`)}`],
+    ],
+    [
+      'a key with dots',
+      patches('- path: metadata.annotations.example.com/owner', '  expression: value'),
+      [
+        '6:38 never matches: a key with dots needs brackets and quotes: metadata.annotations["example.com/owner"]',
+      ],
+    ],
+    [
+      'a label with dots, in brackets without quotes',
+      patches('- path: metadata.labels.app.kubernetes.io/name', '  expression: value'),
+      [
+        '6:33 never matches: a key with dots needs brackets and quotes: metadata.labels["app.kubernetes.io/name"]',
+      ],
+    ],
+    ['a misspelt name', 'endpointSyncer:\n  nmae: vc\n', [`2:3 ${typo('nmae', 'name')}`]],
+    [
+      'a misspelt mode, and a misspelt path',
+      patches(
+        '- path: metadata.annotations.a',
+        '  expresion: value',
+        '- paht: metadata.annotations.b',
+        '  expression: value',
+      ),
+      [`7:11 ${typo('expresion', 'expression')}`, `8:11 ${typo('paht', 'path')}`],
+    ],
+    [
+      'a misspelt member of a reference',
+      patches('- path: metadata.annotations.a', '  reference: {apiVersion: v1, knid: Secret}'),
+      [`7:39 ${typo('knid', 'kind')}`],
+    ],
+    [
+      'a misspelt member of the owner',
+      'endpointSyncer:\n  name: vc\n  owner: {kind: Service, nam: vc}\n',
+      [`3:26 ${typo('nam', 'name')}`],
+    ],
+  ])('%s is explained by one sentence', async (_, text, expected) => {
+    writeFileSync(join(folder, 'mistake.yaml'), text);
+    const { stdout } = await run(['validate', 'mistake.yaml', '-o', 'json']);
+    const problems = JSON.parse(stdout) as { line: number; column: number; message: string }[];
+    expect(problems.map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual(expected);
+  });
+
+  test.each([
+    [
+      'text that is quoted for YAML alone',
+      patches('- path: metadata.annotations.a', '  expression: "team-value"'),
+      '`team` is not available here; in scope are value, valueExists and context, and text needs quotes inside the expression',
+    ],
+    [
+      'a statement',
+      patches('- path: metadata.annotations.a', '  expression: return value'),
+      'write the result without `return`: value.trim()',
+    ],
+    [
+      'a list without brackets',
+      patches('- path: subsets.addresses.ip', '  expression: value'),
+      'never matches: subsets is a list: write subsets[*].addresses',
+    ],
+    [
+      'a kind that is only switched on',
+      'endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: true}}\n',
+      'must be a mapping, found true: write {enabled: true}',
+    ],
+    [
+      'a section that is one value',
+      'endpointSyncer: {name: vc, log: debug}\n',
+      'must be a mapping, found "debug": it has the keys level, format',
+    ],
+    [
+      'a key above its section',
+      'endpointSyncer: {name: vc}\nhost: {namespace: x}\n',
+      'this key is not read: it belongs below endpointSyncer',
+    ],
+    [
+      'a home folder that no shell expands',
+      'endpointSyncer: {name: vc, host: {kubeconfig: ~/.kube/none}}\n',
+      expect.stringMatching(/there is no file .*: ~ is not expanded, write the whole path$/u),
+    ],
+  ])('%s gets its sentence', async (_, text, expected) => {
+    writeFileSync(join(folder, 'mistake.yaml'), text);
+    const { stdout } = await run(['validate', 'mistake.yaml', '-o', 'json']);
+    expect((JSON.parse(stdout) as { message: string }[]).map(({ message }) => message)).toEqual([expected]);
+  });
+
+  test('a command without a configuration names --config', async () => {
+    const advice =
+      'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required\n';
+    expect(await run(['run'])).toEqual({ code: 2, stdout: '', stderr: advice });
+    expect((await run(['run', '--workers', '0'])).stderr).toContain(advice);
+    expect((await run(['validate'])).stderr).toContain('without a file: 1 error');
+    expect((await run(['validate'])).stdout).toBe(advice);
+    expect((await run(['run', 'good.yaml'])).stderr).toContain(
+      'but got 1: good.yaml; did you mean --config good.yaml?\n',
+    );
+    expect((await run(['explain', 'web'])).stderr).toContain(
+      'error: "web": write NAMESPACE/NAME, such as default/web\n',
+    );
+  });
+
+  test('a kubeconfig that does not exist is named, with the settings to correct', async () => {
+    const advice = 'name another file with --host-kubeconfig or in endpointSyncer.host.kubeconfig';
+    const { code, stderr } = await run(['status', '--name', 'vc', '--host-kubeconfig', '/nowhere/host']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `error: the kubeconfig /nowhere/host cannot be read: there is no such file; ${advice}\n`,
+    );
+    const keys = await run(['keys', 'list', '--kubeconfig', '/nowhere/keys']);
+    expect(keys.stderr).toBe(
+      'error: the kubeconfig /nowhere/keys cannot be read: there is no such file; name another file with --kubeconfig\n',
+    );
   });
 });

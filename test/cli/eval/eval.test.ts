@@ -46,6 +46,25 @@ describe('one expression', () => {
     });
   });
 
+  test('has the virtual cluster of a configuration', async () => {
+    const config = join(folder, 'config.yaml');
+    writeFileSync(
+      config,
+      'endpointSyncer: {name: shop, host: {namespace: team-a}}\nnetworking: {advanced: {clusterDomain: example.org}}\n',
+    );
+    const expression =
+      '((of) => [of.name, of.namespace, of.config.networking?.advanced.clusterDomain ?? null])(context.vcluster)';
+    expect(await capturedRun(['eval', expression, '--config', config])).toEqual({
+      code: 0,
+      out: '["shop","team-a","example.org"]\n',
+      err: '',
+    });
+    const named = ['eval', expression, '--config', config, '--context', join(folder, 'context.yaml')];
+    expect((await capturedRun(named)).out).toBe('["vc","ns",null]\n');
+    writeFileSync(config, 'endpointSyncer: {nam: shop}\n');
+    expect(await capturedRun(['eval', '1', '--config', config])).toMatchObject({ code: 2, out: '' });
+  });
+
   test.each([
     [
       ['value.a.b', '--value', '{}'],

@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { eventually } from '../../scenarios/eventually.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
 
 let folder: string;
@@ -33,6 +34,10 @@ describe('get and list', () => {
     await api.key('soon', { user: 'ann', ttl: day });
     await api.key('later', { user: 'ann', ttl: 8 * day });
     await api.key('idle', { team: 'blue', ttl: 2 * day, ttlAfterLastActivity: true });
+    await api.key('ended', { team: 'blue', ttl: 1 });
+    const expired = async (): Promise<string> =>
+      (await run('list', ...kubeconfig, '--expired', '-o', 'name')).out;
+    await eventually(expired, (out) => out === 'ended\n', { what: 'the end of the key' });
   });
   const names = async (...args: string[]): Promise<string[]> => {
     const listed = await run('list', ...kubeconfig, '-o', 'name', ...args);
@@ -71,6 +76,8 @@ describe('get and list', () => {
       ['soon', 'idle', 'later'],
     ],
     [['--expiring', '1m'], []],
+    [['--expired'], ['ended']],
+    [['--expired', '--field-selector', 'spec.user=ann'], []],
     [
       ['--sort-by', 'expires', '--field-selector', 'spec.user=ann'],
       ['soon', 'later'],

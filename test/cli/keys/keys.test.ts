@@ -157,6 +157,7 @@ describe('keys create, list and revoke', () => {
     [['--user', 'a', '--team', 'b'], 2, 'exactly one of --user, --team and --subject'],
     [[], 2, 'exactly one of --user, --team and --subject'],
     [['--user', 'a', '--ttl', 'soon'], 2, 'Use a duration such as 90d'],
+    [['--user', 'a', '--ttl', '1728000'], 2, 'Add a unit: 1728000s'],
     [['--user', 'a', '--scope-space', 'p'], 2, 'Use PROJECT/NAME'],
     [['--user', 'a', '--name', 'A_b'], 1, 'metadata.name: Invalid value'],
     [['--user', 'a', '-o', 'xml'], 2, 'Allowed choices are key, kubeconfig, json, yaml'],

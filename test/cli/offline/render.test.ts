@@ -101,6 +101,40 @@ describe('render', () => {
     expect(err).toContain('skipped Endpoints shop/web: NotManaged');
   });
 
+  test('no copy joins a Service of the host, whatever the patches make of its labels', async () => {
+    const mapped = file(
+      'mapped.yaml',
+      `sync:
+  toHost:
+    namespaces: {enabled: true, mappings: {byName: {shop: shared}}}
+    endpointSlices:
+      enabled: true
+      patches: [{path: 'metadata.labels["kubernetes.io/service-name"]', expression: '"web"'}]
+endpointSyncer: {name: vc, host: {namespace: host}}
+`,
+    );
+    const slices = file(
+      'joining.yaml',
+      `{apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: shop}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: other}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1]}]
+`,
+    );
+    const host = file(
+      'joined.yaml',
+      '{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shared}}',
+    );
+    expect(await runProgram(['render', '--config', mapped, '-f', slices, '--host', host])).toBe(0);
+    expect(out).toBe('');
+    const reason = 'NotManaged: The host Service "shared/web" is not of this virtual cluster';
+    expect(err).toContain(`skipped Endpoints shop/web: ${reason}`);
+    expect(err).toContain(`skipped EndpointSlice shop/web-1: ${reason}`);
+  });
+
   test('a change on the host is synced back through the reverse patches', async () => {
     await runProgram(['render', '--config', config, '-f', web]);
     const changed = file('changed.yaml', out.replace('team-payments', 'team-billing'));

@@ -23,7 +23,17 @@ async function rbac(config: object, ...args: string[]) {
   return { code, err, documents };
 }
 
-const HOST_RULES = [
+/** Without them the daemon does not publish which configuration is in use. */
+const LEASE_RULES = [
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: ['endpoint-syncer-a'],
+    verbs: ['get', 'update'],
+  },
+];
+const COPY_RULES = [
   {
     apiGroups: [''],
     resources: ['endpoints'],
@@ -33,6 +43,12 @@ const HOST_RULES = [
   // Without it contested slices are not reported.
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
 ];
+/** In namespaces that are shared with others, Services are watched. */
+const MAPPED_RULES = COPY_RULES.map((rule) =>
+  rule.resources.includes('services') ? { ...rule, verbs: ['get', 'list', 'watch'] } : rule,
+);
+const [ENDPOINTS_RULE, SERVICES_RULE, SLICES_RULE] = COPY_RULES;
+const HOST_RULES = [ENDPOINTS_RULE, SERVICES_RULE, ...LEASE_RULES, SLICES_RULE];
 
 describe('rbac', () => {
   test('prints a Role on the host and a ClusterRole in the virtual cluster, each for its ServiceAccount', async () => {
@@ -74,6 +90,7 @@ describe('rbac', () => {
         { resources: ['endpoints'], verbs: all },
         { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
         { resources: ['services'], verbs: all },
+        ...LEASE_RULES,
       ],
     });
     expect(documents[4]).toMatchObject({
@@ -92,13 +109,36 @@ describe('rbac', () => {
   test('prints rules for the values of vCluster’s chart', async () => {
     const { documents } = await rbac({ endpointSyncer: BASE }, '--as', 'vcluster-values');
     expect(documents).toEqual([{ rbac: { role: { extraRules: HOST_RULES } } }]);
-    const mapped = { namespaces: { enabled: true, mappings: { byName: { x: 'y' } } } };
+    const mapped = { namespaces: { enabled: true, mappings: { byName: { 'x-*': 'y-*' } } } };
     const { documents: everywhere } = await rbac(
       { sync: { toHost: mapped }, endpointSyncer: BASE },
       '--as',
       'vcluster-values',
     );
-    expect(everywhere).toEqual([{ rbac: { clusterRole: { enabled: true, extraRules: HOST_RULES } } }]);
+    expect(everywhere).toEqual([
+      {
+        rbac: { role: { extraRules: LEASE_RULES }, clusterRole: { enabled: true, extraRules: MAPPED_RULES } },
+      },
+    ]);
+  });
+
+  test('prints a Role for each namespace that is mapped by its exact name', async () => {
+    const mapped = { namespaces: { enabled: true, mappings: { byName: { x: 'y', z: '${name}-z' } } } };
+    const config = { sync: { toHost: mapped }, endpointSyncer: BASE };
+    const { documents } = await rbac(config, '--cluster', 'host');
+    const roles = documents.filter((document) =>
+      /^(Cluster)?Role$/u.test((document as { kind: string }).kind),
+    ); // what the command documents
+    expect(roles).toMatchObject(
+      [BASE.host.namespace, 'y', `${BASE.name}-z`].map((namespace) => ({
+        kind: 'Role',
+        metadata: { namespace },
+        rules:
+          namespace === BASE.host.namespace
+            ? [...MAPPED_RULES.slice(0, 2), ...LEASE_RULES, ...MAPPED_RULES.slice(2)]
+            : MAPPED_RULES,
+      })),
+    );
   });
 
   test('omits a right on one Secret if all Secrets are granted', async () => {
@@ -111,7 +151,7 @@ describe('rbac', () => {
       '--cluster',
       'host',
     );
-    expect(JSON.stringify(documents)).not.toContain('resourceNames');
+    expect(JSON.stringify(documents)).not.toContain('"vc-a"');
   });
 
   test('grants the rights of the key and token API on the host', async () => {

@@ -1,11 +1,24 @@
-/** A configuration is reloaded when its files change, whenever that happens, and not otherwise. */
+/** A configuration is reloaded when its files have changed and are no longer being written, and not otherwise. */
 
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readConfigText, type FileTexts } from '../../../src/config/load.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
+import { reloadOnChange } from '../../../src/cli/run/process-lifecycle.ts';
+import { loadConfig, readConfigText, type FileTexts, type LoadedConfig } from '../../../src/config/load.ts';
 import { watchConfigFiles } from '../../../src/cli/run/watch-file.ts';
+import { FakeClock } from '../../fake-clock.ts';
 import { eventually } from '../../scenarios/eventually.ts';
 
 let folder: string;
@@ -34,7 +47,7 @@ function watched(files: FileTexts, read: string): string[] {
     texts.push(text);
     return new Map([[read, text === '(no file)' ? undefined : text]]);
   };
-  watching.push(watchConfigFiles(files, reload, { pollMs: 20 }));
+  watching.push(watchConfigFiles(files, reload, systemClock));
   return texts;
 }
 
@@ -64,7 +77,7 @@ test('a change after a reload has read the file is found, even before its folder
       [values, text],
     ]);
   };
-  watching.push(watchConfigFiles(new Map([[config, 'a']]), reload));
+  watching.push(watchConfigFiles(new Map([[config, 'a']]), reload, systemClock));
   expect(await whenReloaded(texts, 'after')).toEqual(['before', 'after']);
 });
 
@@ -106,4 +119,156 @@ test('other files of the folder and the same text again reload nothing', async (
   fileNamed('config.yaml', 'a');
   fileNamed('config.yaml', 'c');
   expect(await whenReloaded(texts, 'c')).toEqual(['c']);
+});
+
+describe('a running daemon', () => {
+  const PATCHED =
+    'sync: {toHost: {endpoints: {patches: [{path: metadata.annotations.a, expression: value}]}}}\n';
+  const OTHER = PATCHED.replace('annotations.a', 'annotations.b');
+  const INVALID = PATCHED.replace('annotations.a', 'annotations..a');
+  /** The name of the virtual cluster is not in the file, so that any part of it is valid. */
+  const flags = { name: 'vc' };
+
+  interface Reloads {
+    readonly clock: FakeClock;
+    /** Paths of the patches of each configuration that the daemon was given. */
+    readonly applied: string[][];
+    readonly log: Record<string, unknown>[];
+    /** Lets the watcher look at the files `times` times, in steps of 250 ms of its clock. */
+    readonly look: (times: number) => Promise<void>;
+  }
+
+  async function running(config: string): Promise<Reloads> {
+    const load = (): Promise<LoadedConfig> =>
+      loadConfig({ file: config, env: {}, flags, checks: CONFIG_CHECKS });
+    const clock = new FakeClock();
+    const applied: string[][] = [];
+    const log: Record<string, unknown>[] = [];
+    const write = (line: string): void => void log.push(JSON.parse(line) as Record<string, unknown>); // our own logger
+    const daemon = {
+      reload: async ({ sync }: LoadedConfig['config']) =>
+        void applied.push(sync.endpoints.patches.map(({ path }) => path)),
+      reloadFailed: () => undefined,
+    };
+    const logger = await createLogger({ level: 'info', format: 'json', destination: { write } });
+    watching.push(reloadOnChange({ loaded: await load(), load, daemon, clock, logger }));
+    const look = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        await eventually(
+          () => clock.nextDelayMs,
+          (delay) => delay === 250,
+        );
+        clock.advance(250);
+      }
+    };
+    await look(1);
+    return { clock, applied, log, look };
+  }
+
+  test('is not given a file that is being written', async () => {
+    const file = fileNamed('config.yaml', PATCHED);
+    const { applied, log, look } = await running(file);
+    writeFileSync(file, '');
+    await look(1);
+    for (const part of OTHER.split(/(?<=\{)/u)) {
+      appendFileSync(file, part);
+      await look(1);
+    }
+    await look(1);
+    await eventually(
+      () => applied,
+      (found) => found.length > 0,
+    );
+    expect(applied).toEqual([['metadata.annotations.b']]);
+    expect(log).toEqual([]);
+  });
+
+  test('keeps its configuration when a file is written in pieces and is invalid at the end: one line says where', async () => {
+    const file = fileNamed('config.yaml', PATCHED);
+    const { applied, log, look } = await running(file);
+    writeFileSync(file, 'sync: {}\n');
+    await look(1);
+    writeFileSync(file, INVALID);
+    await look(2);
+    await eventually(
+      () => log,
+      (found) => found.length > 0,
+    );
+    expect(applied).toEqual([]);
+    expect(log).toMatchObject([
+      { level: 'error', msg: 'configuration file is invalid, keeping the running configuration' },
+    ]);
+    const [{ reason } = {}] = log;
+    expect(reason).toMatch(
+      /^\S+\/config\.yaml:1:\d+: sync\.toHost\.endpoints\.patches\[0\]\.path: \S[^\n]+$/u,
+    );
+  });
+
+  test('has its configuration again when the file has its old content again', async () => {
+    const file = fileNamed('config.yaml', PATCHED);
+    const { applied, log, look } = await running(file);
+    writeFileSync(file, INVALID);
+    await look(2);
+    await eventually(
+      () => log,
+      (found) => found.length > 0,
+    );
+    writeFileSync(file, PATCHED);
+    await look(2);
+    await eventually(
+      () => applied,
+      (found) => found.length > 0,
+    );
+    expect(applied).toEqual([['metadata.annotations.a']]);
+  });
+
+  test.each(['', '# comments\n', 'sync:\n  toHost:\n'])(
+    'is not given a file that has been emptied: %j',
+    async (text) => {
+      const values = fileNamed('values.yaml', PATCHED);
+      const syncer = `endpointSyncer: {vclusterConfig: values.yaml}\n`;
+      const file = fileNamed('config.yaml', syncer);
+      const { applied, log, look } = await running(file);
+      const reported = async (emptied: string): Promise<void> => {
+        await look(2);
+        await eventually(
+          () => log.splice(0),
+          (lines) =>
+            lines.some(
+              ({ reason }) =>
+                reason === `${emptied}: has no settings any more; restart if the defaults are to be used`,
+            ),
+        );
+      };
+      writeFileSync(values, text);
+      await reported(values);
+      writeFileSync(values, OTHER);
+      await look(2);
+      await eventually(
+        () => applied,
+        (found) => found.length > 0,
+      );
+      writeFileSync(file, text);
+      await reported(file);
+      expect(applied).toEqual([['metadata.annotations.b']]);
+    },
+  );
+
+  test('is given another file that the configuration names only when that one is still, too', async () => {
+    const values = fileNamed('values.yaml', 'sync: {}\n');
+    const file = fileNamed('config.yaml', PATCHED);
+    const { applied, look } = await running(file);
+    writeFileSync(file, 'endpointSyncer: {vclusterConfig: values.yaml}\n');
+    for (let i = 0; i < 5; i++) {
+      await look(1);
+      appendFileSync(values, `# ${i}\n`);
+    }
+    writeFileSync(values, OTHER);
+    await look(2);
+    await eventually(
+      () => applied,
+      (found) => found.length > 0,
+    );
+    expect(applied).toEqual([['metadata.annotations.b']]);
+  });
 });

@@ -412,7 +412,7 @@ test('--watch runs again after a change of a test file, the configuration or an 
     return text.endsWith('}\n') ? (JSON.parse(text) as unknown) : undefined;
   };
   const reports = (counts: { passed: number; failed: number }): Promise<void> =>
-    expect.poll(lastReport, { timeout: 20_000, interval: 20 }).toMatchObject(counts);
+    expect.poll(lastReport, { interval: 20 }).toMatchObject(counts);
   try {
     await reports({ passed: 1, failed: 0 });
     await expect.poll(() => err).toMatch(/\nwatching \d+ files, press Ctrl-C to stop\n/);

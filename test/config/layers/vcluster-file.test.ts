@@ -9,15 +9,17 @@ import { checkConfig, loadConfig, type CheckedConfig } from '../../../src/config
 import { parseConfig } from '../../../src/config/parse.ts';
 import { vclusterDefaults } from '../../../src/config/schema/defaults.ts';
 import type { Config, ConfigFlags } from '../../../src/config/types.ts';
+import { sandboxSettings } from '../../../src/syncer/translation.ts';
 import { ANY_KIND, brief } from '../setup.ts';
 
 const PATCH = 'patches: [{path: a, expression: value}]';
 const OFF = 'endpoints: {enabled: false}, endpointSlices: {enabled: false}';
 
-function parse(vcluster: string, own: string): ReturnType<typeof parseConfig> {
+function parse(vcluster: string, own: string, isStart = false): ReturnType<typeof parseConfig> {
+  const name = own.startsWith('endpointSyncer') ? '' : 'endpointSyncer: {name: vc}\n';
   return parseConfig(
-    { text: `endpointSyncer: {name: vc}\n${own}`, file: 'own.yaml' },
-    { env: {}, flags: {}, checks: ANY_KIND },
+    { text: `${name}${own}`, file: 'own.yaml' },
+    { env: {}, flags: {}, checks: ANY_KIND, isStart },
     { text: vcluster, file: 'values.yaml' },
   );
 }
@@ -35,7 +37,8 @@ describe('inheritance from vCluster’s file', () => {
       { text: 'endpointSyncer: {name: vc}', file: 'own.yaml' },
       { env: {}, flags: {}, checks: ANY_KIND },
     );
-    expect(config).toEqual(alone.config);
+    expect({ ...config, sync: { ...config.sync, syncedByVcluster: undefined } }).toEqual(alone.config);
+    expect(config.sync.syncedByVcluster).toEqual(['endpoints']); // the defaults of this program have no slices
   });
 
   test.each([
@@ -45,6 +48,27 @@ describe('inheritance from vCluster’s file', () => {
     const { sync, vclusterConfig } = merged(`sync: {toHost: {${kind}: {enabled: ${inherited}}}}`);
     expect(sync[kind].enabled).toBe(ours);
     expect(vclusterConfig).toMatchObject({ sync: { toHost: { [kind]: { enabled: ours } } } });
+  });
+
+  test('context.vcluster.config is what the loader of vCluster gives for its file', () => {
+    const seen = (vcluster: string, own = ''): unknown =>
+      sandboxSettings(merged(vcluster, own)).vcluster.config;
+    const off = `sync: {toHost: {${OFF}}}`;
+    const on = 'sync: {toHost: {endpoints: {enabled: true}, endpointSlices: {enabled: true}}}';
+    expect(seen(off, on)).toMatchObject({
+      sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: false } } },
+      controlPlane: { advanced: { workloadServiceAccount: { name: 'vc-workload-vc' } } },
+    });
+    const account = 'controlPlane: {advanced: {workloadServiceAccount: {name: mine}}}';
+    expect(seen(`${off}\n${account}`)).toMatchObject({
+      controlPlane: { advanced: { workloadServiceAccount: { name: 'mine' } } },
+    });
+    const mapped = 'sync: {toHost: {namespaces: {enabled: true, mappings: {byName: {a: b}}}}}';
+    expect(seen(mapped)).toMatchObject({
+      sync: {
+        toHost: { endpointSlices: { enabled: true }, secrets: { all: true }, configMaps: { all: true } },
+      },
+    });
   });
 
   test('endpoints can be disabled in the configuration file', () => {
@@ -131,26 +155,61 @@ describe('errors and warnings name the file', () => {
 });
 
 describe('objects that vCluster and this program would both write', () => {
-  const warnings = (vcluster: string, own: string): string[] =>
-    parse(vcluster, own).problems.map(({ file, path, line }) => `${file}:${line} ${path}`);
+  /** `file:line path severity` */
+  const found = (vcluster: string, own: string, isStart = true): string[] =>
+    parse(vcluster, own, isStart).problems.map(
+      ({ file, path, line, severity }) => `${file}:${line} ${path} ${severity}`,
+    );
   const patched = `sync: {toHost: {endpoints: {${PATCH}}}}`;
+  const [endpoints, slices] = ['sync.toHost.endpoints.enabled', 'sync.toHost.endpointSlices.enabled'];
 
   test.each([
-    [`sync: {toHost: {${OFF}}}`, patched, []],
+    ['both off in vCluster', `sync: {toHost: {${OFF}}}`, patched, []],
     [
+      'Endpoints on by default in both',
       'sync:\n  toHost: {}\n',
-      patched,
-      ['values.yaml:2 sync.toHost.endpoints.enabled', 'values.yaml:2 sync.toHost.endpointSlices.enabled'],
+      '',
+      [`own.yaml:1 ${endpoints} error`, `values.yaml:2 ${endpoints} error`],
     ],
     [
+      'both on, written in both',
+      'sync:\n  toHost:\n    endpoints:\n      enabled: true\n    endpointSlices: {enabled: true}\n',
+      'sync:\n  toHost:\n    endpoints: {enabled: true}\n    endpointSlices: {enabled: true}',
+      [
+        `own.yaml:4 ${endpoints} error`,
+        `own.yaml:5 ${slices} error`,
+        `values.yaml:4 ${endpoints} error`,
+        `values.yaml:5 ${slices} error`,
+      ],
+    ],
+    [
+      'slices on in vCluster only, with patches of Endpoints',
       'sync:\n  toHost:\n    endpointSlices:\n      enabled: true\n    endpoints: {enabled: false}\n',
       patched,
-      ['values.yaml:4 sync.toHost.endpointSlices.enabled'],
+      [`values.yaml:4 ${slices} warning`],
     ],
-    ['sync: {toHost: {endpoints: {enabled: false}}}', '', []],
-    ['', 'sync: {toHost: {endpoints: {enabled: false}, services: {enabled: false}}}', []],
-  ])('%s with %s', (vcluster, own, expected) => {
-    expect(warnings(vcluster, own)).toEqual(expected);
+    ['slices on in vCluster only', 'sync: {toHost: {endpoints: {enabled: false}}}', '', []],
+    [
+      'nothing on here',
+      '',
+      'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}, services: {enabled: false}}}',
+      [],
+    ],
+  ])('%s', (_, vcluster, own, expected) => {
+    expect(found(vcluster, own)).toEqual(expected);
+  });
+
+  test('are warnings with besideVcluster: force, and for commands that do not write', () => {
+    const warning = [`values.yaml:1 ${endpoints} warning`];
+    expect(found('{}', 'endpointSyncer: {name: vc, besideVcluster: force}')).toEqual(warning);
+    expect(found('{}', 'endpointSyncer: {name: vc, besideVcluster: refuse}', false)).toEqual(warning);
+  });
+
+  test('name both values and the remedies', () => {
+    expect(parse('{}', '', true).problems.map(brief)).toEqual([
+      `1:1 ${endpoints} this program syncs Endpoints, and so does vCluster: disable one of the two, or set endpointSyncer.besideVcluster to force`,
+      `1:1 ${endpoints} vCluster syncs Endpoints too: set it to false in vCluster's values`,
+    ]);
   });
 });
 

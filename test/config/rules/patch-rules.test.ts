@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { parseText, problemsIn, validConfig, withPatches } from '../setup.ts';
-import { loadCases } from '../../cases.ts';
+import { isOverruled, loadCases } from '../../cases.ts';
 import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
 import { formatPath } from '../../../src/config/source/path.ts';
 import { checkPatches } from '../../../src/config/rules/patch-rules.ts';
@@ -16,7 +16,7 @@ describe('cases of test/cases', () => {
     expect(valid.map(({ id }) => id)).toEqual(['valid-01', 'valid-02', 'valid-04', 'valid-05', 'valid-06']);
   });
 
-  test.each(valid)('$id', ({ input, expected }) => {
+  test.each(valid.filter((one) => !isOverruled(one)))('$id', ({ input, expected }) => {
     const { patchesPath } = input as { patchesPath: string }; // the shape of these cases
     const path = patchesPath.split('.');
     const findings = checkPatches(input['patches'], path, CONFIG_CHECKS);
@@ -88,8 +88,16 @@ describe('modes', () => {
       '{path: a, expression: 1}',
       `5:27 ${BASE}[0].expression must be text, found 1: put it in quotes`,
     ],
-    ['an entry that is no mapping', 'text', `5:5 ${BASE}[0] must be a mapping, found "text"`],
-    ['an entry that is nothing', 'null', `5:5 ${BASE}[0] must be a mapping, found null`],
+    [
+      'an entry that is no mapping',
+      'text',
+      `5:5 ${BASE}[0] must be a mapping, found "text": it has the keys path, expression, reverseExpression, reference, labels`,
+    ],
+    [
+      'an entry that is nothing',
+      'null',
+      `5:5 ${BASE}[0] must be a mapping, found null: it has the keys path, expression, reverseExpression, reference, labels`,
+    ],
     [
       'an unknown member',
       '{path: a, expresion: value, labels: {}}',
@@ -149,6 +157,34 @@ describe('targets', () => {
   ])('%s is not', (path) => {
     expect(problemsIn(withPatches(JSON.stringify({ path, expression: 'value' })))).toEqual([]);
   });
+});
+
+describe('only a reverseExpression', () => {
+  const entry = (path: string): string => withPatches(JSON.stringify({ path, reverseExpression: 'value' }));
+
+  test.each([
+    ['', 'the whole object'],
+    ['$', 'the whole object'],
+    ['*', 'the whole object'],
+    ['subsets', 'its subsets'],
+    ['$["subsets"]', 'its subsets'],
+    ['subsets[*]', 'its subsets'],
+    ['endpoints', 'its endpoints'],
+    ['ports', 'its ports'],
+    ['ports.*', 'its ports'],
+  ])('on %j would empty the copy', (path, what) => {
+    expect(problemsIn(entry(path))).toEqual([
+      `5:13 ${BASE}[0].path with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +
+        'or ports: add expression: value, or name a path further down',
+    ]);
+  });
+
+  test.each(['subsets[*].addresses[*].hostname', 'ports[*].name', 'metadata.annotations', 'other'])(
+    'on %j is valid',
+    (path) => {
+      expect(problemsIn(entry(path))).toEqual([]);
+    },
+  );
 });
 
 describe('two entries with one path', () => {

@@ -17,10 +17,6 @@ describe('warnings', () => {
       '1:42 endpointSyncer.onHostDelete (warning) controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
     ],
     [
-      'endpointSyncer: {name: vc, createNamespaces: true}',
-      '1:46 endpointSyncer.createNamespaces (warning) has no effect: this virtual cluster has one host namespace',
-    ],
-    [
       `${NAME}\nsync: {toHost: {namespaces: {mappingsOnly: true}}}`,
       '2:17 sync.toHost.namespaces (warning) has no effect while sync.toHost.namespaces.enabled is false',
     ],

@@ -105,7 +105,7 @@ describe('the schema and the loader agree', () => {
 
   test('on an owner', () => {
     const owner = object({
-      kind: ['Deployment', 'Gadget', ''],
+      kind: ['Deployment', 'Service', 'Gadget', ''],
       name: ['a', ''],
       apiVersion: ['apps/v1', ''],
     });

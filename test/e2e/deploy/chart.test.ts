@@ -11,6 +11,7 @@ import type { PolicyRule } from '../../../src/cli/rbac/rbac-rules.ts';
 import { eventually } from '../../scenarios/eventually.ts';
 import { freePorts } from '../../scenarios/free-ports.ts';
 import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';
+import { selfContainedKubeconfig } from '../clusters.ts';
 import { CHART, helm } from './helm.ts';
 import { documentedBlocks } from '../documented-blocks.ts';
 import { ClusterHarness } from './cluster-harness.ts';
@@ -137,12 +138,13 @@ describe('on a real kube-apiserver', () => {
   let release: readonly string[] = [];
 
   beforeAll(async () => {
-    harness = await ClusterHarness.start(['team-a', 'keys']);
+    // Roles are granted in namespaces that exist: those of the mappings, too.
+    harness = await ClusterHarness.start(['team-a', 'keys', 'team-shop', 'host-a']);
     for (const kind of ['ServiceMonitor', 'PrometheusRule']) {
       await harness.apply('host', JSON.stringify(monitoringDefinition(kind)));
     }
     const { host, virtual } = harness.clusters;
-    const kubeconfig = readFileSync(virtual.kubeconfigPath, 'utf8');
+    const kubeconfig = selfContainedKubeconfig(virtual);
     await harness.kubectl(
       'host',
       '-n',
@@ -162,7 +164,7 @@ describe('on a real kube-apiserver', () => {
       `--set=config.endpointSyncer.virtual.server=${virtual.url}`,
       '--set=config.endpointSyncer.leaderElection.enabled=true',
     ];
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await harness[Symbol.asyncDispose]();
@@ -216,56 +218,52 @@ describe('on a real kube-apiserver', () => {
     expect(granted(objectsIn(text))).toEqual(granted(await rbac(config)));
   });
 
-  test(
-    'install, upgrade and uninstall: the daemon is ready, and leaves what docs/upgrade.md says',
-    { timeout: 120_000 },
-    async () => {
-      await helm(home, 'install', ...release);
-      await harness.apply(
-        'virtual',
-        JSON.stringify({
-          apiVersion: 'v1',
-          kind: 'Endpoints',
-          metadata: { name: 'web', namespace: 'default' },
-          subsets: [{ addresses: [{ ip: '192.0.2.7' }] }],
-        }),
-      );
-      const isCopied = () => eventually(copyUid, (found) => found !== '');
-      expect(await start(isCopied)).toMatchObject({ exitCode: 'ready' });
-      const uid = await copyUid();
+  test('install, upgrade and uninstall: the daemon is ready, and leaves what docs/upgrade.md says', async () => {
+    await helm(home, 'install', ...release);
+    await harness.apply(
+      'virtual',
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Endpoints',
+        metadata: { name: 'web', namespace: 'default' },
+        subsets: [{ addresses: [{ ip: '192.0.2.7' }] }],
+      }),
+    );
+    const isCopied = () => eventually(copyUid, (found) => found !== '');
+    expect(await start(isCopied)).toMatchObject({ exitCode: 'ready' });
+    const uid = await copyUid();
 
-      await helm(
-        home,
-        'upgrade',
-        ...release,
-        '--set',
-        'resources.limits.memory=1Gi',
-        '--set',
-        'config.endpointSyncer.workers=5',
-      );
-      expect(await start()).toMatchObject({ exitCode: 'ready' });
-      expect(await copyUid()).toBe(uid);
+    await helm(
+      home,
+      'upgrade',
+      ...release,
+      '--set',
+      'resources.limits.memory=1Gi',
+      '--set',
+      'config.endpointSyncer.workers=5',
+    );
+    expect(await start()).toMatchObject({ exitCode: 'ready' });
+    expect(await copyUid()).toBe(uid);
 
-      await helm(
-        home,
-        'uninstall',
-        'syncer',
-        '--namespace',
-        'team-a',
-        '--kubeconfig',
-        harness.clusters.host.kubeconfigPath,
-      );
-      expect(await copyUid()).toBe(uid);
-      const kinds =
-        'deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,leases,endpoints';
-      const left = await harness.kubectl('host', '-n', 'team-a', 'get', kinds, '-o', 'name');
-      expect(left.trim().split('\n').toSorted()).toEqual([
-        'endpoints/web-x-default-x-my-vcluster',
-        'lease.coordination.k8s.io/endpoint-syncer-my-vcluster',
-        'secret/vc-my-vcluster',
-      ]);
-    },
-  );
+    await helm(
+      home,
+      'uninstall',
+      'syncer',
+      '--namespace',
+      'team-a',
+      '--kubeconfig',
+      harness.clusters.host.kubeconfigPath,
+    );
+    expect(await copyUid()).toBe(uid);
+    const kinds =
+      'deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,leases,endpoints';
+    const left = await harness.kubectl('host', '-n', 'team-a', 'get', kinds, '-o', 'name');
+    expect(left.trim().split('\n').toSorted()).toEqual([
+      'endpoints/web-x-default-x-my-vcluster',
+      'lease.coordination.k8s.io/endpoint-syncer-my-vcluster',
+      'secret/vc-my-vcluster',
+    ]);
+  });
 
   test(
     'without one of the rules, the start fails and names the missing right',
@@ -297,6 +295,7 @@ describe('on a real kube-apiserver', () => {
         'endpointslices',
         'services',
         'secrets',
+        'leases',
         'leases',
         'secrets',
         'tokenreviews',

@@ -1,14 +1,19 @@
 /** Runs the program as a ServiceAccount of real clusters: kubeconfigs with its token, and the outcome of `run` with a configuration. */
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Daemon } from '../../scenarios/daemon.ts';
 import { freePorts } from '../../scenarios/free-ports.ts';
 import { eventually } from '../../scenarios/eventually.ts';
-import { startRealClusters, type RealCluster, type RealClusters, type StartOptions } from '../clusters.ts';
+import {
+  selfContainedKubeconfig,
+  startRealClusters,
+  type RealClusters,
+  type StartOptions,
+} from '../clusters.ts';
 import { Guardian } from '../guardian.ts';
 
 const run = promisify(execFile);
@@ -56,7 +61,7 @@ export class ClusterHarness implements AsyncDisposable {
   /** A kubeconfig, as text, with a token of the ServiceAccount. */
   async kubeconfigOf(cluster: 'host' | 'virtual', namespace: string, name: string): Promise<string> {
     const token = await this.kubectl(cluster, '-n', namespace, 'create', 'token', name);
-    return kubeconfigWith(this.clusters[cluster], token.trim());
+    return selfContainedKubeconfig(this.clusters[cluster], token.trim());
   }
 
   /** Starts `run` with a configuration; the caller disposes of it. */
@@ -92,16 +97,4 @@ export class ClusterHarness implements AsyncDisposable {
     await this.clusters[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-function kubeconfigWith({ name, url, caFile }: RealCluster, token: string): string {
-  const certificate = readFileSync(caFile).toString('base64');
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': certificate } }],
-    users: [{ name: 'account', user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: 'account' } }],
-    'current-context': name,
-  });
 }

@@ -1,9 +1,10 @@
 /** Mistakes of a first installation, on real clusters: what the log says, and that it names the next step. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../scenarios/eventually.ts';
+import { selfContainedKubeconfig } from '../clusters.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 
 let harness: ClusterHarness;
@@ -11,12 +12,12 @@ let harness: ClusterHarness;
 beforeAll(async () => {
   harness = await ClusterHarness.start(['team-a']);
   const { virtual } = harness.clusters;
-  const kubeconfig = readFileSync(virtual.kubeconfigPath, 'utf8');
+  const kubeconfig = selfContainedKubeconfig(virtual);
   await secret('vc-a', 'config', kubeconfig);
   await secret('vc-key', 'value', kubeconfig);
   await secret('vc-token', 'config', kubeconfig.replace(virtual.token, 'wrong'));
   await secret('vc-localhost', 'config', kubeconfig.replace(/127\.0\.0\.1:\d+/u, 'localhost:1'));
-}, 120_000);
+});
 
 afterAll(async () => {
   await harness[Symbol.asyncDispose]();
@@ -81,7 +82,7 @@ describe('a start', () => {
       () => daemon.stderr,
       (log) => log.includes('set endpointSyncer.virtual.secret'),
     );
-    await secret('vc-late', 'config', readFileSync(harness.clusters.virtual.kubeconfigPath, 'utf8'));
+    await secret('vc-late', 'config', selfContainedKubeconfig(harness.clusters.virtual));
     await daemon.ready();
     expect((await daemon.get('/readyz')).status).toBe(200);
   });
@@ -93,5 +94,15 @@ describe('a start', () => {
       (log) => log.includes('set endpointSyncer.virtual.server'),
     );
     expect((await daemon.get('/readyz')).status).toBe(503);
+  });
+
+  test('in the sidecar, whose server is localhost, does not log it', async () => {
+    const server = 'https://127.0.0.1:1';
+    await using daemon = await harness.startDaemon(config({ secret: 'vc-localhost', server }));
+    await eventually(
+      () => daemon.stderr,
+      (log) => log.includes('waiting for it'),
+    );
+    expect(daemon.stderr).not.toContain('virtual.server');
   });
 });

@@ -17,6 +17,28 @@ interface RoleDocument {
   readonly rules?: readonly PolicyRule[];
 }
 
+/** Part of a warning. */
+const EVERYTHING = 'the user may do everything';
+
+/** The lines of a log with this text in their message. */
+function linesOf(log: string, text: string): readonly object[] {
+  return log
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { readonly msg?: string; readonly message?: string })
+    .filter(({ msg, message = msg }) => message?.includes(text) === true);
+}
+
+function endpointsFile(folder: string): string {
+  const file = join(folder, 'web.json');
+  const subsets = [{ addresses: [{ ip: '192.0.2.7' }], ports: [{ port: 80 }] }];
+  writeFileSync(
+    file,
+    JSON.stringify({ apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'web' }, subsets }),
+  );
+  return file;
+}
+
 const CONFIG = {
   sync: {
     toHost: {
@@ -47,10 +69,14 @@ describe('the rights that rbac prints', () => {
   let harness: ClusterHarness;
   let config = '';
 
-  async function printed(cluster: 'host' | 'virtual'): Promise<readonly RoleDocument[]> {
+  async function printed(
+    cluster: 'host' | 'virtual',
+    text = config,
+    ...flags: readonly string[]
+  ): Promise<readonly RoleDocument[]> {
     const file = join(harness.folder, 'rbac.yaml');
-    writeFileSync(file, config);
-    const args = ['rbac', '--config', file, '--cluster', cluster, '-o', 'json'];
+    writeFileSync(file, text);
+    const args = ['rbac', '--config', file, '--cluster', cluster, '-o', 'json', ...flags];
     const { stdout } = await run(process.execPath, [join(ROOT, 'src', 'main.ts'), ...args]);
     return (JSON.parse(stdout) as { items: RoleDocument[] }).items; // what the command documents
   }
@@ -60,7 +86,7 @@ describe('the rights that rbac prints', () => {
   }
 
   beforeAll(async () => {
-    harness = await ClusterHarness.start(['team']);
+    harness = await ClusterHarness.start(['team', 'mapped', 'mapped-shop']);
     const kubeconfig = join(harness.folder, 'host.kubeconfig');
     config = JSON.stringify({
       ...CONFIG,
@@ -82,14 +108,75 @@ describe('the rights that rbac prints', () => {
       'vc-a',
       `--from-literal=config=${virtual}`,
     );
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('are sufficient', async () => {
-    expect(await harness.startOutcome(config)).toMatchObject({ exitCode: 'ready' });
+  test('are sufficient, and the log names the user that has them', async () => {
+    const { exitCode, stderr } = await harness.startOutcome(config);
+    expect(exitCode).toBe('ready');
+    expect(linesOf(stderr, 'connected')).toMatchObject([
+      { cluster: 'host', user: 'system:serviceaccount:team:endpoint-syncer' },
+      { cluster: 'virtual', user: 'system:serviceaccount:kube-system:endpoint-syncer' },
+    ]);
+    expect(linesOf(stderr, EVERYTHING)).toEqual([]);
+  });
+
+  test('are not those of an administrator, of whom the log warns', async () => {
+    const { endpointSyncer, ...rest } = JSON.parse(config) as typeof CONFIG; // written above
+    const kubeconfig = harness.clusters.host.kubeconfigPath;
+    const host = { ...endpointSyncer.host, kubeconfig };
+    const { exitCode, stderr } = await harness.startOutcome(
+      JSON.stringify({ ...rest, endpointSyncer: { ...endpointSyncer, host } }),
+    );
+    expect(exitCode).toBe('ready');
+    expect(linesOf(stderr, EVERYTHING)).toMatchObject([{ level: 'warn', cluster: 'host' }]);
+  });
+
+  test('are Roles for mappings by exact names, and sufficient', async () => {
+    const kubeconfigs = {
+      host: join(harness.folder, 'mapped-host'),
+      virtual: join(harness.folder, 'mapped-virtual'),
+    };
+    const mapped = JSON.stringify({
+      sync: { toHost: { namespaces: { enabled: true, mappings: { byName: { shop: 'mapped-shop' } } } } },
+      endpointSyncer: {
+        name: 'mapped',
+        virtual: { kubeconfig: kubeconfigs.virtual },
+        host: { kubeconfig: kubeconfigs.host, namespace: 'mapped' },
+      },
+    });
+    const accounts = { host: 'mapped', virtual: 'kube-system' };
+    const kinds: Record<string, readonly string[]> = {};
+    for (const cluster of ['host', 'virtual'] as const) {
+      const documents = await printed(cluster, mapped, '--service-account', 'mapped-syncer');
+      kinds[cluster] = documents.map(({ kind }) => kind);
+      await apply(cluster, documents);
+      const account = await harness.kubeconfigOf(cluster, accounts[cluster], 'mapped-syncer');
+      writeFileSync(kubeconfigs[cluster], account);
+    }
+    expect(kinds['host']).not.toContain('ClusterRole');
+    await harness.kubectl('virtual', 'create', 'namespace', 'shop');
+    for (const namespace of ['shop', 'default'])
+      await harness.kubectl('virtual', '-n', namespace, 'create', '-f', endpointsFile(harness.folder));
+    const copied = async (): Promise<void> => {
+      for (const [namespace, name] of [
+        ['mapped-shop', 'web'],
+        ['mapped', 'web-x-default-x-mapped'],
+      ] as const)
+        await harness.kubectl(
+          'host',
+          '-n',
+          namespace,
+          'wait',
+          '--for=create',
+          `endpoints/${name}`,
+          '--timeout=60s',
+        );
+    };
+    expect(await harness.startOutcome(mapped, [], copied)).toMatchObject({ exitCode: 'ready' });
   });
 
   test.each(['host', 'virtual'] as const)(

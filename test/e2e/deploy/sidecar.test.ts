@@ -4,12 +4,13 @@
  */
 
 import { execFile } from 'node:child_process';
-import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../scenarios/eventually.ts';
+import { selfContainedKubeconfig } from '../clusters.ts';
 import { documentedBlocks } from '../documented-blocks.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 import { CHART, helm } from './helm.ts';
@@ -26,7 +27,7 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'endpoint-syncer-helm-'));
     harness = await ClusterHarness.start(['team-a'], { hasWorkloads: true });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await harness[Symbol.asyncDispose]();
@@ -47,7 +48,7 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
       ...args,
     );
 
-  test('is accepted by its schema, and syncs with its volumes and rights', { timeout: 120_000 }, async () => {
+  test('is accepted by its schema, and syncs with its volumes and rights', async () => {
     const { virtual, host } = harness.clusters;
     await install('syncer', CHART, '--set=sidecar=true,config.endpointSyncer.name=my-vcluster');
     const values = join(home, 'vcluster-values.yaml');
@@ -58,14 +59,15 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
       namespace: 'team-a',
       entrypoint: [process.execPath, MAIN],
       env: process.env,
-      addresses: {},
+      // vCluster's proxy does not run here.
+      addresses: { 'https://localhost:8443': virtual.url },
     });
-    // vCluster writes its Secret after the Pod has started; here the URL is reachable without its proxy.
+    // vCluster writes its Secret after the Pod has started.
     await eventually(
       () => pods.logs,
       (logs) => logs.includes('kubeconfig Secret does not exist'),
     );
-    const kubeconfig = readFileSync(virtual.kubeconfigPath, 'utf8');
+    const kubeconfig = selfContainedKubeconfig(virtual);
     const secret = ['secret', 'generic', 'vc-my-vcluster', `--from-literal=config=${kubeconfig}`];
     await harness.kubectl('host', '-n', 'team-a', 'create', ...secret);
     await harness.apply(
@@ -94,7 +96,7 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
     expect(text).toContain('fsGroup: 65532');
   });
 
-  test('needs the rights that rbac prints as values of that chart', { timeout: 60_000 }, async () => {
+  test('needs the rights that rbac prints as values of that chart', async () => {
     const off = '--set=sync.toHost.endpoints.enabled=false,sync.toHost.endpointSlices.enabled=false';
     const config = join(home, 'config.yaml');
     const syncer = { name: 'second', virtual: { secret: 'vc-second' }, host: { namespace: 'team-a' } };

@@ -43,6 +43,9 @@ export class Edits {
   /** The virtual value when both sides agreed last. */
   readonly #agreed = new Map<string, string | undefined>();
 
+  /** A restored copy may have lost its record of what both sides agreed on, so that the virtual side wins. */
+  #isHostRestored = false;
+
   /** Before an operation is performed. */
   note(operation: Operation, world: EditWorld): void {
     const id = 'object' in operation && 'plural' in operation ? idOf(operation) : undefined;
@@ -61,6 +64,10 @@ export class Edits {
         return this.#forgetService(operation.object, world);
       case 'putService':
         return this.#forgetService(operation.object, world);
+      case 'restore':
+        this.#isHostRestored ||= operation.side === 'host';
+        this.#agreed.clear();
+        return this.#intents.clear();
       case 'configure':
       case 'namespace':
       case 'recreateOwner':
@@ -100,6 +107,11 @@ export class Edits {
       if (name.namespace === namespace) this.#forget(idOf({ plural: 'services', object }), world);
   }
 
+  /** Another syncer interferes, so that nothing is certain. */
+  clear(): void {
+    this.#intents.clear();
+  }
+
   /** What was lost, in words. */
   lost(world: EditWorld): string[] {
     return [...this.#intents].flatMap(([id, { side, value }]) => {
@@ -130,7 +142,7 @@ export class Edits {
     const id = `${object}|${key}`;
     const [virtual, host] = [world.virtual(object), world.host(object)];
     // A change of the virtual side is on its way: see forgetUncertain.
-    const isUncertain = world.isInterrupted && !world.isInStep(object);
+    const isUncertain = this.#isHostRestored || (world.isInterrupted && !world.isInStep(object));
     if (virtual === undefined || host === undefined || !world.isWholePair(object) || isUncertain) {
       this.#intents.delete(id);
       return;

@@ -4,7 +4,7 @@ import { objectKey, type Resource } from '../../../src/kube/object.ts';
 import type { SimDaemon } from '../daemon/sim-daemon.ts';
 import { HOST_NAMESPACE, LEASE_NAME } from '../world/names.ts';
 import type { SimClock } from '../world/sim-clock.ts';
-import type { SimCluster } from '../world/sim-cluster.ts';
+import { RESTORE_MANAGER, type SimCluster } from '../world/sim-cluster.ts';
 
 const LEASE_KEY = `${HOST_NAMESPACE}/${LEASE_NAME}`;
 /**
@@ -24,9 +24,9 @@ export class LeaderCheck {
     this.#host = host;
     this.#clock = clock;
     this.#violation = violation;
-    host.subscribe(({ plural, object, isDeletion }) => {
-      if (plural === 'leases' && isDeletion && objectKey(object) === LEASE_KEY)
-        this.#deletedAtMs = clock.nowMs;
+    host.subscribe(({ plural, object, isDeletion, manager }) => {
+      const isGone = isDeletion || manager === RESTORE_MANAGER;
+      if (plural === 'leases' && isGone && objectKey(object) === LEASE_KEY) this.#deletedAtMs = clock.nowMs;
     });
   }
 

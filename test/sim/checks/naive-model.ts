@@ -4,7 +4,14 @@ import { keyOf, objectKey, type KubeObject, type NamespacedName } from '../../..
 import { CONFIG, FORWARD, SECRET, TEAM, type Settings } from '../daemon/sim-config.ts';
 import type { ReferencedPlural, SyncedPlural } from '../history/operations.ts';
 import { hasSelector, MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
-import { HOST_NAMESPACE, hostKeyOf, hostPlaceOf, referencePlaceOf, VCLUSTER } from '../world/names.ts';
+import {
+  HOST_NAMESPACE,
+  hostKeyOf,
+  hostPlaceOf,
+  MAPPED_NAMESPACE,
+  referencePlaceOf,
+  VCLUSTER,
+} from '../world/names.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
 import type { ClassHistory } from './class-history.ts';
 import { isExcludedSlice, serviceDifferences, wantsServiceCopy } from './service-model.ts';
@@ -30,6 +37,8 @@ export interface World {
   /** Two daemons disagree on what an object that has opted out names. */
   readonly areImportsContested: boolean;
   readonly classes: ClassHistory;
+  /** A daemon has started again beside vCluster: the value before one that came back and has no reverse patch is not known any more. */
+  readonly areEchoesForgotten: boolean;
 }
 
 /** Parts of a copy that the virtual object alone decides. */
@@ -68,10 +77,14 @@ export function expectedCopy(virtual: KubeObject, world: World): ExpectedCopy {
 function sliceLabels({ metadata }: KubeObject, settings: Settings): Record<string, string> {
   const { namespace = '', labels = {} } = metadata;
   const [service, manager] = [labels[SERVICE_NAME], labels[MANAGED_BY]];
+  // A name that another syncer has copied back from the host is translated already.
+  const isTranslated = service?.endsWith(`-x-${namespace}-x-${VCLUSTER}`) === true;
+  const host =
+    service === undefined || isTranslated
+      ? service
+      : hostPlaceOf({ namespace, name: service }, settings).name;
   return {
-    ...(service === undefined
-      ? {}
-      : { [SERVICE_NAME]: hostPlaceOf({ namespace, name: service }, settings).name }),
+    ...(host === undefined ? {} : { [SERVICE_NAME]: host }),
     ...(manager === MIRRORING ? { [MANAGED_BY]: 'endpoint-syncer' } : {}),
   };
 }
@@ -172,7 +185,22 @@ export function wantsCopy(plural: SyncedPlural, virtual: KubeObject | undefined,
   if (isSlice && isExcludedSlice(labels, settings)) return false;
   const service = world.virtual.get('services', `${namespace}/${serviceName}`);
   if (settings.requiresService && service === undefined) return false;
-  return !hasSelector(service);
+  return !hasSelector(service) && !joinsForeignService({ namespace, name: serviceName }, world);
+}
+
+/** In a mapped namespace, a Service of the host may have the name that the tenant's Service would have there. */
+function joinsForeignService(virtual: NamespacedName, { host, settings }: World): boolean {
+  const place = hostPlaceOf(virtual, settings);
+  if (place.namespace !== MAPPED_NAMESPACE) return false;
+  const service = host.get('services', keyOf(place));
+  if (service === undefined) return false;
+  const { annotations = {}, labels = {} } = service.metadata;
+  const stated = {
+    name: annotations['vcluster.loft.sh/object-name'] ?? '',
+    namespace: annotations['vcluster.loft.sh/object-namespace'] ?? '',
+  };
+  const isMarked = [undefined, VCLUSTER].includes(labels['vcluster.loft.sh/managed-by']);
+  return !isMarked || keyOf(hostPlaceOf(stated, settings)) !== keyOf(place);
 }
 
 /** All virtual objects with the host name of this one, itself included. */
@@ -189,8 +217,11 @@ export function hostKeyOfObject(
 }
 
 export function differences(copy: KubeObject, virtual: KubeObject, world: World): string[] {
-  const expected = expectedCopy(virtual, world);
   const { annotations = {}, labels = {} } = copy.metadata;
+  const expected = {
+    ...expectedCopy(virtual, world),
+    annotations: expectedAnnotations(virtual, copy, world),
+  };
   const ignored = /^vcluster\.loft\.sh\/(object-kind|object-host|managed-annotations)|^endpoint-syncer\//;
   // What another client added at a path that does not flow back, and the virtual object never had, is the host's.
   const isHostsOwn = (key: string): boolean => key === FORWARD && expected.annotations[key] === undefined;
@@ -205,6 +236,30 @@ export function differences(copy: KubeObject, virtual: KubeObject, world: World)
       : [`addresses are ${addressesOf(copy).join()}, expected ${expected.addresses.join()}`]),
     ...(virtual.kind === 'Service' ? serviceDifferences(copy, virtual, world) : []),
   ].map((problem) => `${objectKey(copy)}: ${problem}`);
+}
+
+const RECORD = 'endpoint-syncer/last-synced';
+/** No reverse patch knows what these were. */
+const IRREVERSIBLE = [FORWARD, SECRET, CONFIG];
+
+/** vCluster has copied the record and annotations of the copy back, and their earlier values are unknown. */
+export function isLeftEchoed(
+  { metadata: { annotations } }: KubeObject,
+  { areEchoesForgotten }: World,
+): boolean {
+  return areEchoesForgotten && annotations?.[RECORD] !== undefined;
+}
+
+/** What came back is the same on both sides then. */
+function expectedAnnotations(virtual: KubeObject, copy: KubeObject, world: World) {
+  const expected = { ...expectedCopy(virtual, world).annotations };
+  if (!isLeftEchoed(virtual, world)) return expected;
+  delete expected[RECORD];
+  for (const key of IRREVERSIBLE) {
+    const value = virtual.metadata.annotations?.[key];
+    if (value !== undefined && value === copy.metadata.annotations?.[key]) expected[key] = value;
+  }
+  return expected;
 }
 
 function mapDifferences(

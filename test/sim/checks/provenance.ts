@@ -5,8 +5,9 @@ import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
 import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
-import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
-import { API_SERVER_MANAGER, type Change, type SimCluster } from '../world/sim-cluster.ts';
+import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE, VCLUSTER } from '../world/names.ts';
+import { API_SERVER_MANAGER, RESTORE_MANAGER, type Change, type SimCluster } from '../world/sim-cluster.ts';
+import { VCLUSTER_MANAGER } from '../world/vcluster-syncer.ts';
 import { isMirrored, isOptedOut } from './naive-model.ts';
 import { changedNodePort } from './service-model.ts';
 import { FORBIDDEN } from '../world/contents.ts';
@@ -30,6 +31,9 @@ const NOT_OBJECTS = ['events', 'leases'];
 /** Bookkeeping that never flows back; `release` is written under another key. */
 const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^endpoint-syncer\//;
 
+/** What no user writes. */
+const GROWN = new RegExp(`^team-team-|^\\[\\[|-x-${VCLUSTER}-x-.*-x-${VCLUSTER}$`);
+
 /** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
@@ -43,10 +47,13 @@ export function watchProvenance(
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
       const { object, previous, manager, plural, isDeletion } = change;
+      if (manager === RESTORE_MANAGER) return;
       const uid = object.metadata.uid ?? '';
       const owner = owners.get(uid) ?? '';
       const isTakenByController = manager === CONTROLLER_MANAGER && owner !== DAEMON_MANAGER;
-      if (previous === undefined || isTakenByController) owners.set(uid, manager);
+      // A copy that vCluster created is this program's, too.
+      const creator = manager === VCLUSTER_MANAGER ? DAEMON_MANAGER : manager;
+      if (previous === undefined || isTakenByController) owners.set(uid, creator);
       if (cluster === host && isMirrored(object)) copied.delete(uid);
       if (manager !== DAEMON_MANAGER || NOT_OBJECTS.includes(plural)) return;
       const verb = isDeletion ? 'delete' : previous === undefined ? 'create' : 'update';
@@ -80,6 +87,7 @@ class CopyDeletions {
   }
 
   note({ object, plural, manager, isDeletion }: Change, owner: string | undefined): void {
+    if (manager === RESTORE_MANAGER) return;
     const key = objectKey(object);
     const isByService = manager === API_SERVER_MANAGER && this.#ownServiceDeletion === key;
     // What the API server deletes along with a Service follows immediately.
@@ -112,6 +120,8 @@ function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string
     if (problem !== undefined) return problem;
   }
   if (!isDeletion && isOptedOut(previous)) return 'it has opted out';
+  const grown = grownValue(object, previous);
+  if (grown !== undefined) return grown;
   const nodePort = previous && object.kind === 'Service' ? changedNodePort(object, previous) : undefined;
   if (nodePort !== undefined) return nodePort;
   // With a finalizer, a deletion only marks the object.
@@ -170,16 +180,27 @@ function onOriginal(
   if (isOptedOut(previous)) return 'it has opted out';
   const { annotations = {}, labels = {} } = object.metadata;
   const before = { ...previous.metadata.annotations, ...previous.metadata.labels };
-  if (annotations[TEAM]?.startsWith('team-') === true)
-    return `a translated value leaks: ${annotations[TEAM]}`;
-  if (annotations[FORWARD]?.startsWith('[') === true)
-    return `a translated value leaks: ${annotations[FORWARD]}`;
+  // Another syncer may have carried it over already.
+  const isLeak = (key: string, prefix: string): boolean =>
+    annotations[key]?.startsWith(prefix) === true && annotations[key] !== before[key];
+  if (isLeak(TEAM, 'team-')) return `a translated value leaks: ${annotations[TEAM]}`;
+  if (isLeak(FORWARD, '[')) return `a translated value leaks: ${annotations[FORWARD]}`;
   if (/-x"/.test(JSON.stringify([object['subsets'], object['endpoints']])))
     return 'a translated host name of an address leaks';
   const leaked = Object.keys({ ...annotations, ...labels }).find(
     (key) => BOOKKEEPING.test(key) && before[key] === undefined,
   );
   return leaked === undefined ? undefined : `bookkeeping leaks: ${leaked}`;
+}
+
+/** A value that the patches or the translation of names have changed twice. */
+function grownValue({ metadata }: KubeObject, previous: KubeObject | undefined): string | undefined {
+  const { annotations = {}, labels = {} } = metadata;
+  const before = { ...previous?.metadata.annotations, ...previous?.metadata.labels };
+  const grown = Object.entries({ ...annotations, ...labels }).find(
+    ([key, value]) => GROWN.test(value) && value !== before[key],
+  );
+  return grown === undefined ? undefined : `a value grows: ${grown.join(' = ')}`;
 }
 
 function onReferenced({ object, previous, isDeletion }: Change, owner: string): string | undefined {

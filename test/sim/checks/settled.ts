@@ -9,6 +9,7 @@ import {
   differences,
   expectedReference,
   hostKeyOfObject,
+  isLeftEchoed,
   isMirrored,
   isOptedOut,
   REFERENCE_KEYS,
@@ -128,8 +129,9 @@ function referenceProblems(virtual: KubeObject, world: World): string[] {
   );
 }
 
-function referencesOf({ kind, metadata }: KubeObject, { settings }: World) {
-  if (!settings.hasReferences || kind === 'Service') return [];
+function referencesOf(virtual: KubeObject, world: World) {
+  const { kind, metadata } = virtual;
+  if (!world.settings.hasReferences || kind === 'Service' || isLeftEchoed(virtual, world)) return [];
   const { namespace = '', annotations = {} } = metadata;
   return Object.entries(REFERENCE_KEYS).flatMap(([key, plural]) => {
     const name = annotations[key];

@@ -24,6 +24,21 @@ export interface Settings extends NameSettings {
   readonly deletesVirtual: boolean;
 }
 
+/** Endpoints alone, patched; tests name what else they have. */
+export const PLAIN: Settings = {
+  isPatched: true,
+  areEndpointsSynced: true,
+  areSlicesSynced: false,
+  areServicesSynced: false,
+  hasReferences: false,
+  hasLeaderElection: false,
+  hasOwner: false,
+  requiresService: false,
+  deletesVirtual: false,
+  isMapped: false,
+  naming: 'short',
+};
+
 /** The patches, with what they do in the words of the naive model. */
 export const TEAM = 'example.com/team';
 export const FORWARD = 'example.com/forward';

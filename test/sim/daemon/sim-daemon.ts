@@ -61,6 +61,7 @@ interface Clients {
 export class SimDaemon {
   readonly #options: SimDaemonOptions;
   #life: Life | undefined;
+  #resumedAtMs = -Infinity;
   /** The process ends with the write that makes this 0. */
   #writesLeft = Infinity;
 
@@ -70,6 +71,11 @@ export class SimDaemon {
 
   get isRunning(): boolean {
     return this.#life !== undefined && !this.#life.process.isDead;
+  }
+
+  /** It is paused, or was so shortly before. */
+  wasPausedSince(nowMs: number): boolean {
+    return this.#life?.process.isPaused === true || this.#resumedAtMs >= nowMs;
   }
 
   /** Nothing is queued or under way. */
@@ -147,6 +153,7 @@ export class SimDaemon {
   }
 
   resume(): void {
+    if (this.#life?.process.isPaused === true) this.#resumedAtMs = this.#options.clock.nowMs;
     this.#life?.process.resume();
   }
 
@@ -176,7 +183,9 @@ export class SimDaemon {
     const { process, leadership, recorder, raw, clients } = life;
     const { random, faults, isDryRun } = this.#options;
     const discoveries = { virtual: createDiscovery(raw.virtual), host: createDiscovery(raw.host) };
-    const named = await retried(process, () => resolveNamedKinds(kindPolicy(config.sync), discoveries));
+    const named = await retried(process, () =>
+      resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
+    );
     return createGeneration({
       config,
       references: named,
@@ -195,7 +204,7 @@ export class SimDaemon {
 
   /** Without it the process ends. */
   async #owner(life: Life, { owner, host }: Config) {
-    if (owner === undefined) return undefined;
+    if (owner === undefined || owner.isOptional) return undefined;
     const { apiVersion, kind, name } = owner;
     return retried(life.process, async () => {
       const resource = { group: '', version: 'v1', kind, plural: 'configmaps', isNamespaced: true };

@@ -78,6 +78,7 @@ class Draw {
     const roll = this.#random();
     if (roll < 0.02) return this.#takenPlace();
     if (roll < 0.04) return this.#interruptedEdit();
+    if (roll > 0.9 && roll < 0.92) return this.#restoredEdit();
     if (roll < 0.06) return settings.hasReferences ? this.#editedImport() : this.#restartedWithOldList();
     if (roll > 0.98) return this.#editedOnBothSides();
     if (roll > 0.96 && settings.hasReferences) return this.#takenImport();
@@ -195,6 +196,20 @@ class Draw {
     ];
   }
 
+  /** An edit is undone by a backup, and the next one gets its version. */
+  #restoredEdit(): Scene {
+    const plural = this.#areEndpoints() ? 'endpoints' : 'endpointslices';
+    const object = this.#below(VIRTUAL_NAMES.length);
+    const side = this.#side();
+    const edit = { kind: 'annotate', plural, object, side, key: this.#key() } as const;
+    return [
+      { afterMs: 0, action: this.#put(plural, object) },
+      { afterMs: 3000, action: { ...edit, value: this.#valueOrNull() } },
+      { afterMs: 3000, action: { ...this.#restore(), side, revisions: 1 + this.#below(5) } },
+      { afterMs: this.#random() * 3000, action: { ...edit, value: this.#value() } },
+    ];
+  }
+
   /** Users edit objects immediately before a daemon is paused until another one holds its Lease. */
   #pausedLeader(): Scene {
     const daemon = this.#below(this.#options.daemons);
@@ -291,6 +306,7 @@ class Draw {
     const daemon = this.#below(daemons);
     if (roll < 0.3) return { kind: 'trouble', forMs: this.#random() * 20_000, rates: this.#rates() };
     if (roll < 0.42) return { kind: 'compact', side: this.#side() };
+    if (roll > 0.97) return this.#restore();
     if (roll < 0.62) {
       const downMs = this.#random() * 5000;
       return { kind: 'crash', daemon, afterWrites: this.#below(4), downMs };
@@ -300,6 +316,14 @@ class Draw {
     if (roll < 0.84) return { kind: 'clockJump', daemon, byMs: (this.#random() - 0.5) * 2 * 86_400_000 };
     if (roll < 0.88 && settings.hasLeaderElection) return { kind: 'deleteLease' };
     return this.#configure();
+  }
+
+  /** Until the server is back, a daemon has tried in vain to reach it, or the last event is long ago. */
+  #restore(): Extract<Action, { kind: 'restore' }> {
+    const revisions = 1 + this.#below(60);
+    const outage = this.#random() < 0.5 ? 'refused' : 'proxied';
+    const downMs = 6000 + this.#random() * 20_000;
+    return { kind: 'restore', side: this.#side(), revisions, downMs, outage, passes: this.#random() < 0.6 };
   }
 
   #configure(): Action {

@@ -2,6 +2,7 @@
 
 import type { Settings } from '../daemon/sim-config.ts';
 import type { FaultRates } from '../world/faults.ts';
+import type { BesidePlural } from '../world/vcluster-syncer.ts';
 
 export type Side = 'virtual' | 'host';
 /** The kinds that are synced as a whole. */
@@ -95,7 +96,20 @@ export type Operation = { readonly atMs: number } & (
   | { readonly kind: 'trouble'; readonly forMs: number; readonly rates: FaultRates }
   /** Another writer of a copy, so many times in a row. */
   | ({ readonly kind: 'fight'; readonly times: number } & OnSynced)
+  /** Two agents rewrite an annotation, one in each cluster. */
+  | ({ readonly kind: 'agents'; readonly forMs: number } & OnSynced)
+  /** vCluster starts again beside the daemon, with its own sync of these kinds on; none: its syncs are off. */
+  | { readonly kind: 'vcluster'; readonly plurals: readonly BesidePlural[] }
   | { readonly kind: 'compact'; readonly side: Side }
+  /** etcd is restored from a backup. `passes`: when the server is back, it has passed the revision that it had before. */
+  | {
+      readonly kind: 'restore';
+      readonly side: Side;
+      readonly revisions: number;
+      readonly downMs: number;
+      readonly outage: 'refused' | 'proxied';
+      readonly passes: boolean;
+    }
   | { readonly kind: 'restartController'; readonly side: Side }
   | { readonly kind: 'namespace'; readonly side: Side; readonly name: string; readonly forMs: number }
   | { readonly kind: 'crash'; readonly daemon: number; readonly afterWrites: number; readonly downMs: number }

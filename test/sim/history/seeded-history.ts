@@ -1,8 +1,10 @@
 /** The history of a seed: always the same operations, daemons and configuration. */
 
+import type { Random } from '../../../src/base/random.ts';
 import { seededRandom } from '../../apiserver/storage/sqlite/random.ts';
 import type { Settings } from '../daemon/sim-config.ts';
 import { drawHistory } from './draw.ts';
+import type { BesidePlural } from '../world/vcluster-syncer.ts';
 import type { Operation } from './operations.ts';
 
 export interface SeededHistory {
@@ -31,6 +33,40 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
     isMapped: seed % 8 === 5,
     naming: seed % 7 === 2 ? 'long' : 'short',
   };
-  const operations = drawHistory(seededRandom(seed), { steps, daemons, settings, isCalm });
+  const drawn = drawHistory(seededRandom(seed), { steps, daemons, settings, isCalm });
+  // vCluster knows no mapped namespaces here, and deletes virtual objects itself.
+  const hasOthers = seed % 5 === 2 && !isCalm && !settings.isMapped && !settings.deletesVirtual;
+  const operations = hasOthers ? withOtherWriters(drawn, seededRandom(seed ^ 0x07e5)) : drawn;
   return { seed, daemons, hasDryRun: seed % 16 === 9, settings, isCalm, operations };
+}
+
+/** What would make what a user wrote undecidable beside another syncer: other patches and names, and bookkeeping that other clients forge. */
+const LEFT_OUT: readonly string[] = ['configure', 'damage', 'clone', 'foreign'];
+const BESIDE: readonly (readonly BesidePlural[])[] = [
+  ['endpoints'],
+  ['endpointslices'],
+  ['endpoints', 'endpointslices'],
+];
+const BESIDE_MAX_MS = 120_000;
+
+/** The same history with vCluster's own syncs on for a while, and agents on both sides that rewrite an annotation. */
+function withOtherWriters(drawn: readonly Operation[], random: Random): readonly Operation[] {
+  const kept = drawn.filter(({ kind }) => !LEFT_OUT.includes(kind));
+  const endMs = kept.at(-1)?.atMs ?? 0;
+  const at = (): number => random() * endMs;
+  const below = (limit: number): number => Math.floor(random() * limit);
+  const services = [0, 1, 2].map((object) => {
+    return { atMs: 0, kind: 'service', side: 'virtual', object, form: 'plain' } as const;
+  });
+  const onMs = at();
+  const others: readonly Operation[] = [
+    ...services,
+    { atMs: onMs, kind: 'vcluster', plurals: BESIDE[below(BESIDE.length)] ?? [] },
+    { atMs: onMs + random() * BESIDE_MAX_MS, kind: 'vcluster', plurals: [] },
+    ...[0, 1].map((object) => {
+      const plural = (['endpoints', 'endpointslices'] as const)[below(2)] ?? 'endpoints';
+      return { atMs: at(), kind: 'agents', plural, object, forMs: random() * BESIDE_MAX_MS } as const;
+    }),
+  ];
+  return [...kept, ...others].toSorted((a, b) => a.atMs - b.atMs);
 }

@@ -134,9 +134,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'decide: opting out is ignored',
     file: DECIDE,
-    snippet:
-      "if (isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host))) return ignore('controlled by another');",
-    replacement: "if (isOptedOut(seen.virtual)) return ignore('controlled by another');",
+    snippet: 'const isReleased = isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host));',
+    replacement: 'const isReleased = isOptedOut(seen.virtual);',
   },
   {
     name: 'observer: strays are not seen',
@@ -214,6 +213,31 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: '    malformed: RELIST,\n    expired: WATCH_AGAIN,\n    rewound: RELIST,',
   },
   {
+    name: 'list-watch: a restored server is resumed',
+    file: LIST_WATCH,
+    snippet: 'const GAP_MAX_MS = 5000;',
+    replacement: 'const GAP_MAX_MS = 1e9;',
+  },
+  {
+    name: 'list-watch: the list of a restored server does not replace what is newer',
+    file: CACHE,
+    snippet: 'if (isNewerThanList || (deletion',
+    replacement:
+      'if (isOlder(object.metadata.resourceVersion, previous?.metadata.resourceVersion) || (deletion',
+  },
+  {
+    name: 'list-watch: the same version of a restored object counts as unchanged',
+    file: INFORMER,
+    snippet: 'this.#publish(event && { ...event, mayBeRestored: this.#mayBeRestored });',
+    replacement: 'this.#publish(event);',
+  },
+  {
+    name: 'deletion: a copy that a restored host lacks counts as deleted by a user',
+    file: KIND_ENGINE,
+    snippet: "event.type === 'deleted' && event.mayBeRestored !== true &&",
+    replacement: "event.type === 'deleted' &&",
+  },
+  {
     name: 'informer: an older state replaces a newer one',
     file: CACHE,
     snippet: 'return order === undefined || order > 0;',
@@ -272,6 +296,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: MERGE_KEY,
     snippet: 'if (isTranslatedOtherwise(state, reversed)) return outcome(state, [virtual, forward], false);',
     replacement: 'isTranslatedOtherwise(state, reversed);',
+  },
+  {
+    name: 'merge: what another syncer copies back is a change of the user',
+    file: MERGE_KEY,
+    snippet: 'return isEcho ? entry : undefined;',
+    replacement: 'return isEcho && base.kind === undefined ? entry : undefined;',
   },
   {
     name: 'references: an unreferenced import stays',
@@ -343,13 +373,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "leader election: another's Lease is taken while it is valid",
     file: LEASE,
-    snippet: 'return clock.monotonicMs() < seen.sinceMs + durationMs;',
-    replacement: 'return clock.monotonicMs() < seen.sinceMs + durationMs / 10;',
+    snippet: 'return seen.sinceMs + durationMs - clock.monotonicMs();',
+    replacement: 'return seen.sinceMs + durationMs / 10 - clock.monotonicMs();',
   },
   {
     name: 'leader election: a Lease is written without its version',
     file: LEASE,
-    snippet: ': await client.update(LEASES, { ...object, ...type, spec }, options);',
-    replacement: ': await client.update(LEASES, { metadata: { ...lease }, ...type, spec }, options);',
+    snippet: ': await client.update(LEASES, { ...written, spec }, options);',
+    replacement: ': await client.update(LEASES, { ...written, metadata: { ...lease }, spec }, options);',
   },
 ];

@@ -26,7 +26,7 @@ import type { ProcessClock, SimClock } from './sim-clock.ts';
 import { refusal } from './refusal.ts';
 import type { SimCluster } from './sim-cluster.ts';
 import { SimWatch } from './sim-watch.ts';
-import { copyOf, matches, metadataOnly } from './wire.ts';
+import { copyOf, lostAnswer, matches, metadataOnly } from './wire.ts';
 
 export interface SimClientOptions {
   readonly cluster: SimCluster;
@@ -136,11 +136,11 @@ export class SimClient implements WatchClient {
   async delete(
     resource: Resource,
     name: NamespacedName,
-    { uid }: DeletePreconditions,
+    preconditions: DeletePreconditions,
     options: WriteOptions = {},
   ): Promise<void> {
     await this.#write(resource, options, (manager, isDryRun) => {
-      this.#options.cluster.delete(resource.plural, name, { manager, uid, isDryRun });
+      this.#options.cluster.delete(resource.plural, name, { ...preconditions, manager, isDryRun });
       return undefined;
     });
   }
@@ -158,7 +158,7 @@ export class SimClient implements WatchClient {
     return new Promise((resolve, reject) => {
       clock.schedule(this.#options.faults.latencyMs(), () =>
         process.run(() => {
-          const refused = this.#options.faults.refusalOf('list');
+          const refused = this.#outageError() ?? this.#options.faults.refusalOf('list');
           if (refused !== undefined) return reject(refused);
           new SimWatch({ ...this.#options, resource, scope: options, handler, resolve, reject }).start();
         }),
@@ -181,14 +181,20 @@ export class SimClient implements WatchClient {
     });
   }
 
+  #outageError(): Error | undefined {
+    const { outage } = this.#options.cluster;
+    if (outage === undefined) return undefined;
+    return outage === 'refused' ? lostAnswer() : refusal(503, 'ServiceUnavailable', 'no backend');
+  }
+
   /** There, perhaps refused, done, and back, perhaps lost or garbled on the way. */
   #request<T>(kind: RequestKind, options: RequestOptions | undefined, act: () => T): Promise<T> {
     const { process } = this.#options;
     const signal = options?.signal;
-    return new Promise<T>((resolve, reject) => {
-      signal?.addEventListener('abort', () => process.run(() => reject(signal.reason as Error)), {
-        once: true,
-      });
+    let aborted = (): void => undefined;
+    const response = new Promise<T>((resolve, reject) => {
+      aborted = () => process.run(() => reject(signal?.reason as Error));
+      signal?.addEventListener('abort', aborted, { once: true });
       if (signal?.aborted === true) return reject(signal.reason as Error);
       const send = (): void => this.#send({ kind, timeoutMs: options?.timeoutMs, act }, { resolve, reject });
       if (options?.beforeSend === undefined) return send();
@@ -202,6 +208,8 @@ export class SimClient implements WatchClient {
         send();
       });
     });
+    // Node keeps a composite signal, and all that its listeners hold, for as long as it has a listener.
+    return response.finally(() => signal?.removeEventListener('abort', aborted));
   }
 
   #send<T>(
@@ -213,6 +221,8 @@ export class SimClient implements WatchClient {
       void clock.schedule(delayMs, () => process.run(settle));
     clock.schedule(faults.latencyMs(), () => {
       // A request that left a process reaches the server even if the process has crashed since.
+      const outage = this.#outageError();
+      if (outage !== undefined) return answer(() => reject(outage));
       const fault = faults.requestFault(kind);
       const waitMs = fault?.isHung === true ? timeoutMs : undefined;
       if (fault?.when === 'before') return answer(() => reject(fault.error), waitMs);

@@ -103,6 +103,10 @@ export class ProcessClock implements Clock {
     return this.#state === 'dead';
   }
 
+  get isPaused(): boolean {
+    return this.#state === 'paused';
+  }
+
   now(): number {
     return EPOCH_MS + this.#clock.nowMs + this.skewMs;
   }

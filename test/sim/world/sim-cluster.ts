@@ -14,7 +14,7 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../../../src/kube/object.ts';
-import type { ClusterName } from '../../../src/kube/types.ts';
+import type { ClusterName, DeletePreconditions } from '../../../src/kube/types.ts';
 import { refusal } from './refusal.ts';
 import { ServiceStorage } from './service-storage.ts';
 import type { SimClock } from './sim-clock.ts';
@@ -39,6 +39,9 @@ interface WriteContext {
 /** An API server deletes the Endpoints of a Service together with it. */
 export const API_SERVER_MANAGER = 'kube-apiserver';
 
+/** In the changes by which a backup differs from what was there. */
+export const RESTORE_MANAGER = 'etcdctl snapshot restore';
+
 /** An API server compacts its history. */
 const HISTORY_MAX = 1000;
 
@@ -48,6 +51,8 @@ export class SimCluster {
   readonly #services: ServiceStorage;
   readonly #objects = new Map<string, Map<ObjectKey, KubeObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
+  readonly #streams = new Set<() => void>();
+  #outage: 'refused' | 'proxied' | undefined;
   #history: Change[] = [];
   /** Namespaces that are being deleted, or that are gone. */
   readonly #closedNamespaces = new Map<string, 'terminating' | 'gone'>();
@@ -69,6 +74,56 @@ export class SimCluster {
   subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** While the server is down: connections are refused, or a proxy in front of it answers. */
+  get outage(): 'refused' | 'proxied' | undefined {
+    return this.#outage;
+  }
+
+  /** `dropped` is called when the server goes down. */
+  openStream(dropped: () => void): () => void {
+    this.#streams.add(dropped);
+    return () => this.#streams.delete(dropped);
+  }
+
+  /** The server stops, and a backup from some revisions ago takes the place of its data, as far as history reaches; Events have an etcd of
+   * their own. No request of a daemon reaches it until {@link comeBack}; other clients see the restored objects. */
+  restore(back: number, outage: 'refused' | 'proxied'): void {
+    this.#outage = outage;
+    for (const drop of this.#streams) drop();
+    const revision = Math.max(this.#compactedAt, this.#revision - back);
+    const restored = new Map(
+      [...this.#objects.keys()]
+        .filter(isRestored)
+        .map((plural) => [plural, this.listAt(plural, revision)] as const),
+    );
+    this.#revision = revision;
+    this.#history = this.#history.filter((change) => change.revision <= revision);
+    for (const [plural, objects] of restored) this.#replaceAll(plural, objects);
+  }
+
+  /** `atLeast`: other resources have used up the revisions below. */
+  comeBack(atLeast = 0): void {
+    this.#revision = Math.max(this.#revision, atLeast);
+    this.#outage = undefined;
+  }
+
+  #replaceAll(plural: string, objects: readonly KubeObject[]): void {
+    const before = new Map(this.#objects.get(plural));
+    const after = new Map(objects.map((object) => [objectKey(object), object]));
+    this.#objects.set(plural, after);
+    const change = { plural, revision: this.#revision, manager: RESTORE_MANAGER };
+    const changes = [
+      ...[...before.entries()].flatMap(([key, object]) =>
+        after.has(key) ? [] : [{ ...change, object, previous: object, isDeletion: true }],
+      ),
+      ...objects.flatMap((object) => {
+        const previous = before.get(objectKey(object));
+        return previous === object ? [] : [{ ...change, object, previous, isDeletion: false }];
+      }),
+    ];
+    for (const one of changes) for (const listener of this.#listeners) listener(one);
   }
 
   get(plural: string, key: ObjectKey): KubeObject | undefined {
@@ -165,11 +220,14 @@ export class SimCluster {
   delete(
     plural: string,
     name: NamespacedName,
-    options: { readonly manager: string; readonly uid?: string | undefined; readonly isDryRun?: boolean },
+    options: DeletePreconditions & { readonly manager: string; readonly isDryRun?: boolean },
   ): void {
     const previous = this.#existing(plural, keyOf(name));
     if (options.uid !== undefined && options.uid !== previous.metadata.uid)
       throw refusal(409, 'Conflict', 'the uid in the precondition is another');
+    const { resourceVersion } = options;
+    if (resourceVersion !== undefined && resourceVersion !== previous.metadata.resourceVersion)
+      throw refusal(409, 'Conflict', 'the resourceVersion in the precondition is another');
     if (options.isDryRun === true) return;
     const finalizers = ownValue(previous.metadata as JsonObject, 'finalizers');
     const { manager } = options;
@@ -268,6 +326,10 @@ export class SimCluster {
     const seconds = Math.floor(this.#clock.nowMs / 1000);
     return new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString().replace('.000Z', 'Z');
   }
+}
+
+function isRestored(plural: string): boolean {
+  return plural !== 'events';
 }
 
 const IMMUTABLE_MEMBERS: Readonly<Record<string, readonly string[]>> = {

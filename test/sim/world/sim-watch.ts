@@ -28,6 +28,7 @@ export const BOOKMARK_MS = 60_000;
 export class SimWatch {
   readonly #options: SimWatchOptions;
   readonly #unsubscribe: () => void;
+  readonly #unstream: () => void;
   readonly #timers = new Set<Timer>();
   #deliverAtMs = 0;
   #hasEnded = false;
@@ -37,6 +38,10 @@ export class SimWatch {
   constructor(options: SimWatchOptions) {
     this.#options = options;
     this.#unsubscribe = options.cluster.subscribe((change) => this.#enqueue(change));
+    this.#unstream = options.cluster.openStream(() => {
+      this.#close();
+      options.process.run(() => options.reject(lostAnswer()));
+    });
   }
 
   start(): void {
@@ -53,10 +58,12 @@ export class SimWatch {
     const stallAfterMs = faults.stallAfterMs();
     if (stallAfterMs !== undefined) this.#later(stallAfterMs, () => (this.#isStalled = true));
     const bookmark = (): void => {
-      this.#deliver('BOOKMARK', {
-        kind: this.#options.resource.kind,
-        metadata: { name: '', resourceVersion: String(cluster.revision) },
-      });
+      // A watch that waits for a later version hears nothing, not even that.
+      if (cluster.revision >= Number(scope.resourceVersion))
+        this.#deliver('BOOKMARK', {
+          kind: this.#options.resource.kind,
+          metadata: { name: '', resourceVersion: String(cluster.revision) },
+        });
       this.#later(BOOKMARK_MS, bookmark);
     };
     this.#later(BOOKMARK_MS, bookmark);
@@ -124,6 +131,7 @@ export class SimWatch {
   #close(): void {
     this.#hasEnded = true;
     this.#unsubscribe();
+    this.#unstream();
     // Node keeps a composite signal, and all that its listeners hold, for as long as it has a listener.
     this.#options.scope.signal?.removeEventListener('abort', this.#aborted);
     for (const timer of this.#timers) timer.cancel();

@@ -9,7 +9,8 @@ import { needsWrite } from '../../../src/syncer/reconcile/write/diff.ts';
 import { translators } from '../translate/setup.ts';
 
 const { names } = translators();
-const kind = createServiceKind({ hasSyncedEndpoints: ({ metadata }) => metadata.name === 'db' });
+const hasSyncedEndpoints = ({ metadata }: KubeObject): boolean => metadata.name === 'db';
+const kind = createServiceKind({ hasSyncedEndpoints, allow: [] });
 
 function service(spec: JsonObject, status: JsonObject = {}): KubeObject {
   return { apiVersion: 'v1', kind: 'Service', metadata: { name: 'db', namespace: 'shop' }, spec, status };
@@ -110,8 +111,37 @@ describe('the spec of a copy', () => {
       { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 32_000, ports: [PORT] },
       { type: 'LoadBalancer', sessionAffinity: 'None', externalTrafficPolicy: 'Cluster', ports: [PORT] },
     ],
+    [
+      'has no addresses that the tenant chose, and no policy that only they permit',
+      { type: 'ClusterIP', externalIPs: ['203.0.113.1'], externalTrafficPolicy: 'Local', ports: [PORT] },
+      { type: 'ClusterIP', externalIPs: ['203.0.113.1'], externalTrafficPolicy: 'Local', ports: [PORT] },
+      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT] },
+    ],
+    [
+      'has no address of a load balancer that the tenant chose',
+      { type: 'LoadBalancer', loadBalancerIP: '203.0.113.1', externalTrafficPolicy: 'Local', ports: [PORT] },
+      undefined,
+      { type: 'LoadBalancer', sessionAffinity: 'None', externalTrafficPolicy: 'Local', ports: [PORT] },
+    ],
   ])('%s', (_what, virtual, host, expected) => {
     expect(copied(virtual, host)).toEqual(expected);
+  });
+
+  test('has the addresses that endpointSyncer.services.allow permits', () => {
+    const spec = {
+      type: 'LoadBalancer',
+      loadBalancerIP: '203.0.113.1',
+      externalIPs: ['203.0.113.2'],
+      ports: [],
+    };
+    const allowing = (...allow: ('externalIPs' | 'loadBalancerIP')[]): JsonObject =>
+      createServiceKind({ hasSyncedEndpoints, allow }).content.toHost(service(spec), {
+        names,
+        host: undefined,
+      })['spec'] as JsonObject; // the kind's only member
+    expect(allowing('externalIPs')).toMatchObject({ externalIPs: ['203.0.113.2'] });
+    expect(allowing('externalIPs')).not.toHaveProperty('loadBalancerIP');
+    expect(allowing('externalIPs', 'loadBalancerIP')).toMatchObject(spec);
   });
 
   test.each([

@@ -96,6 +96,24 @@ describe('patch', () => {
     expect(stdout).toContain('switch: "on"');
   });
 
+  test('has the object itself in the context where it is the virtual one, unless --virtual-object names another', async () => {
+    const patches = file(`
+- path: metadata.annotations.switch
+  expression: '[value, context.virtualObject.metadata.name, context.hostObject === null].join()'
+  reverseExpression: '[value, context.hostObject.metadata.name, context.virtualObject === null].join()'
+`);
+    const run = async (...args: string[]): Promise<unknown> => {
+      const { stdout } = await patch(['--patches', patches, '-o', 'json', ...args], OBJECT);
+      return JSON.parse(stdout) as unknown;
+    };
+    const switched = (text: string): object => ({ metadata: { annotations: { switch: text } } });
+    expect(await run()).toMatchObject(switched('on,web,true'));
+    expect(await run('--virtual-object', file('metadata: {name: other}'))).toMatchObject(
+      switched('on,other,true'),
+    );
+    expect(await run('--reverse')).toMatchObject(switched('on,web,true'));
+  });
+
   test('with --reverse has both objects in the context', async () => {
     const patches = file(`{patches: [
       {path: a, expression: '"x" + value', reverseExpression: 'value.slice(1) + context.hostObject.h + context.virtualObject.v'},

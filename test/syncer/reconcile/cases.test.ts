@@ -58,6 +58,7 @@ function options(requireService = false) {
     labels,
     pipeline,
     owner: undefined,
+    foreignService: () => undefined,
     decide: { requireService },
   };
 }
@@ -73,6 +74,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
     ownership: host && ownershipOf(host, ENDPOINTS, names),
     strays: [],
     claims: [],
+    hasForeignService: false,
     isKnownCopy: false,
     ...parts,
   };

@@ -33,7 +33,8 @@ function counted(patches: readonly PatchConfig[], options: BuildOptions = {}) {
     },
   };
   const labels = createLabelTranslator('vc', mode);
-  const forge = createCopyForge({ kind: endpointsKind, names, labels, pipeline: counting, owner: undefined });
+  const kept = { owner: undefined, foreignService: () => undefined };
+  const forge = createCopyForge({ kind: endpointsKind, names, labels, pipeline: counting, ...kept });
   return { forge, runs, evaluator };
 }
 

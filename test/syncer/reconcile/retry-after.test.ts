@@ -57,6 +57,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
     },
     warn: nothing,
     createNamespace: undefined,
+    namespaceAdvice: '',
     dryRun: undefined,
     clock,
     logger: silentLogger,

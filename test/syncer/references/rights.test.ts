@@ -13,6 +13,7 @@ function rights(
 ): string[] {
   const config = {
     sync: { endpoints: { enabled: true }, endpointSlices: { enabled: false }, namespaces: { kind } },
+    services: { mode: 'vcluster', allow: [] },
     virtual: { secret: '' },
     host: { namespace: 'team' },
     leaderElection: { enabled: false },
@@ -57,6 +58,36 @@ describe('the rights of a named kind', () => {
     expect(rights({}, true, 'legacy-multi')).toEqual([...on('host', ALL, READ), ...on('virtual', ALL, READ)]);
   });
 
+  test.each([
+    ['exact names', { a: 'team-a', b: '${name}-b' }, false, ['team', 'team-a', 'vc-b']],
+    ['a pattern', { a: 'team-a', 'x-*': 'team-*' }, false, ['']],
+    ['namespaces that do not exist yet', { a: 'team-a' }, true, ['']],
+  ])('of mappings with %s', (_what, byName, createNamespaces, namespaces) => {
+    const config = {
+      sync: {
+        endpoints: { enabled: true },
+        endpointSlices: { enabled: false },
+        namespaces: { kind: 'mappings', byName, mappingsOnly: false },
+      },
+      name: 'vc',
+      services: { mode: 'vcluster', allow: [] },
+      virtual: { secret: '' },
+      host: { namespace: 'team' },
+      leaderElection: { enabled: false },
+      management: { enabled: false },
+      createNamespaces,
+    } as unknown as Config; // what rights depend on
+    const references = [{ ...GADGET_KIND, isSynced: true, isImportable: true }];
+    const host = requiredRights(config, { isDryRun: false, references }).filter(
+      ({ cluster, resource }) => cluster === 'host' && resource !== 'namespaces',
+    );
+    expect([...new Set(host.map(({ namespace }) => namespace))]).toEqual(namespaces);
+    for (const resource of ['endpoints', 'gadgets'])
+      expect(host.filter((right) => right.resource === resource && right.verb === 'create')).toHaveLength(
+        namespaces.length,
+      );
+  });
+
   test('none without a patch that names it', () => {
     const config = {
       sync: {
@@ -64,6 +95,7 @@ describe('the rights of a named kind', () => {
         endpointSlices: { enabled: false },
         namespaces: { kind: 'single' },
       },
+      services: { mode: 'vcluster', allow: [] },
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: false },
@@ -83,6 +115,8 @@ describe('the rights of leader election', () => {
         endpointSlices: { enabled: false },
         namespaces: { kind: 'single' },
       },
+      name: 'my-vcluster',
+      services: { mode: 'vcluster', allow: [] },
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: isEnabled },
@@ -94,8 +128,12 @@ describe('the rights of leader election', () => {
   };
 
   test('are required if it is enabled and the daemon writes', () => {
-    const where = 'leases.coordination.k8s.io in namespace "team" of the host cluster';
-    expect(leases(true, false)).toEqual([`get ${where}`, `create ${where}`, `update ${where}`]);
+    const [kind, where] = ['leases.coordination.k8s.io', 'in namespace "team" of the host cluster'];
+    expect(leases(true, false)).toEqual([
+      `create ${kind} ${where}`,
+      `get ${kind} "endpoint-syncer-my-vcluster" ${where}`,
+      `update ${kind} "endpoint-syncer-my-vcluster" ${where}`,
+    ]);
     expect([leases(false, false), leases(true, true)]).toEqual([[], []]);
   });
 });

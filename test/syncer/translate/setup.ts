@@ -1,11 +1,12 @@
 /** Helpers of this folder: translators of one virtual cluster, and small objects. */
 
-import type { NamespaceMode } from '../../../src/config/types.ts';
+import type { MetadataConfig, NamespaceMode } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
 import type { LabelTranslator, NameTranslator } from '../../../src/syncer/translate/types.ts';
 
+export const LEADER = 'control-plane.alpha.kubernetes.io/leader';
 export const SINGLE: NamespaceMode = { kind: 'single' };
 export const LEGACY: NamespaceMode = { kind: 'legacy-multi' };
 
@@ -20,11 +21,16 @@ export interface TestTranslators {
 
 export function translators(
   mode: NamespaceMode = SINGLE,
-  { vcluster = 'suffix', hostNamespace = 'test' }: { vcluster?: string; hostNamespace?: string } = {},
+  {
+    vcluster = 'suffix',
+    hostNamespace = 'test',
+    excludeAnnotations = [LEADER],
+    excludeLabels = [],
+  }: { vcluster?: string; hostNamespace?: string } & Partial<MetadataConfig> = {},
 ): TestTranslators {
   return {
     names: createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: 'short' }),
-    labels: createLabelTranslator(vcluster, mode),
+    labels: createLabelTranslator(vcluster, mode, { excludeAnnotations, excludeLabels }),
   };
 }
 

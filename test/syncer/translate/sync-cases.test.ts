@@ -70,7 +70,7 @@ function withoutRecord(map: StringMap | undefined): StringMap {
  * keys are not there by our doing.
  */
 function annotationsUpdate({ input }: WorkedCase): JsonObject {
-  const excluded = new Set(input['excluded'] as string[]);
+  const excluded = input['excluded'] as string[];
   const kind = input['kind'] === 'Endpoints' ? ENDPOINTS : STORAGE_CLASS;
   const objectWith = (annotations: StringMap): KubeObject => annotated(kind.kind, { annotations });
   const record = recordOf(mapAt(input, 'virtualOld'), mapAt(input, 'hostOld'));
@@ -130,7 +130,7 @@ const RUNNERS: Record<string, (one: WorkedCase) => unknown> = {
         kind: STORAGE_CLASS,
         virtual: annotated('StorageClass', input['virtual']),
         host: undefined,
-        excluded: new Set(input['excluded'] as string[]),
+        excluded: input['excluded'] as string[],
       }).host.metadata.annotations,
     ),
   TryToTranslateBackByAnnotations: ({ input }) => {

@@ -6,21 +6,18 @@ import { disablingSetting } from '../../../syncer/kinds/synced-kinds.ts';
 import { CONTROLLED_BY } from '../../../syncer/reconcile/decide/decide.ts';
 import type { ImportPlan } from '../world/import-plan.ts';
 import type { Target } from './target.ts';
-import { sentenceOf, type SyncStatus } from './object-status.ts';
+import { otherConfiguration, sentenceOf, type SyncStatus } from './object-status.ts';
 
-export function statusOfImport({
-  kind,
-  virtual,
-  seen,
-  isReferenced,
-  decision,
-  changes,
-}: ImportPlan): SyncStatus {
+export function statusOfImport(
+  { kind, virtual, seen, isReferenced, decision, changes }: ImportPlan,
+  runsOther = false,
+): SyncStatus {
   const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
   if (decision.problem !== undefined) {
     const { reason, note } = decision.problem;
     return { state: 'refused', reason, sentence: `${what} is not imported: ${sentenceOf(note)}` };
   }
+  if (changes.length > 0 && runsOther) return otherConfiguration(what);
   if (changes.length > 0) {
     const reason = changes.map((change) => change.reason).join(', ');
     const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';

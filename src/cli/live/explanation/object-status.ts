@@ -22,8 +22,12 @@ export interface StatusFacts {
   /** Of the daemon about this object, the latest first. */
   readonly events: readonly ReportedEvent[];
   readonly missingNamespaces: ReadonlySet<string>;
+  /** What the user can do about one of them. */
+  readonly namespaceAdvice: string;
   /** Undefined: leader election is off. */
   readonly lease: LeaseState | undefined;
+  /** The daemon in charge runs another configuration, so it does not write what this one would. */
+  readonly runsOther: boolean;
   /** Rights that the daemon needs and this user does not have, described. */
   readonly missingRights: readonly string[];
 }
@@ -50,6 +54,7 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
     case 'delete':
       return pending(
         facts,
+        what,
         decision.reason,
         `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`,
       );
@@ -73,6 +78,13 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
       sentence: `${what} is not synced yet: ${why}`,
     };
   }
+  const contested = recent(facts, 'Contested');
+  if (contested !== undefined) {
+    // A correction may be in place until the other writer is back: the daemon forgets it after the same time without an overwrite.
+    const state = plan.changes.length === 0 ? `is synced to ${hostOf(plan)} for now` : 'is not in sync';
+    const sentence = `${what} ${state}: ${sentenceOf(contested.note)}`;
+    return { state: 'contested', reason: 'Contested', sentence };
+  }
   if (plan.changes.length === 0) {
     const quarantined = recent(facts, 'PatchFailed', /quarantin/);
     const note =
@@ -88,16 +100,15 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
     };
   }
   if (target !== undefined && facts.missingNamespaces.has(target.namespace)) {
-    const advice = 'create it or set endpointSyncer.createNamespaces';
     return {
       state: 'failed',
       reason: 'NamespaceNotFound',
-      sentence: `${what} is not synced: host namespace "${target.namespace}" does not exist; ${advice}`,
+      sentence: `${what} is not synced: host namespace "${target.namespace}" does not exist; ${facts.namespaceAdvice}`,
     };
   }
   return (
     reported(plan, decision, facts, what) ??
-    pending(facts, reasonOf(decision), dueSentence(plan, decision, what))
+    pending(facts, what, reasonOf(decision), dueSentence(plan, decision, what))
   );
 }
 
@@ -108,15 +119,6 @@ function reported(
   facts: StatusFacts,
   what: string,
 ): SyncStatus | undefined {
-  const isHostDue = plan.changes.some(({ cluster }) => cluster === 'host');
-  const contested = recent(facts, 'Contested');
-  if (contested !== undefined && isHostDue && decision.kind === 'update') {
-    return {
-      state: 'contested',
-      reason: 'Contested',
-      sentence: `${what} is not in sync: ${sentenceOf(contested.note)}`,
-    };
-  }
   const patch = recent(facts, 'PatchFailed');
   if (patch !== undefined) {
     return {
@@ -159,7 +161,17 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
   return { state: 'failed', reason: 'SyncError', sentence: `${what} is not synced: ${message}` };
 }
 
-function pending({ lease }: StatusFacts, reason: string, due: string): SyncStatus {
+/** The daemon does not write what this configuration would. */
+export function otherConfiguration(what: string): SyncStatus {
+  return {
+    state: 'pending',
+    reason: 'another configuration',
+    sentence: `${what} is not in sync with this configuration: the daemon runs another configuration`,
+  };
+}
+
+function pending({ lease, runsOther }: StatusFacts, what: string, reason: string, due: string): SyncStatus {
+  if (runsOther) return otherConfiguration(what);
   if (lease === undefined)
     return { state: 'pending', reason, sentence: `${due}; if this state persists, no daemon is running` };
   if (lease.holder !== '')

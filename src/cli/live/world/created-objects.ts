@@ -10,7 +10,7 @@ import {
 import type { JsonObject } from '../../../base/json.ts';
 import { STATUS_PATCHES } from '../../../syncer/kinds/synced-kinds.ts';
 import type { ClusterName } from '../../../kube/types.ts';
-import { isOptedOut, SKIP_BACKSYNC } from '../../../syncer/reconcile/decide/decide.ts';
+import { isOptedOut } from '../../../syncer/reconcile/decide/decide.ts';
 import { isImport } from '../../../syncer/references/import/import-forge.ts';
 import { LAST_SYNCED } from '../../../syncer/translate/metadata/bookkeeping.ts';
 import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
@@ -29,8 +29,8 @@ export interface CreatedObject {
 
 export interface CreatedObjects {
   readonly deletable: readonly CreatedObject[];
-  /** Created by this program, but an annotation or label of the object excludes it from deletion. */
-  readonly kept: readonly (CreatedObject & { readonly reason: string })[];
+  /** Created by this program, but `vcluster.loft.sh/controlled-by` assigns them to another controller. */
+  readonly kept: readonly CreatedObject[];
 }
 
 export function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects {
@@ -66,11 +66,10 @@ export function createdObjects({ config, kinds, referenced }: Snapshot): Created
     ...referenced.flatMap(({ kind, host }) => copies(kind.host, host)),
     ...imports,
   ];
-  const kept = all.flatMap((one) => {
-    const reason = reasonToKeep(one.object);
-    return reason === undefined ? [] : [{ ...one, reason }];
-  });
-  return { deletable: all.filter(({ object }) => reasonToKeep(object) === undefined), kept };
+  return {
+    deletable: all.filter(({ object }) => !isOptedOut(object)),
+    kept: all.filter(({ object }) => isOptedOut(object)),
+  };
 }
 
 /** Undefined where the virtual object has another status, or none. */
@@ -84,11 +83,4 @@ function copiedStatus(
   if (virtual === undefined || patchOf === undefined || patchOf(virtual, copy) !== undefined) return {};
   const patch = patchOf(virtual, undefined);
   return patch === undefined ? {} : { status: { virtual, patch } };
-}
-
-function reasonToKeep(object: KubeObject): string | undefined {
-  if (isOptedOut(object)) return 'vcluster.loft.sh/controlled-by assigns it to another controller';
-  const { labels, annotations } = object.metadata;
-  const isSkipped = labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
-  return isSkipped ? `${SKIP_BACKSYNC} keeps it` : undefined;
 }

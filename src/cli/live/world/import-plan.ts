@@ -25,6 +25,7 @@ import {
 import {
   copiedFrom,
   observeReference,
+  virtualNamed,
   type KindView,
 } from '../../../syncer/references/decide/observe-reference.ts';
 import { type ReferencedKind } from '../../../syncer/references/kinds/referenced-kind.ts';
@@ -71,8 +72,7 @@ export class ImportPlanner {
     if (view === undefined) return undefined;
     if (direction === 'toHost')
       return decideReference(observeReference(view, reference, this.#names), this.#rules).name;
-    const copy = view.host(keyOf(reference));
-    return copy && copiedFrom(copy, view.kind, this.#names);
+    return virtualNamed(view, reference, this.#names);
   };
 
   /** The objects that the planned objects reference, and imports that may no longer be referenced. */
@@ -155,7 +155,7 @@ function written(change: Change & { readonly after: KubeObject }): Change | unde
 
 interface SnapshotView extends KindView {
   readonly copies: readonly KubeObject[];
-  readonly virtuals: readonly KubeObject[];
+  readonly originals: readonly KubeObject[];
 }
 
 function viewOf(
@@ -173,7 +173,8 @@ function viewOf(
   return {
     kind,
     copies: host,
-    virtuals: virtual,
+    originals: virtual,
+    virtuals: () => virtual,
     virtual: (key) => virtuals.get(key),
     host: (key) => hosts.get(key),
     copiesOf: (key) => copies.get(key) ?? [],
@@ -183,9 +184,9 @@ function viewOf(
 }
 
 /** Names of what was imported, in either direction. */
-function importsIn({ kind, copies, virtuals }: SnapshotView, names: NameTranslator): NamespacedName[] {
+function importsIn({ kind, copies, originals }: SnapshotView, names: NameTranslator): NamespacedName[] {
   const fromVirtual = copies.flatMap((copy) => copiedFrom(copy, kind, names) ?? []);
-  const fromHost = virtuals
+  const fromHost = originals
     .filter((object) => isImport(object, names.vcluster))
     .map(({ metadata: { namespace = '', name } }) => ({ namespace, name }));
   return [...fromVirtual, ...fromHost];

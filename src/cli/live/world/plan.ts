@@ -13,15 +13,26 @@ import {
 import type { ClusterName, Lister } from '../../../kube/types.ts';
 import { hasSelector, type SyncedKind } from '../../../syncer/kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../../../syncer/patch/types.ts';
-import { createCopyForge, type CopyForge, type Pair } from '../../../syncer/reconcile/copy-forge.ts';
+import {
+  createCopyForge,
+  RefusedCopy,
+  type CopyForge,
+  type Pair,
+} from '../../../syncer/reconcile/copy-forge.ts';
 import {
   decide,
+  isOverOwnCopy,
   type DecideOptions,
   type Decision,
   type Observation,
 } from '../../../syncer/reconcile/decide/decide.ts';
 import { needsWrite } from '../../../syncer/reconcile/write/diff.ts';
-import { createObserver, hostIndexes, virtualIndexes } from '../../../syncer/reconcile/decide/observer.ts';
+import {
+  createObserver,
+  foreignServices,
+  hostIndexes,
+  virtualIndexes,
+} from '../../../syncer/reconcile/decide/observer.ts';
 import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
 import { mergePatch } from '../../../apiserver/patch/merge-patch.ts';
@@ -75,6 +86,8 @@ export class Planner {
     this.#virtual = staticLister(kind.resource, virtual, virtualIndexes(names, kind));
     this.#host = staticLister(kind.resource, host, hostIndexes(names, kind));
     this.#hostServices = staticLister(SERVICES, services.host);
+    const isShared = config.sync.namespaces.kind !== 'single';
+    const foreignService = foreignServices(kind, names, isShared ? this.#hostServices : undefined);
     this.#observe = createObserver({
       virtual: this.#virtual,
       services: staticLister(SERVICES, services.virtual),
@@ -82,9 +95,10 @@ export class Planner {
       translator: names,
       pairs: new Map(),
       decide: this.#decide,
+      foreignService,
       kind,
     });
-    this.#forge = createCopyForge({ kind, names, labels, owner, pipeline });
+    this.#forge = createCopyForge({ kind, names, labels, owner, pipeline, foreignService });
   }
 
   /** Every virtual object, and every object of which the host has a copy. */
@@ -107,6 +121,14 @@ export class Planner {
       const { changes, references } = await this.#act(seen, decision);
       return { ...base, changes: [...strays, ...changes], error: undefined, references };
     } catch (error) {
+      if (error instanceof RefusedCopy) {
+        const deleted =
+          seen.host !== undefined && isOverOwnCopy(decision)
+            ? [this.#deletion(seen.host, error.refusal.reason)]
+            : [];
+        const changes = [...strays, ...deleted];
+        return { ...base, decision: error.refusal, changes, error: undefined, references: [] };
+      }
       return { ...base, changes: strays, error, references: [] };
     }
   }

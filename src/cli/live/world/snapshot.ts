@@ -18,6 +18,7 @@ import { kindIdOf, recordedKinds } from '../../../syncer/translate/merge/recorde
 import type { NameTranslator } from '../../../syncer/translate/types.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
 import type { Connection } from './connection.ts';
+import { hostNamespaces } from '../../../syncer/translate/names/namespace-mappings.ts';
 
 /** One kind in both clusters. */
 export interface KindSnapshot {
@@ -31,7 +32,7 @@ export interface Snapshot {
   readonly config: Config;
   /** The kinds that are synced, in the order of their decisions; with `everyKind` those that are not synced, too. */
   readonly kinds: readonly ResourceSnapshot[];
-  /** Services decide about objects of other kinds. Those of the host: empty where they may not be listed. */
+  /** Services decide about objects of other kinds. Those of the host: in single-namespace mode, empty if they may not be listed. */
   readonly services: KindSnapshot;
   /** Of every kind that references may lead to. */
   readonly referenced: readonly (KindSnapshot & { readonly kind: ReferencedKind })[];
@@ -55,11 +56,17 @@ export async function readSnapshot(
   { config, clusters }: Connection,
   { isOwnerNeeded = true, everyKind = false }: SnapshotOptions = {},
 ): Promise<Snapshot> {
-  const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
+  const namespaces = hostNamespaces(config) ?? [''];
+  // An earlier configuration may have mapped other namespaces, which the rights need not cover.
+  const readsAll = everyKind && config.sync.namespaces.kind !== 'single';
+  const listHost = (resource: Resource): Promise<KubeObject[]> =>
+    readsAll
+      ? listAll(clusters.host, resource, ['']).catch(() => listAll(clusters.host, resource, namespaces))
+      : listAll(clusters.host, resource, namespaces);
   const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {
     const [virtualObjects, hostObjects] = await Promise.all([
-      listAll(clusters.virtual, virtual, ''),
-      listAll(clusters.host, host, namespace),
+      listAll(clusters.virtual, virtual, ['']),
+      listHost(host),
     ]);
     return { virtual: virtualObjects, host: hostObjects };
   };
@@ -80,8 +87,12 @@ export async function readSnapshot(
     isOwnerNeeded ? reaching('host', () => clusters.resolveOwner(config)) : undefined,
   ]);
   const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {
-    virtual: await listAll(clusters.virtual, SERVICES, ''),
-    host: await listAll(clusters.host, SERVICES, namespace).catch(() => []),
+    virtual: await listAll(clusters.virtual, SERVICES, ['']),
+    host: await listHost(SERVICES).catch((error: unknown) => {
+      // In namespaces that are shared with others, they decide what is synced.
+      if (config.sync.namespaces.kind !== 'single') throw error;
+      return [];
+    }),
   };
   const copies = kinds.flatMap(({ host }) => host);
   const referenced = await Promise.all(
@@ -106,7 +117,8 @@ async function referencedKinds(
   copies: readonly KubeObject[],
 ): Promise<readonly ReferencedKind[]> {
   const policy = kindPolicy(sync);
-  const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries));
+  const missing = (): void => undefined; // there can be no object of it
+  const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries, missing));
   const kinds = new Map(named.map((kind) => [kind.id, kind]));
   const reachable = (policy.isOpen ? policy.reachable : []).map((groupKind) => {
     const [group = '', kind = ''] = groupKind.split('/');
@@ -128,21 +140,27 @@ export function objectsOf({ kinds }: Pick<Snapshot, 'kinds'>, { plural }: Resour
   return kinds.find(({ resource }) => resource.plural === plural) ?? { virtual: [], host: [] };
 }
 
-/** Every object of one kind, with its type, which items of a list lack. */
+/** Every object of one kind in these namespaces ('' means all), with its type, which items of a list lack. */
 export async function listAll(
   client: ClusterClient,
   resource: Resource,
-  namespace: string,
+  namespaces: readonly string[],
 ): Promise<KubeObject[]> {
   const found: KubeObject[] = [];
-  let continueToken = '';
-  do {
-    const page = await reaching(client.cluster, () =>
-      client.list(resource, { limit: PAGE_SIZE, continueToken, ...(namespace === '' ? {} : { namespace }) }),
-    );
-    found.push(...page.items);
-    ({ continueToken } = page);
-  } while (continueToken !== '');
+  for (const namespace of namespaces) {
+    let continueToken = '';
+    do {
+      const page = await reaching(client.cluster, () =>
+        client.list(resource, {
+          limit: PAGE_SIZE,
+          continueToken,
+          ...(namespace === '' ? {} : { namespace }),
+        }),
+      );
+      found.push(...page.items);
+      ({ continueToken } = page);
+    } while (continueToken !== '');
+  }
   return found.map((object) => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }));
 }
 

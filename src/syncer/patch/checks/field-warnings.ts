@@ -31,8 +31,12 @@ export function unmatchable(
     const name = segment.kind === 'key' ? segment.key : '';
     const where = above === '' ? known.what : above;
     const offset = Math.max(0, name === '' ? 0 : text.lastIndexOf(name));
-    if (fields === 'value') return { message: `never matches: ${where} has no fields`, offset };
+    if (fields === 'value')
+      return dottedKey(text, segments) ?? { message: `never matches: ${where} has no fields`, offset };
     const next: Fields | undefined = fieldOf(fields, segment);
+    // The keys of a mapping have values; what has fields is an element of a list.
+    if (typeof next === 'object' && next === fields['*'] && name !== '' && !/^\d+$/.test(name))
+      return { message: `never matches: ${where} is a list: write ${where}[*].${name}`, offset };
     if (next === undefined) {
       const near = nearestWord(
         name,
@@ -47,6 +51,17 @@ export function unmatchable(
     above = segment.kind === 'key' && !/^\d+$/.test(name) ? name : above;
   }
   return undefined;
+}
+
+/** For the path of an annotation or label whose key contains dots: each would begin another field. */
+function dottedKey(text: string, segments: readonly Segment[]): ReturnType<typeof unmatchable> {
+  const names = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
+  const [metadata, map, ...key] = names;
+  if (metadata !== 'metadata' || (map !== 'annotations' && map !== 'labels') || key.includes(undefined))
+    return undefined;
+  const path = `metadata.${map}[${JSON.stringify(key.join('.'))}]`;
+  const message = `never matches: a key with dots needs brackets and quotes: ${path}`;
+  return { message, offset: text.indexOf(map) + map.length + 1 };
 }
 
 /** Undefined if the object has no such member. */

@@ -17,10 +17,15 @@ import type {
   PatchContext,
   ReferenceLookup,
   TranslatedReference,
+  UnresolvedReference,
 } from '../types.ts';
+import { PatchError } from '../../../base/errors.ts';
 import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import type { NamespacedName } from '../../../kube/object.ts';
+import { groupOf, type NamespacedName } from '../../../kube/object.ts';
 import type { ConcretePath, NameTranslator } from '../../translate/types.ts';
+
+/** The object that a value on the host names may appear later. */
+const UNKNOWN_RETRY_MS = 30_000;
 
 /** Dependencies of reference patches. */
 export interface ReferenceRules {
@@ -46,6 +51,7 @@ export interface ReferenceMatch {
 export class ReferenceTranslation {
   readonly references: TranslatedReference[] = [];
   readonly notAllowed: ObjectReference[] = [];
+  readonly unresolved: UnresolvedReference[] = [];
   readonly #rules: ReferenceRules;
   readonly #direction: Direction;
   readonly #context: PatchContext;
@@ -59,14 +65,17 @@ export class ReferenceTranslation {
   /** Kinds that a patch names are loaded at start; kinds that only data contains may have to be loaded first. */
   prepare(reference: CompiledReference, values: () => readonly JsonValue[]): Promise<void> | undefined {
     const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
-    if (this.#direction === 'toVirtual' || !isOpen || this.#rules.prepare === undefined) return undefined;
+    if (!isOpen || this.#rules.prepare === undefined) return undefined;
     const kinds = values().flatMap((value) => validPartsOf(reference, value) ?? []);
     return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
   }
 
   /** The value for the other side; the same value if there is nothing to translate. Throws {@link UntranslatableValue}. */
-  translate(reference: CompiledReference, match: ReferenceMatch): JsonValue {
-    if (isNamespaceReference(reference)) return this.#translateNamespace(reference.namespacePath, match);
+  translate(configured: CompiledReference, match: ReferenceMatch): JsonValue {
+    const isOwn = isOwnNamespace(configured, match);
+    if (isNamespaceReference(configured))
+      return isOwn ? match.value : this.#translateNamespace(configured.namespacePath, match);
+    const reference = isOwn ? { ...configured, namespacePath: undefined } : configured;
     const parts = partsOf(reference, match.value);
     if (parts === undefined || this.#isTranslatedAlready(reference, match)) return match.value;
     const named: ObjectReference = {
@@ -83,8 +92,12 @@ export class ReferenceTranslation {
     }
     const target =
       this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(reference, named, match);
+    if (target === undefined) {
+      this.unresolved.push({ path: match.path, error: unknownName(named) });
+      return match.value;
+    }
     this.references.push({ ...named, written: target });
-    return target === undefined ? match.value : withParts(reference, match.value, target);
+    return withParts(reference, match.value, target);
   }
 
   /** The value references a namespace instead of an object, so nothing is imported for it. */
@@ -130,7 +143,7 @@ export class ReferenceTranslation {
 
   #toHost(reference: ObjectReference): NamespacedName {
     const known = this.#rules.lookup(reference, 'toHost');
-    const host = known ?? this.#rules.names.referenceToHost(reference);
+    const host = known ?? this.#ruleOf(reference, reference);
     if (host === undefined) {
       throw new UntranslatableValue(
         `the referenced ${reference.kind} ${reference.namespace}/${reference.name} is in a namespace that no mapping covers`,
@@ -139,37 +152,39 @@ export class ReferenceTranslation {
     return host;
   }
 
-  /** A generated name is not reversible, so candidates are translated forward and compared: the result of the lookup, the value of the
-   * virtual object at the same path, and the reversed long name. An unknown name is that of a host object and is kept.
+  #ruleOf(virtual: NamespacedName, { apiVersion, kind }: ReferencedGvk): NamespacedName | undefined {
+    return this.#rules.names.referenceToHost(virtual, { group: groupOf(apiVersion), kind });
+  }
+
+  /** A generated name is not reversible, so candidates are translated forward and compared: the value of the virtual object at the same
+   * path, the result of the lookup, and the reversed long name. The name of an object that exists only on the host is kept.
    */
   #toVirtual(
     reference: CompiledReference,
     host: ObjectReference,
     match: ReferenceMatch,
   ): NamespacedName | undefined {
-    const known = this.#rules.lookup(host, 'toVirtual');
-    if (known !== undefined) return this.#writable(reference, match.value, known);
     const isForward = (virtual: NamespacedName): boolean => {
-      const forward =
-        this.#rules.lookup({ ...host, ...virtual }, 'toHost') ?? this.#rules.names.referenceToHost(virtual);
+      const forward = this.#rules.lookup({ ...host, ...virtual }, 'toHost') ?? this.#ruleOf(virtual, host);
       return forward?.name === host.name && forward.namespace === host.namespace;
     };
     const current = this.#virtualCounterpart(reference, match.path);
     if (current !== undefined && isForward(current)) return current;
-    const candidates = this.#rules.names
-      .toVirtualCandidates(host)
-      .filter((virtual) => this.#writable(reference, match.value, virtual) !== undefined);
-    return candidates.length === 1 ? candidates[0] : undefined;
+    const isWritable = (virtual: NamespacedName): boolean =>
+      this.#isWritable(reference, match.value, virtual);
+    // Looks through every virtual object of the kind.
+    const known = this.#rules.lookup(host, 'toVirtual');
+    if (known !== undefined && isWritable(known)) return known;
+    const [candidate, ...others] = this.#rules.names.toVirtualCandidates(host).filter(isWritable);
+    if (candidate !== undefined && others.length === 0) return candidate;
+    const same = { namespace: this.#context.objectNamespace, name: host.name };
+    return isForward(same) ? same : undefined;
   }
 
   /** A value without a namespace can reference only objects in the namespace of the object. */
-  #writable(
-    reference: CompiledReference,
-    value: JsonValue,
-    virtual: NamespacedName,
-  ): NamespacedName | undefined {
-    if (virtual.namespace === this.#context.objectNamespace || virtual.namespace === '') return virtual;
-    return stringAt(reference.namespacePath, value, 'namespacePath') === undefined ? undefined : virtual;
+  #isWritable(reference: CompiledReference, value: JsonValue, { namespace }: NamespacedName): boolean {
+    if (namespace === this.#context.objectNamespace || namespace === '') return true;
+    return stringAt(reference.namespacePath, value, 'namespacePath') !== undefined;
   }
 
   /** The reference in the virtual object at the same path. */
@@ -190,6 +205,20 @@ export class ReferenceTranslation {
     const target = valueAt(object, whole);
     return isJsonObject(target) && Object.hasOwn(target, 'kind') && target['kind'] === 'Pod';
   }
+}
+
+function unknownName({ patchIndex, path, kind, name }: ObjectReference): PatchError {
+  return new PatchError(
+    `no ${kind} of the virtual cluster has the name "${name}" on the host; name one that exists`,
+    { index: patchIndex, path, kind: 'runtime', retryAfterMs: UNKNOWN_RETRY_MS },
+  );
+}
+
+/** The `namespacePath` leads to `metadata.namespace`, which has been translated already: it means the same as none. */
+function isOwnNamespace({ namespacePath }: CompiledReference, { path }: ReferenceMatch): boolean {
+  if (namespacePath === undefined) return false;
+  const [first, second, ...deeper] = [...path, ...keysOf(namespacePath)];
+  return first === 'metadata' && second === 'namespace' && deeper.length === 0;
 }
 
 function keysOf(path: SubPath | undefined): ConcretePath {

@@ -8,6 +8,7 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../../../kube/object.ts';
+import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 import type { Ownership } from '../../translate/types.ts';
 
 export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
@@ -16,6 +17,8 @@ export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
 const SYNCER_NAME = 'endpoints';
 /** The Endpoints of the API server itself. */
 const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
+
+const FOREIGN_SERVICE = 'its host Service is not of this virtual cluster';
 
 export interface Observation {
   readonly key: ObjectKey;
@@ -32,6 +35,8 @@ export interface Observation {
   readonly strays: readonly KubeObject[];
   /** Every virtual object with the same `target`, this one included. */
   readonly claims: readonly Claim[];
+  /** `host` gets traffic from a host Service that is not of this virtual cluster. */
+  readonly hasForeignService: boolean;
   /** This process wrote the host object (same uid) for this key, even if the bookkeeping was changed since. */
   readonly isKnownCopy: boolean;
 }
@@ -64,6 +69,7 @@ export type IgnoreReason =
   | 'skip-backsync'
   | 'gone on both sides'
   | GateReason;
+export type Refusal = Extract<Decision, { kind: 'refuse' }>;
 export type RefuseReason = 'NotManaged' | 'NameConflict' | 'NamespaceNotMapped';
 
 export interface DecideOptions extends GateOptions {
@@ -83,7 +89,11 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   const { kind } = options;
   if (seen.key === NEVER_SYNCED) return ignore('never synced');
   const ownsCopy = isCopyOf(seen);
-  if (isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host))) return ignore('controlled by another');
+  const isReleased = isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host));
+  // A label of the tenant cannot keep a copy there that this program wrote.
+  if (ownsCopy && seen.hasForeignService && (!isReleased || hasRecord(seen.host)))
+    return { kind: 'delete', reason: FOREIGN_SERVICE };
+  if (isReleased) return ignore('controlled by another');
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
   if (gate !== undefined) return ownsCopy ? { kind: 'delete', reason: gate } : ignore(gate);
@@ -94,12 +104,21 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   return overExisting(seen, seen.virtual, { target: seen.target, kind });
 }
 
+/** The object is written over its own copy. */
+export function isOverOwnCopy({ kind }: Decision): boolean {
+  return kind === 'update' || kind === 'rewrite';
+}
+
 /** True when `controlled-by` is there, as a label or as an annotation that does not name this syncer. */
 export function isOptedOut(object: KubeObject | undefined): boolean {
   const { labels, annotations } = object?.metadata ?? {};
   if (labels?.[CONTROLLED_BY]) return true;
   const annotation = annotations?.[CONTROLLED_BY];
   return Boolean(annotation) && annotation !== SYNCER_NAME;
+}
+
+function hasRecord(host: KubeObject | undefined): boolean {
+  return host?.metadata.annotations?.[LAST_SYNCED] !== undefined;
 }
 
 /** The host object is the copy of exactly this key. */
@@ -166,6 +185,17 @@ function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Deci
     note:
       `The host name "${keyOf(target)}" already belongs to the copy of "${rival.key}" of this virtual cluster. ` +
       'Rename one of the two objects; syncing resumes automatically.',
+  };
+}
+
+/** A copy that a host Service of others would send its traffic to. */
+export function refuseForeignService(service: ObjectKey): Refusal {
+  return {
+    kind: 'refuse',
+    reason: 'NotManaged',
+    note:
+      `The host Service "${service}" is not of this virtual cluster, so this object is not copied to where it would get the traffic of ` +
+      'that Service. Choose another name, or delete the Service on the host; syncing resumes automatically.',
   };
 }
 

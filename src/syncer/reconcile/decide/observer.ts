@@ -1,7 +1,7 @@
 /** Builds the {@link Observation} of one key from both caches. */
 
 import type { Lister } from '../../../kube/types.ts';
-import { keyOf, parseKey, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
+import { keyOf, parseKey, SERVICES, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
 import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 import { namedVirtual, ownershipOf } from '../../translate/metadata/ownership.ts';
 import type { NameTranslator } from '../../translate/types.ts';
@@ -37,6 +37,39 @@ export function hostIndexes(translator: NameTranslator, { resource }: SyncedKind
   };
 }
 
+/** Index on host objects: the key of the host Service that they get traffic from. */
+export const BY_HOST_SERVICE = 'hostService';
+
+/** An additional index for the informer of host objects. */
+export function hostServiceIndex(kind: SyncedKind) {
+  return {
+    [BY_HOST_SERVICE]: (object: KubeObject): readonly string[] => {
+      const service = kind.hostService(object);
+      return service === undefined ? [] : [service];
+    },
+  };
+}
+
+/** The host Service that a host object gets traffic from, if that Service is not of this virtual cluster. */
+export type ForeignService = (host: KubeObject) => ObjectKey | undefined;
+
+/** `services`: those of the host, if namespaces are mapped; undefined otherwise. In the virtual cluster's own host namespace, which no
+ * mapping leads to, names of copies contain the name of the virtual cluster.
+ */
+export function foreignServices(
+  kind: SyncedKind,
+  names: NameTranslator,
+  services: Pick<Lister, 'get'> | undefined,
+): ForeignService {
+  if (services === undefined) return () => undefined;
+  return (host) => {
+    if (host.metadata.namespace === names.hostNamespace) return undefined;
+    const key = kind.hostService(host);
+    const service = key === undefined ? undefined : services.get(key);
+    return service === undefined || namedVirtual(service, SERVICES, names) !== undefined ? undefined : key;
+  };
+}
+
 export interface ObserverOptions {
   readonly virtual: Lister;
   readonly services: Lister;
@@ -44,11 +77,12 @@ export interface ObserverOptions {
   readonly translator: NameTranslator;
   readonly pairs: SyncedPairs;
   readonly decide: DecideOptions;
+  readonly foreignService: ForeignService;
   readonly kind: SyncedKind;
 }
 
 export function createObserver(options: ObserverOptions): (key: ObjectKey) => Observation {
-  const { virtual, services, host, translator, pairs, kind } = options;
+  const { virtual, services, host, translator, pairs, foreignService, kind } = options;
   return (key) => {
     const object = virtual.get(key);
     const serviceKey = kind.serviceKey(key, object);
@@ -64,7 +98,8 @@ export function createObserver(options: ObserverOptions): (key: ObjectKey) => Ob
       ownership: hostObject && ownershipOf(hostObject, kind.resource, translator, parseKey(key)),
       strays: straysOf(key, hostKey, options),
       claims: hostKey === undefined ? [] : claimsOn(hostKey, options),
-      isKnownCopy: hostObject !== undefined && pairs.get(key)?.hostUid === hostObject.metadata.uid,
+      hasForeignService: hostObject !== undefined && foreignService(hostObject) !== undefined,
+      isKnownCopy: hostObject !== undefined && pairs.get(key)?.host.metadata.uid === hostObject.metadata.uid,
     };
   };
 }

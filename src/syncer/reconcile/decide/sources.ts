@@ -1,7 +1,7 @@
 /** Maps events to keys. Events of both sides map to the keys of virtual objects. */
 
 import type { CacheEvent, Lister } from '../../../kube/types.ts';
-import { keyOf, objectKey, parseKey, type ObjectKey } from '../../../kube/object.ts';
+import { keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
 import type { SyncedKind } from '../../kinds/kind.ts';
 import { namedVirtual } from '../../translate/metadata/ownership.ts';
 import type { NameTranslator } from '../../translate/types.ts';
@@ -40,10 +40,19 @@ function rivalsOf(key: ObjectKey, { virtual, translator }: EventContext): readon
  */
 export function keysOfHostEvent(
   { key, object, previous }: CacheEvent,
+  context: EventContext,
+): readonly ObjectKey[] {
+  return keysOfHostObject(key, [object, previous], context);
+}
+
+/** As {@link keysOfHostEvent}; `states`: those that the bookkeeping is read from. */
+export function keysOfHostObject(
+  key: ObjectKey,
+  states: readonly (KubeObject | undefined)[],
   { virtual, translator, kind }: EventContext,
 ): readonly ObjectKey[] {
   const keys = new Set(virtual.byIndex(BY_HOST_KEY, key));
-  for (const state of [object, previous]) {
+  for (const state of states) {
     const named = state && namedVirtual(state, kind.resource, translator);
     if (named !== undefined) keys.add(keyOf(named));
   }

@@ -5,6 +5,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { ObjectKey } from '../../../kube/object.ts';
 import { backoffDelayMs } from '../../../base/backoff.ts';
+import { isOlder } from '../../../kube/informer/resource-version.ts';
 
 const BASE_MS = 250;
 const MAX_MS = 5 * 60_000;
@@ -64,6 +65,65 @@ export function createRecreationBackoff(
     hasLostCopy: (key, virtualUid) => virtualUid !== '' && current(key)?.virtualUid === virtualUid,
     forget: (key) => void streaks.delete(key),
   };
+}
+
+/** Deletions of copies that another syncer creates again at once. */
+const FREE_DELETIONS = 2;
+const FIGHT_MS = 60_000;
+
+interface Fight {
+  /** Deletions in a row, each of a copy that was created after the one before. */
+  readonly count: number;
+  readonly lastMs: number;
+  /** What the host cache had reached at the last deletion: a copy with a later version was created, or written, after it. */
+  readonly version: string;
+  readonly isReported: boolean;
+}
+
+/**
+ * Copies of another syncer that this program deletes: that of vCluster then deletes the virtual object, a controller creates a new one, with
+ * another name, and everything begins again. After the second time within a minute, such a deletion waits for five minutes. By group, which
+ * is the Service of a slice.
+ */
+export class FoughtDeletions {
+  readonly #clock: Clock;
+  readonly #fights = new Map<string, Fight>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How long to wait before the copy with this version may be deleted, milliseconds; 0: it may be deleted now. */
+  verdict(
+    group: string,
+    version: string | undefined,
+  ): { readonly waitMs: number; readonly isReportable: boolean } {
+    const fight = this.#current(group);
+    if (fight === undefined || fight.count < FREE_DELETIONS || !isOlder(fight.version, version))
+      return { waitMs: 0, isReportable: false };
+    const waitMs = Math.max(0, fight.lastMs + MAX_MS - this.#clock.monotonicMs());
+    if (waitMs > 0) this.#fights.set(group, { ...fight, isReported: true });
+    return { waitMs, isReportable: waitMs > 0 && !fight.isReported };
+  }
+
+  /** A copy with this version is deleted; `reached`: the version of the host cache. */
+  note(group: string, version: string | undefined, reached: string): void {
+    for (const known of this.#fights.keys()) this.#current(known);
+    const fight = this.#current(group);
+    const isAgain = fight !== undefined && isOlder(fight.version, version);
+    const count = (fight?.count ?? 1) + (isAgain ? 1 : 0);
+    const lastMs = this.#clock.monotonicMs();
+    this.#fights.set(group, { count, lastMs, version: reached, isReported: false });
+  }
+
+  #current(group: string): Fight | undefined {
+    const fight = this.#fights.get(group);
+    if (fight === undefined) return undefined;
+    const keptMs = fight.count < FREE_DELETIONS ? FIGHT_MS : QUIET_MS;
+    if (this.#clock.monotonicMs() - fight.lastMs < keptMs) return fight;
+    this.#fights.delete(group);
+    return undefined;
+  }
 }
 
 /** Controllers have reacted to a deletion within this time. */

@@ -2,8 +2,13 @@
  * run lets the API server validate the write without storing it.
  */
 
-import { MalformedResponseError, type ClusterClient, type Informer } from '../../../kube/types.ts';
-import { ignoreNotFound, isNotFound } from '../../../kube/status-error.ts';
+import {
+  MalformedResponseError,
+  TransportError,
+  type ClusterClient,
+  type Informer,
+} from '../../../kube/types.ts';
+import { ignoreNotFound, isNotFound, StatusError } from '../../../kube/status-error.ts';
 import { invariant } from '../../../base/errors.ts';
 import {
   keyOf,
@@ -14,7 +19,7 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../../kube/object.ts';
-import type { JsonObject } from '../../../base/json.ts';
+import { valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Semaphore } from '../../../base/semaphore.ts';
 import type { DryRun } from './dry-run.ts';
@@ -33,7 +38,7 @@ type WrittenCache = Pick<Informer, 'observeWrite' | 'observeDelete' | 'observeRe
 export interface WriterOptions {
   client: ClusterClient;
   resource: Resource;
-  cache: WrittenCache & Partial<Pick<Informer, 'get'>>;
+  cache: WrittenCache & Partial<Pick<Informer, 'get' | 'newestVersion'>>;
   /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
   publishesDeletions?: boolean;
   inFlight: Semaphore;
@@ -65,9 +70,15 @@ export function createWriter(options: WriterOptions): Writer {
   const isDryRun = options.dryRun !== undefined;
   const write = { fieldManager: FIELD_MANAGER, isDryRun };
   const send = createSender(options);
-  const store = async (intent: Intent, request: () => Promise<KubeObject>) => {
-    const stored = await send(intent, request);
-    if (stored !== undefined) cache.observeWrite(stored);
+  const store = async (intent: Intent, request: () => Promise<KubeObject>, replaced?: JsonValue) => {
+    let known: string | undefined;
+    const stored = await send(intent, () => {
+      known = cache.newestVersion;
+      return request();
+    });
+    if (stored === undefined) return undefined;
+    const isNoOp = stored.metadata.resourceVersion === replaced;
+    cache.observeWrite(stored, isNoOp ? undefined : known);
     return stored;
   };
   return {
@@ -76,11 +87,14 @@ export function createWriter(options: WriterOptions): Writer {
     update: (object, reason) => {
       invariant(object.metadata.resourceVersion, 'an update requires a resourceVersion');
       const intent: Intent = { verb: 'update', key: objectKey(object), reason, uid: object.metadata.uid };
-      return store(intent, () => client.update(resource, object, write));
+      const { resourceVersion } = object.metadata;
+      return store(intent, () => client.update(resource, object, write), resourceVersion);
     },
     mergePatch: (key, body, reason, subresource) =>
-      store({ verb: 'patch', key: keyOf(key), reason }, () =>
-        client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }),
+      store(
+        { verb: 'patch', key: keyOf(key), reason },
+        () => client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }),
+        valueAt(body, ['metadata', 'resourceVersion']),
       ),
     async delete(key, uid, reason) {
       invariant(uid, 'a deletion requires a uid');
@@ -124,6 +138,7 @@ function createSender(options: WriterOptions) {
       return result;
     } catch (error) {
       metrics.written(client.cluster, verb, 'error');
+      if (error instanceof StatusError || error instanceof TransportError) error.cluster = client.cluster;
       if (error instanceof MalformedResponseError) await readBack(options, intent);
       throw error;
     }

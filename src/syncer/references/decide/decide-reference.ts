@@ -25,6 +25,8 @@ export interface ReferenceObservation {
   readonly isTargetTaken: boolean;
   /** The object in the host namespace with the untranslated name of the reference; undefined if lookups are not allowed. */
   readonly source: KubeObject | undefined;
+  /** An object that appears at the place of the source is noticed. */
+  readonly isSourceWatched: boolean;
   /** Why the content of the source forbids its import; see `refusals.ts`. */
   readonly sourceRefusal: string | undefined;
 }
@@ -36,7 +38,11 @@ export type ImportAction =
   /** Another controller owns the pair: nothing is changed. */
   | 'paused';
 
-export type ReferenceProblemReason = 'ReferenceNotFound' | 'ReferenceNotAllowed' | 'NotManaged';
+export type ReferenceProblemReason =
+  | 'ReferenceNotFound'
+  | 'ReferenceNotAllowed'
+  | 'NotManaged'
+  | 'NamespaceNotFound';
 
 export interface ReferenceProblem {
   readonly reason: ReferenceProblemReason;
@@ -94,12 +100,35 @@ export function hostKeyOf({ metadata: { namespace = '', name } }: KubeObject): O
   return keyOf({ namespace, name });
 }
 
-function notFound({ kind, virtual }: ReferenceObservation): ReferenceProblem {
+function notFound({ kind, virtual, isSourceWatched }: ReferenceObservation): ReferenceProblem {
+  const where = isSourceWatched
+    ? 'exists neither in the virtual cluster nor on the host'
+    : 'does not exist in the virtual cluster';
   return {
     reason: 'ReferenceNotFound',
     note:
-      `${describeReference(kind, virtual)} is referenced, but exists neither in the virtual cluster nor on the host. ` +
-      'The translated name is written; the object is imported as soon as it exists.',
+      `${describeReference(kind, virtual)} is referenced, but ${where}. ` +
+      `The translated name is written; ${whenItExists(kind, isSourceWatched)}.`,
+  };
+}
+
+function whenItExists({ isImportable, isSynced }: ReferencedKind, isSourceWatched: boolean): string {
+  if (!isImportable)
+    return 'objects of this kind are not imported, the name is valid as soon as their own syncer has copied the object';
+  if (isSynced && isSourceWatched) return 'the object is imported as soon as it exists';
+  if (isSynced) return 'the object is imported as soon as it exists in the virtual cluster';
+  const off =
+    'an object of the virtual cluster is not imported, because its kind is not enabled under sync.toHost';
+  return isSourceWatched ? `the object is imported as soon as it exists on the host; ${off}` : off;
+}
+
+/** The namespace of the reference is missing in the virtual cluster, so the object of the host cannot be imported into it. */
+export function namespaceNotFound({ kind, virtual }: ReferenceObservation): ReferenceProblem {
+  return {
+    reason: 'NamespaceNotFound',
+    note:
+      `${describeReference(kind, virtual)} is referenced and exists on the host, but the virtual cluster has no namespace ` +
+      `"${virtual.namespace}". Create it there; the import resumes automatically.`,
   };
 }
 

@@ -12,6 +12,8 @@ import type { ReferencedKind } from '../kinds/referenced-kind.ts';
 export interface KindView {
   readonly kind: ReferencedKind;
   virtual(key: ObjectKey): KubeObject | undefined;
+  /** Every virtual object of the kind. */
+  virtuals(): Iterable<KubeObject>;
   /** Host objects whose bookkeeping names this virtual object. */
   copiesOf(key: ObjectKey): readonly KubeObject[];
   /** The host object with this key, if lookups are allowed. */
@@ -34,7 +36,7 @@ export function observeReference(
   const copies = view.copiesOf(key);
   const ours = copies.filter(isMadeHere(kind));
   const [others] = copies.filter((copy) => !ours.includes(copy)).toSorted(byHostKey);
-  const target = names.referenceToHost(virtual);
+  const target = names.referenceToHost(virtual, kind.host);
   const atTarget = target && view.host(keyOf(target));
   const source = sourceOf(view, virtual, names);
   return {
@@ -47,19 +49,21 @@ export function observeReference(
     target,
     isTargetTaken: atTarget !== undefined && !ours.some((copy) => hostKeyOf(copy) === hostKeyOf(atTarget)),
     source,
+    isSourceWatched: sourceKeyOf(kind, virtual, names) !== undefined,
     sourceRefusal: source && view.refusal(source),
   };
 }
 
-/** Only objects that a patch references are looked up on the host, and only in the virtual cluster's own host namespace. References in a
- * namespace that is mapped elsewhere are not looked up.
+/** Only objects that a patch references and that can be imported are looked up on the host, and only in the virtual cluster's own host
+ * namespace. References in a namespace that is mapped elsewhere are not looked up.
  */
 export function sourceKeyOf(
   kind: ReferencedKind,
   { namespace, name }: NamespacedName,
   names: NameTranslator,
 ): ObjectKey | undefined {
-  if (!kind.isNamed || names.namespaceToHost(namespace) !== names.hostNamespace) return undefined;
+  if (!kind.isNamed || !kind.isImportable || names.namespaceToHost(namespace) !== names.hostNamespace)
+    return undefined;
   return keyOf({ namespace: names.hostNamespace, name });
 }
 
@@ -70,6 +74,28 @@ function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator
   const isOwnCopy =
     source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => hostKeyOf(copy) === key);
   return isOwnCopy ? undefined : source;
+}
+
+/** The virtual object that references on the host name like this: the original of the copy there, or the object whose name translates to
+ * this one, although it has not been copied yet. Undefined: there is none.
+ */
+export function virtualNamed(
+  view: KindView,
+  host: NamespacedName,
+  names: NameTranslator,
+): NamespacedName | undefined {
+  const { kind } = view;
+  const key = keyOf(host);
+  const copy = view.host(key);
+  const original = copy && copiedFrom(copy, kind, names);
+  if (original !== undefined) return original;
+  for (const object of view.virtuals()) {
+    const { namespace = '', name } = object.metadata;
+    const target = names.referenceToHost({ namespace, name }, kind.host);
+    const isImported = isImport(object, names.vcluster) || view.isKnownImport(object);
+    if (target !== undefined && keyOf(target) === key && !isImported) return { namespace, name };
+  }
+  return undefined;
 }
 
 /** The virtual object that a host object was copied from, according to its bookkeeping. */

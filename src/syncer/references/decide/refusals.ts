@@ -49,6 +49,29 @@ const BOOTSTRAP_SECRET = /^bootstrap-token-/;
 /** vCluster's default Secret for its platform access key. */
 const PLATFORM_SECRET = 'vcluster-platform-api-key';
 
+/** Labels by which other programs find the Secrets and ConfigMaps that they use. */
+interface ProgramLabel {
+  readonly program: string;
+  /** A key that ends in `/` stands for every key with this prefix. */
+  readonly key: string;
+  /** Absent: any value. */
+  readonly value?: string;
+  /** What the program keeps on the host under this label must not be read by tenants. */
+  readonly isPrivate: boolean;
+}
+
+const PROGRAM_LABELS: readonly ProgramLabel[] = [
+  { program: 'Helm', key: 'owner', value: 'helm', isPrivate: true }, // lists its releases by it, whatever the type
+  { program: 'Argo CD', key: 'argocd.argoproj.io/secret-type', isPrivate: true }, // clusters and credentials of repositories
+  { program: 'Argo CD', key: 'app.kubernetes.io/part-of', value: 'argocd', isPrivate: true }, // its settings and keys
+  { program: 'Sealed Secrets', key: 'sealedsecrets.bitnami.com/', isPrivate: true }, // its private keys
+  { program: 'Istio', key: 'istio/multiCluster', isPrivate: true }, // kubeconfigs of the other clusters of a mesh
+  { program: 'Jenkins', key: 'jenkins.io/credentials-type', isPrivate: true },
+  { program: 'Flux', key: 'reconcile.fluxcd.io/', isPrivate: false }, // changes trigger a reconciliation
+  { program: 'Grafana', key: 'grafana_dashboard', isPrivate: false },
+  { program: 'Grafana', key: 'grafana_datasource', isPrivate: false },
+];
+
 export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'references'>): RefusalRules {
   const { refuseSecrets, onlyLabelled } = config.references;
   const patterns = refuseSecrets.map(textPattern);
@@ -70,6 +93,7 @@ export function refusalOfSource(
   }
   return (
     (isSecret(resource) ? refusalOfSecretMetadata(object, rules) : undefined) ??
+    refusalOfLabels(object, resource, ({ isPrivate }) => isPrivate) ??
     (isLabelled(object, rules)
       ? undefined
       : `it does not have the label ${rules.onlyLabelled}, which references.onlyLabelled requires`)
@@ -93,12 +117,30 @@ export function refusalOfContent(
   return refusalOfType(object) ?? texts.flatMap((text) => refusalByPattern(text, rules) ?? [])[0];
 }
 
-/** Virtual Secrets that would have an effect on the host: the host would put a token of its own service account into a tenant's token
+/** Virtual objects that would have an effect on the host: the host would put a token of its own service account into a tenant's token
  * Secret, Helm would list a tenant's release, and the key store would read objects that it did not write.
  */
 export function refusalOfVirtual(object: KubeObject, resource: Resource): string | undefined {
-  if (!isSecret(resource)) return undefined;
-  return isOfStore(object) ? STORE_SECRET : refusalOfType(object);
+  const refusal = isSecret(resource) ? (isOfStore(object) ? STORE_SECRET : refusalOfType(object)) : undefined;
+  return refusal ?? refusalOfLabels(object, resource, () => true);
+}
+
+function refusalOfLabels(
+  { metadata: { labels = {} } }: KubeObject,
+  { group, kind }: Resource,
+  applies: (row: ProgramLabel) => boolean,
+): string | undefined {
+  if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return undefined;
+  for (const [key, value] of Object.entries(labels)) {
+    const row = PROGRAM_LABELS.find(
+      (one) =>
+        applies(one) &&
+        (one.key.endsWith('/') ? key.startsWith(one.key) : key === one.key) &&
+        (one.value === undefined || value === one.value),
+    );
+    if (row !== undefined) return `its label ${key}=${value} marks it as an object of ${row.program}`;
+  }
+  return undefined;
 }
 
 function refusalOfSecretMetadata(object: KubeObject, rules: RefusalRules): string | undefined {

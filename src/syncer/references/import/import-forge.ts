@@ -27,12 +27,13 @@ const ONE_WAY: FlowRules = {
 /** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept.
  */
 export function forgeHostImport(
-  virtual: KubeObject,
+  original: KubeObject,
   kind: ReferencedKind,
   place: { readonly target: NamespacedName; readonly host: KubeObject | undefined },
   options: ImportForgeOptions,
 ): KubeObject {
   const { target, host } = place;
+  const virtual = withoutHelmLabel(original);
   const { metadata } = forgeHostObject(
     { metadata: virtual.metadata },
     { ...options, kind: kind.host, content: NO_CONTENT, target },
@@ -75,6 +76,14 @@ export function forgeVirtualImport(
 export function isImport(object: KubeObject, vcluster: string): boolean {
   const { labels, annotations } = object.metadata;
   return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;
+}
+
+/** Helm sets this label on everything that it installs in the virtual cluster, and takes over what has it on the host. */
+function withoutHelmLabel(object: KubeObject): KubeObject {
+  const { labels = {}, ...metadata } = object.metadata;
+  if (labels['app.kubernetes.io/managed-by'] !== 'Helm') return object;
+  const { 'app.kubernetes.io/managed-by': _helm, ...rest } = labels;
+  return { ...object, metadata: { ...metadata, labels: rest } };
 }
 
 /** Every member but metadata, status and the type. */

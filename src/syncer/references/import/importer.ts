@@ -80,6 +80,11 @@ export class Importer {
     this.#trackers[cluster].noteDeletion(id);
   }
 
+  /** After a restore from a backup, the same versions may have other content. */
+  forgetVersions(id: ReferenceId): void {
+    for (const tracker of Object.values(this.#trackers)) tracker.clearState(id);
+  }
+
   async #act(job: DecidedJob, removed: ReconcileResult): Promise<ReconcileResult> {
     switch (job.decision.action) {
       case 'paused':

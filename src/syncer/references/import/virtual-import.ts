@@ -3,9 +3,10 @@
 import { invariant } from '../../../base/errors.ts';
 import { keyOf, type KubeObject, type NamespacedName } from '../../../kube/object.ts';
 import { isAlreadyExists, isConflict } from '../../../kube/status-error.ts';
+import { isNamespaceMissing } from '../../reconcile/outcome.ts';
 import { needsWrite } from '../../reconcile/write/diff.ts';
 import type { ReconcileResult } from '../../reconcile/result.ts';
-import type { ReferenceObservation } from '../decide/decide-reference.ts';
+import { namespaceNotFound, type ReferenceObservation } from '../decide/decide-reference.ts';
 import { refusalOfContent, refusalOfSource } from '../decide/refusals.ts';
 import { isWhole } from '../kinds/kind-caches.ts';
 import { describeReference } from '../kinds/referenced-kind.ts';
@@ -78,6 +79,11 @@ export class VirtualImporter {
       );
       return this.#tracker.markSynced(id, full, stored ?? wanted, { outcome: 'created' });
     } catch (error) {
+      if (isNamespaceMissing(error)) {
+        const problem = namespaceNotFound(seen);
+        this.#context.reportProblem(id, problem);
+        return { outcome: 'refused', reason: problem.reason };
+      }
       if (isAlreadyExists(error)) await this.#refresh(resources, seen.virtual);
       throw error;
     }

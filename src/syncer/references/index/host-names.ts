@@ -35,7 +35,7 @@ export class HostNames {
   /** The host name of its copy, and that of the object to import from the host. */
   #namesOf(id: ReferenceId, kind: KindCaches['kind']): ReadonlySet<ObjectKey> {
     const { namespace, name } = parseReferenceId(id);
-    const target = this.#names.referenceToHost({ namespace, name });
+    const target = this.#names.referenceToHost({ namespace, name }, kind.host);
     const source = sourceKeyOf(kind, { namespace, name }, this.#names);
     return new Set([target && keyOf(target), source].filter((key) => key !== undefined));
   }

@@ -4,7 +4,7 @@
  * |---|---|---|
  * | virtual | all objects | whole objects if they can be imported into the host, else metadata |
  * | host | marker label of this virtual cluster | metadata of copies, ours and other syncers' |
- * | host namespace | without that label, only for kinds that a patch names | metadata of objects to import, or in the way of a copy |
+ * | host namespace | without that label, only for kinds that a patch names and that can be imported | metadata of objects to import, or in the way of a copy |
  * The third one is a watch instead of a GET per unresolved name, because an object must be imported as soon as it appears, and updated when
  * it changes. It needs no additional rights, since RBAC has no label selectors, and never holds the same objects as the second one. It
  * keeps a few hundred bytes per object; data are read when the object is imported.
@@ -25,6 +25,7 @@ import type { ReferencedKind } from './referenced-kind.ts';
 import { SERVICE_ACCOUNT_NAME } from '../decide/refusals.ts';
 import { copiedFrom, type KindView } from '../decide/observe-reference.ts';
 import type { ReferenceEnvironment } from '../environment.ts';
+import { hostNamespaces } from '../../translate/names/namespace-mappings.ts';
 
 export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
@@ -39,7 +40,7 @@ export class KindCaches implements KindView {
   readonly kind: ReferencedKind;
   readonly virtualCache: ObservableInformer;
   readonly copies: ObservableInformer;
-  /** Undefined if no patch names the kind, so that host objects are not imported. */
+  /** Undefined if host objects of the kind are not imported. */
   readonly sources: ObservableInformer | undefined;
   /** By uid. */
   readonly #refusals = new Map<string, Refusal>();
@@ -51,7 +52,6 @@ export class KindCaches implements KindView {
   constructor(kind: ReferencedKind, environment: ReferenceEnvironment) {
     const { names, config } = environment;
     const marker = `${MANAGED_BY_LABEL}=${names.vcluster}`;
-    const isOneNamespace = config.sync.namespaces.kind === 'single';
     this.kind = kind;
     this.#vcluster = names.vcluster;
     this.virtualCache = informer('virtual', environment, {
@@ -67,7 +67,7 @@ export class KindCaches implements KindView {
       labelSelector: marker,
       isMetadataOnly: true,
       transform: (object) => copyMetadataOf(withoutOwnedFields(object), slimMetadataOf),
-      ...(isOneNamespace ? { namespace: names.hostNamespace } : {}),
+      namespaces: hostNamespaces(config),
       indexes: {
         [BY_VIRTUAL_KEY]: (object: KubeObject) => {
           const virtual = copiedFrom(object, kind, names);
@@ -75,14 +75,14 @@ export class KindCaches implements KindView {
         },
       },
     });
-    if (!kind.isNamed) return;
+    if (!kind.isNamed || !kind.isImportable) return;
     this.sources = informer('host', environment, {
       resource: kind.host,
       series: `${kind.host.plural} (others)`,
       labelSelector: `${MANAGED_BY_LABEL}!=${names.vcluster}`,
       isMetadataOnly: true,
       transform: slimMetadataOf,
-      namespace: names.hostNamespace,
+      namespaces: [names.hostNamespace],
     });
   }
 
@@ -107,6 +107,10 @@ export class KindCaches implements KindView {
 
   virtual(key: ObjectKey): KubeObject | undefined {
     return this.virtualCache.get(key);
+  }
+
+  virtuals(): Iterable<KubeObject> {
+    return this.virtualCache.list();
   }
 
   copiesOf(key: ObjectKey): readonly KubeObject[] {
@@ -170,17 +174,18 @@ interface Scope {
   readonly series: string;
   readonly labelSelector?: string;
   readonly isMetadataOnly?: boolean;
-  readonly namespace?: string;
+  readonly namespaces?: readonly string[] | undefined;
   readonly transform: (object: KubeObject) => KubeObject;
   readonly indexes?: Record<string, (object: KubeObject) => readonly string[]>;
 }
 
 function informer(
   cluster: ClusterName,
-  { clients, clock, random, logger, metrics }: ReferenceEnvironment,
+  { clients, servers, clock, random, logger, metrics }: ReferenceEnvironment,
   { series, ...scope }: Scope,
 ): ObservableInformer {
   const parts = {
+    server: servers[cluster],
     clock,
     random,
     logger,

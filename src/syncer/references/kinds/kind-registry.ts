@@ -3,13 +3,14 @@
 import type { ObservableInformer } from '../../../kube/informer/informer.ts';
 import type { CacheEvent, ClusterName } from '../../../kube/types.ts';
 import { sleep } from '../../../base/clock.ts';
+import { RetryDelay } from '../../../base/retry.ts';
 import { createSemaphore } from '../../../base/semaphore.ts';
 import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
 import { createCopyWriter, type CopyWriter } from '../import/copy-writer.ts';
 import type { ReferenceEnvironment } from '../environment.ts';
 import type { KindResources } from '../import/import-job.ts';
 import { KindCaches } from './kind-caches.ts';
-import { type KindId } from '../../translate/merge/recorded-kinds.ts';
+import { kindIdOf, type KindId } from '../../translate/merge/recorded-kinds.ts';
 import type { KindParts } from '../orphans/removed-kinds.ts';
 
 export interface KindListener {
@@ -23,6 +24,9 @@ export interface KindListener {
 /** How long the reconcile of an object with a new kind waits for the caches. */
 const OPENING_MS = 5000;
 const UNAVAILABLE_MS = 60_000;
+/** Delays between attempts to find a kind that a patch names. */
+const MISSING = { baseMs: 2000, maxMs: 60_000 };
+const NOT_SERVED = 'its kind is not served by both clusters';
 
 export class KindRegistry {
   readonly policy: KindPolicy;
@@ -42,6 +46,8 @@ export class KindRegistry {
     this.policy = kindPolicy(environment.config.sync);
     this.#inFlight = createSemaphore(environment.config.workers);
     for (const kind of named) this.#add(kind);
+    for (const id of this.#missing) this.#unavailable.set(id, NOT_SERVED);
+    this.#reportMissing();
   }
 
   get informers(): readonly ObservableInformer[] {
@@ -78,6 +84,39 @@ export class KindRegistry {
   start(signal: AbortSignal): void {
     this.#signal = signal;
     for (const caches of this.all()) this.#watch(caches);
+    for (const id of this.#missing) this.#watching.push(this.#openWhenServed(id, signal));
+  }
+
+  /** Kinds that patches name and a cluster does not serve. */
+  get #missing(): readonly KindId[] {
+    return this.policy.named.map(kindIdOf).filter((id) => !this.isKnown(id));
+  }
+
+  #reportMissing(): void {
+    this.#environment.metrics.kindsMissing(this.#missing.length);
+  }
+
+  /** The CustomResourceDefinition may be installed later. */
+  async #openWhenServed(id: KindId, signal: AbortSignal): Promise<void> {
+    const { discoveries, clock, random, logger } = this.#environment;
+    const delay = new RetryDelay(random, MISSING);
+    while (!signal.aborted && !this.isKnown(id)) {
+      await sleep(clock, delay.next(), signal);
+      try {
+        const kind = await resolveKind(partsOfKind(id), discoveries, this.policy);
+        if (signal.aborted || this.isKnown(id)) continue;
+        this.#watch(this.#add(kind));
+        this.#unavailable.delete(id);
+        logger.info({ kind: id }, 'a kind that a patch references is served now');
+        this.#reportMissing();
+        await this.#open(id);
+      } catch (error) {
+        logger.debug(
+          { kind: id, error: String(error) },
+          'a kind that a patch references is still not served',
+        );
+      }
+    }
   }
 
   async closed(): Promise<void> {

@@ -3,6 +3,7 @@
 import type { SyncConfig } from '../../../config/types.ts';
 import {
   apiVersionOf,
+  groupOf,
   keyOf,
   type GroupVersionKind,
   type NamespacedName,
@@ -10,6 +11,7 @@ import {
 } from '../../../kube/object.ts';
 import type { Discovery } from '../../../kube/discovery.ts';
 import { TerminalError } from '../../../base/errors.ts';
+import { isCopiedByKind } from '../../translate/names/names.ts';
 import { kindIdOf, type KindId } from '../../translate/merge/recorded-kinds.ts';
 
 /** Keys of `sync.toHost` (vCluster's names) → kinds as `group/Kind`. */
@@ -29,10 +31,6 @@ const KINDS: Readonly<Record<string, string>> = {
   services: '/Service',
 };
 
-/** Kinds whose objects another syncer copies. An import would be a second Pod that runs, or a second Service with an address.
- */
-const NEVER_IMPORTED: ReadonlySet<string> = new Set(['/Endpoints', '/Pod', '/Service']);
-
 export interface KindPolicy {
   /** References of this kind are translated. */
   isAllowed(apiVersion: string, kind: string): boolean;
@@ -51,7 +49,8 @@ export interface KindPolicy {
 }
 
 export interface NamedKind {
-  readonly patchIndex: number;
+  /** `sync.toHost.endpoints.patches[0]`. */
+  readonly patch: string;
   readonly apiVersion: string;
   readonly kind: string;
 }
@@ -63,8 +62,7 @@ export function kindPolicy(sync: SyncConfig): KindPolicy {
     [...sync.enabledResources].flatMap((key) => (Object.hasOwn(KINDS, key) ? (KINDS[key] ?? []) : [])),
   );
   const references = patchesOf(sync).flatMap(({ reference }) => reference ?? []);
-  const isImportable: KindPolicy['isImportable'] = ({ group, kind }) =>
-    !NEVER_IMPORTED.has(`${group}/${kind}`);
+  const isImportable: KindPolicy['isImportable'] = (kind) => !isCopiedByKind(kind);
   return {
     isAllowed(apiVersion, kind) {
       const id = groupKind(apiVersion, kind);
@@ -80,36 +78,45 @@ export function kindPolicy(sync: SyncConfig): KindPolicy {
     isOpen: references.some(
       ({ kindPath, apiVersionPath }) => kindPath !== undefined || apiVersionPath !== undefined,
     ),
-    reachable: [...enabled].filter((id) => !namedIds.has(id) && !NEVER_IMPORTED.has(id)),
+    reachable: [...enabled].filter((id) => !namedIds.has(id) && isImportable(partsOf(id))),
   };
 }
 
 function namedKinds(sync: SyncConfig): readonly NamedKind[] {
   const named = new Map<string, NamedKind>();
-  for (const { patchIndex, reference } of patchesOf(sync)) {
+  for (const { patch, reference } of patchesOf(sync)) {
     if (reference === undefined) continue;
     const { apiVersion, kind } = reference;
     const id = `${apiVersion} ${kind}`;
-    if (!named.has(id)) named.set(id, { patchIndex, apiVersion, kind });
+    if (!named.has(id)) named.set(id, { patch, apiVersion, kind });
   }
   return [...named.values()];
 }
 
-/** The patches of all synced kinds, with their index in the list of their kind. */
+/** The patches of all synced kinds, with their path in the configuration. */
 function patchesOf({ endpoints, endpointSlices }: SyncConfig) {
-  return [endpoints, endpointSlices]
-    .filter(({ enabled }) => enabled)
-    .flatMap(({ patches }) => patches.map(({ reference }, patchIndex) => ({ patchIndex, reference })));
+  return Object.entries({ endpoints, endpointSlices })
+    .filter(([, { enabled }]) => enabled)
+    .flatMap(([section, { patches }]) =>
+      patches.map(({ reference }, index) => ({
+        patch: `sync.toHost.${section}.patches[${index}]`,
+        reference,
+      })),
+    );
 }
 
-export function groupKind(apiVersion: string, kind: string): string {
-  const slash = apiVersion.indexOf('/');
-  return `${slash < 0 ? '' : apiVersion.slice(0, slash)}/${kind}`;
+function groupKind(apiVersion: string, kind: string): string {
+  return `${groupOf(apiVersion)}/${kind}`;
+}
+
+function partsOf(groupAndKind: string): Pick<GroupVersionKind, 'group' | 'kind'> {
+  const [group = '', kind = ''] = groupAndKind.split('/');
+  return { group, kind };
 }
 
 /** Custom resources are enabled as `<plural>.<group>`. Without discovery, the plural is guessed from the kind. */
 function isEnabledCustomResource(sync: SyncConfig, apiVersion: string, kind: string): boolean {
-  const group = groupKind(apiVersion, '').slice(0, -1);
+  const group = groupOf(apiVersion);
   if (group === '') return false;
   const singular = kind.toLowerCase();
   const plurals = [singular, `${singular}s`, `${singular}es`, singular.replace(/y$/, 'ies')];
@@ -162,10 +169,12 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
   };
 }
 
-/** Resolves all kinds that patches name. Rejects with a `TerminalError` that names the invalid patch. */
+/** Resolves the kinds that patches name. `reportMissing` is called for each that a cluster does not serve: a tenant may delete a
+ * CustomResourceDefinition at any time, which must not stop everything else. */
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,
+  reportMissing: (kind: NamedKind, why: string) => void,
 ): Promise<readonly ReferencedKind[]> {
   const kinds: ReferencedKind[] = [];
   for (const named of policy.named) {
@@ -173,11 +182,7 @@ export async function resolveNamedKinds(
       kinds.push(await resolveKind(named, discoveries, policy));
     } catch (error) {
       if (!(error instanceof TerminalError)) throw error;
-      throw new TerminalError(
-        `sync.toHost.endpoints.patches[${named.patchIndex}].reference: ${error.message}. ` +
-          'Correct apiVersion and kind, or install the CustomResourceDefinition in both clusters.',
-        { cause: error },
-      );
+      reportMissing(named, error.message);
     }
   }
   return kinds;

@@ -6,11 +6,23 @@ import { MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
 
 const PAGE_SIZE = 500;
 
-/** `namespace` undefined: every namespace. */
+/** `namespaces` undefined: every namespace. */
 export async function listMarked(
   client: ClusterClient,
   resource: Resource,
-  { vcluster, namespace }: { readonly vcluster: string; readonly namespace: string | undefined },
+  { vcluster, namespaces }: { readonly vcluster: string; readonly namespaces: readonly string[] | undefined },
+): Promise<readonly KubeObject[]> {
+  const found: KubeObject[] = [];
+  for (const namespace of namespaces ?? [undefined])
+    found.push(...(await listMarkedIn(client, resource, vcluster, namespace)));
+  return found;
+}
+
+async function listMarkedIn(
+  client: ClusterClient,
+  resource: Resource,
+  vcluster: string,
+  namespace: string | undefined,
 ): Promise<readonly KubeObject[]> {
   const found: KubeObject[] = [];
   let continueToken = '';

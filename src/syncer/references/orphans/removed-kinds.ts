@@ -11,6 +11,7 @@ import { createSemaphore } from '../../../base/semaphore.ts';
 import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 import { listMarked } from './marked-objects.ts';
 import { namedVirtual } from '../../translate/metadata/ownership.ts';
+import { hostNamespaces } from '../../translate/names/namespace-mappings.ts';
 import { createWriter } from '../../reconcile/write/writer.ts';
 import { isOptedOut } from '../../reconcile/decide/decide.ts';
 import type { ReferenceEnvironment } from '../environment.ts';
@@ -32,11 +33,10 @@ const RETRY = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
 
 export function createSweeper(environment: ReferenceEnvironment, signal: AbortSignal): Sweeper {
   const { config, clients, discoveries, names, clock, random, logger } = environment;
-  const isOneNamespace = config.sync.namespaces.kind === 'single';
   const marked = async (cluster: ClusterName, resource: Resource): Promise<readonly KubeObject[]> => {
     const found = await listMarked(clients[cluster], resource, {
       vcluster: names.vcluster,
-      namespace: cluster === 'host' && isOneNamespace ? names.hostNamespace : undefined,
+      namespaces: cluster === 'host' ? hostNamespaces(config) : undefined,
     });
     return cluster === 'virtual'
       ? found.filter((object) => isImport(object, names.vcluster))

@@ -35,6 +35,8 @@ export function createVirtualToHostDNS(naming: NamingRules): (dnsName: string) =
     const match = text.length > 1024 ? null : service.exec(text);
     if (match === null) return text;
     const [, name = '', namespace = '', domain = ''] = match;
+    if (name === 'kubernetes' && namespace === 'default')
+      return `${naming.vcluster}.${naming.hostNamespace}.svc${domain}`;
     const kept = hostNamespaceOf(namespace);
     if (kept !== undefined) return `${name}.${kept}.svc${domain}`;
     if (naming.mode === 'mappings' && naming.mappingsOnly) return text;

@@ -3,14 +3,13 @@
 import type { StringMap } from '../../../kube/object.ts';
 import { ownValue } from '../../../base/json.ts';
 import {
-  EXCLUDED_ANNOTATIONS,
   isBookkeepingAnnotation,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
   printManagedAnnotations,
 } from '../metadata/bookkeeping.ts';
 import { stringMapOf } from '../metadata/labels.ts';
-import { encodeLastSynced, type LastSynced } from './last-synced.ts';
+import { encodeLastSynced, shortHash, type LastSynced } from './last-synced.ts';
 import { withRemovals, type MapMerge } from './merge-map.ts';
 import { pick, type MergeInput } from './merge-plan.ts';
 
@@ -25,20 +24,19 @@ export interface RecordedBefore {
 
 export interface NewRecord {
   readonly record: LastSynced;
-  readonly isVirtualChanged: boolean;
+  /** Values are on their way to the virtual side. */
+  readonly isFlowingBack: boolean;
 }
 
-/** Excluded keys keep the host's values; bookkeeping always comes from the translation. */
+/** Bookkeeping always comes from the translation. */
 export function hostAnnotations(
   { input, record: before }: RecordedBefore,
   merge: MapMerge,
-  { record, isVirtualChanged }: NewRecord,
+  { record, isFlowingBack }: NewRecord,
 ): StringMap {
-  const excluded = input.excludedAnnotations ?? EXCLUDED_ANNOTATIONS;
   const actual = stringMapOf(input.host?.metadata.annotations);
   const desired = stringMapOf(input.desired.metadata.annotations);
   const annotations: StringMap = {
-    ...pick(actual, (key) => excluded.has(key)),
     ...merge.host,
     ...pick(desired, isBookkeepingAnnotation),
   };
@@ -49,9 +47,22 @@ export function hostAnnotations(
   const text = fittingRecord(record, annotations);
   if (text === undefined) return annotations;
   const isSame =
-    before !== undefined && isSameRecord(record, before, ownValue(actual, LAST_SYNCED) as string | undefined); // a map of strings
-  annotations[LAST_SYNCED] = isSame && !isVirtualChanged ? (actual[LAST_SYNCED] ?? text) : text;
+    before !== undefined &&
+    isSameRecord(
+      recordedLike(before, record, input),
+      before,
+      ownValue(actual, LAST_SYNCED) as string | undefined,
+    ); // a map of strings
+  annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
   return annotations;
+}
+
+/** Records of earlier versions have no labels that come from the translation alone, which does not justify a write either. */
+function recordedLike(before: LastSynced, now: LastSynced, { content, virtual }: MergeInput): LastSynced {
+  const own = Object.keys(stringMapOf(virtual.metadata.labels)).filter((key) => content?.isOwnLabel(key));
+  const added = new Set(own.map(shortHash).filter((key) => !before.labels.has(key)));
+  if (added.size === 0) return now;
+  return { ...now, labels: new Map([...now.labels].filter(([key]) => !added.has(key))) };
 }
 
 /** True if only the version of the virtual object or obsolete entries differ, which does not justify a write. */

@@ -23,6 +23,19 @@ export interface KeyState {
   readonly forward: string | undefined;
   readonly flow: Flow;
   readonly base: KeyBase;
+  /** The values of both sides when they were in step last, as this process remembers them; undefined: it does not. */
+  readonly agreed?: SidedValues | undefined;
+  /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
+  readonly isRecordEchoed?: boolean;
+  /** The entry of that record, for a copy that has lost it, or that does not exist any more. */
+  readonly echoedRecord?: SyncedEntry | undefined;
+  /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
+  readonly restoresEcho?: boolean;
+}
+
+export interface SidedValues {
+  readonly virtual: string | undefined;
+  readonly host: string | undefined;
 }
 
 export type KeyBase =
@@ -50,8 +63,15 @@ export type KeyPlan =
    * value translates to again.
    */
   | { readonly kind: 'take'; readonly isSettled?: boolean }
+  /** Both sides stay as they are, and so does the record. */
+  | { readonly kind: 'hold' }
   /** Neither side changes. */
-  | { readonly kind: 'leave'; readonly isRecorded: boolean };
+  | { readonly kind: 'leave'; readonly isRecorded: boolean }
+  /**
+   * The virtual side holds what this program wrote on the host: another syncer has copied it back. Translated again, it would grow. The
+   * host and the record stay as they are; the virtual side gets back the value that it had (`entry`), if that is known.
+   */
+  | { readonly kind: 'echo'; readonly entry: SyncedEntry };
 
 /** What both sides should hold, and what the record will say about it. */
 export interface KeyOutcome {
@@ -68,6 +88,8 @@ const LEAVE_ALONE: KeyPlan = { kind: 'leave', isRecorded: false };
 
 export function planKey(state: KeyState): KeyPlan {
   const { virtual, forward, flow, base } = state;
+  const echoed = echoedEntry(state);
+  if (echoed !== undefined) return { kind: 'echo', entry: echoed };
   if (flow === 'toVirtual' || flow === 'none') return planHostOwned(state);
   if (virtual === undefined && forward === undefined) return planHostOnly(state);
   // A key that a patch made has no virtual original that could follow.
@@ -106,6 +128,36 @@ function isHostAhead(
   return isDue || (virtual === entry?.virtual && hashOf(state.host) !== entry?.host);
 }
 
+/** What was in step before another syncer copied the host's value back; undefined: the virtual value is no such copy. */
+function echoedEntry(state: KeyState): SyncedEntry | undefined {
+  const { virtual, forward, base, agreed, echoedRecord, isRecordEchoed = false } = state;
+  // A value that the patches do not change cannot grow, and a user may well have written it.
+  if (virtual === forward && !isRecordEchoed) return undefined;
+  const recorded =
+    base.kind === 'recorded' ? base.entry : agreed === undefined ? echoedRecord : entryOf(agreed);
+  const value = hashOf(virtual);
+  const arrival = base.kind === 'recorded' ? base.arrival : 'unknown';
+  const { entry, isDue } = arrivedEntry(recorded, value, arrival);
+  const isEcho = entry !== undefined && !isDue && value === entry.host && value !== entry.virtual;
+  return isEcho ? entry : undefined;
+}
+
+function entryOf({ virtual, host }: SidedValues): SyncedEntry {
+  return { virtual: hashOf(virtual), host: hashOf(host), isFromHost: false };
+}
+
+/** The value that the virtual side had, proven by its hash; undefined: it is to stay, or neither memory nor a reverse patch knows it. */
+function valueBeforeEcho(
+  { agreed, restoresEcho = false }: KeyState,
+  { virtual }: SyncedEntry,
+  reversed: string | undefined,
+): { readonly value: string | undefined } | undefined {
+  if (!restoresEcho) return undefined;
+  if (virtual === undefined) return { value: undefined };
+  const value = [agreed?.virtual, reversed].find((candidate) => hashOf(candidate) === virtual);
+  return value === undefined ? undefined : { value };
+}
+
 /** Nothing tells whether a value that was on its way arrived and was changed back, or never arrived. */
 export function isUncertain({ virtual, base }: KeyState): boolean {
   if (base.kind !== 'recorded' || base.entry?.incoming === undefined) return false;
@@ -114,10 +166,19 @@ export function isUncertain({ virtual, base }: KeyState): boolean {
 
 /** `reversed` is the host's value translated and patched back; it is only looked at where the plan is to take it. */
 export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | undefined): KeyOutcome {
-  const { virtual, host, forward } = state;
+  const { virtual, host, forward, base } = state;
   switch (plan.kind) {
     case 'push':
       return outcome(state, [virtual, forward], isFromHost(state, forward));
+    case 'hold':
+      return { virtual, host, entry: base.kind === 'recorded' ? base.entry : undefined };
+    case 'echo': {
+      const before = valueBeforeEcho(state, plan.entry, reversed);
+      const entry = (base.kind === 'recorded' ? base.entry : undefined) ?? plan.entry;
+      // A copy that is created gets the value that the one before it had.
+      const kept = base.kind === 'fresh' ? virtual : host;
+      return { virtual: before === undefined ? virtual : before.value, host: kept, entry };
+    }
     case 'leave':
       return plan.isRecorded ? outcome(state, [virtual, host], true) : { virtual, host, entry: undefined };
     case 'take': {
@@ -144,6 +205,20 @@ function isTranslatedOtherwise({ host, base }: KeyState, reversed: string | unde
   const entry = base.kind === 'recorded' ? base.entry : undefined;
   if (entry?.incoming === undefined || hashOf(host) !== entry.host) return false;
   return hashOf(reversed) !== entry.incoming.virtual;
+}
+
+/** The side that follows a change of the other one; undefined: neither does. */
+export function followingSide(
+  { virtual, host, base }: KeyState,
+  plan: KeyPlan,
+  result: KeyOutcome,
+): 'host' | 'virtual' | undefined {
+  if (base.kind !== 'recorded') return undefined;
+  if (plan.kind === 'take' && result.virtual !== virtual) return 'virtual';
+  if (plan.kind !== 'push' || result.host === host) return undefined;
+  const value = hashOf(virtual);
+  const { entry } = arrivedEntry(base.entry, value, base.arrival);
+  return value === entry?.virtual ? undefined : 'host';
 }
 
 function outcome(

@@ -4,7 +4,15 @@ import type { StringMap } from '../../../kube/object.ts';
 import { ownValue, setOwn } from '../../../base/json.ts';
 import { isRemoval, type Arrival } from './incoming.ts';
 import { shortHash, type SyncedEntry, type SyncedSection } from './last-synced.ts';
-import { isUncertain, planKey, resolveKey, type KeyBase, type KeyPlan, type KeyState } from './merge-key.ts';
+import {
+  isUncertain,
+  followingSide,
+  planKey,
+  resolveKey,
+  type KeyBase,
+  type KeyPlan,
+  type KeyState,
+} from './merge-key.ts';
 import type { Flow } from '../types.ts';
 
 export interface MapMergeInput {
@@ -17,8 +25,15 @@ export interface MapMergeInput {
   readonly section: SyncedSection | undefined;
   readonly arrival: Arrival;
   readonly flowOf: (key: string) => Flow;
+  /** The key is not synced: by configuration, or for now. */
+  readonly isHeld: (key: string) => boolean;
   /** What is known of a key where the record is lost. */
   readonly lostBase: (key: string) => KeyBase & { readonly kind: 'lost' };
+  /** The maps of both sides when they were in step last; undefined: not remembered. */
+  readonly agreed: { readonly virtual: StringMap; readonly host: StringMap } | undefined;
+  readonly echoes: Pick<KeyState, 'isRecordEchoed' | 'restoresEcho'>;
+  /** Of the record that the virtual object has. */
+  readonly echoedSection: SyncedSection | undefined;
 }
 
 export interface PlannedKey {
@@ -35,10 +50,20 @@ export interface MapMerge {
   readonly section: SyncedSection;
   /** Keys of the virtual object that are on the host by our doing. */
   readonly managed: readonly string[];
+  /** Keys of which the virtual side holds, or held, what another syncer has copied back; `isLeft`: it stays there. */
+  readonly echoes: readonly { readonly key: string; readonly isLeft: boolean }[];
+  readonly flows: readonly KeyFlow[];
+}
+
+/** A change of one side that goes to the other one. */
+export interface KeyFlow {
+  /** In the host's key space. */
+  readonly key: string;
+  readonly to: 'host' | 'virtual';
 }
 
 export function planMap(input: MapMergeInput): readonly PlannedKey[] {
-  const { virtual, host = {}, forward } = input;
+  const { virtual, host = {}, forward, agreed } = input;
   const keys = new Set([...Object.keys(virtual), ...Object.keys(host), ...Object.keys(forward)]);
   return [...keys].map((key) => {
     const state: KeyState = {
@@ -47,7 +72,11 @@ export function planMap(input: MapMergeInput): readonly PlannedKey[] {
       forward: stringAt(forward, key),
       flow: input.flowOf(key),
       base: baseOf(input, key),
+      agreed: agreed && { virtual: stringAt(agreed.virtual, key), host: stringAt(agreed.host, key) },
+      echoedRecord: input.echoedSection?.get(shortHash(key)),
+      ...input.echoes,
     };
+    if (input.isHeld(key)) return { key, state, plan: { kind: 'hold' }, isUncertain: false };
     return { key, state, plan: planKey(state), isUncertain: isUncertain(state) };
   });
 }
@@ -70,11 +99,15 @@ export function settledPlans(
     return { ...one, state, plan: { kind: 'take', isSettled: true } };
   };
   const isTaken = ({ plan }: PlannedKey): boolean => plan.kind === 'take';
+  const isKept = ({ plan }: PlannedKey): boolean => plan.kind === 'echo' || plan.kind === 'hold';
   // A key that no plan knew may be one that only a reverse patch brings to the virtual side.
-  const others = settled.filter(({ key }) => plans.get(key)?.plan.kind !== 'take');
+  const others = settled.filter(
+    ({ key }) => !['take', 'echo', 'hold'].includes(plans.get(key)?.plan.kind ?? ''),
+  );
   return [
     ...others.map((one) => (plans.has(one.key) ? one : take(one))),
     ...before.filter(isTaken).map(take),
+    ...before.filter(isKept),
   ];
 }
 
@@ -92,10 +125,15 @@ export function resolveMap(planned: readonly PlannedKey[], reversed: StringMap |
   const [virtual, host]: StringMap[] = [{}, {}] as const;
   const section = new Map<string, SyncedEntry>();
   const managed: string[] = [];
+  const echoes: { key: string; isLeft: boolean }[] = [];
+  const flows: KeyFlow[] = [];
   const seen = new Set<string>();
   for (const { key, state, plan } of planned) {
     seen.add(key);
     const result = resolveKey(state, plan, reversed && stringAt(reversed, key));
+    if (plan.kind === 'echo') echoes.push({ key, isLeft: result.virtual === state.virtual });
+    const to = followingSide(state, plan, result);
+    if (to !== undefined) flows.push({ key, to });
     if (result.virtual !== undefined) setOwn(virtual, key, result.virtual);
     if (result.host !== undefined) setOwn(host, key, result.host);
     if (result.entry === undefined) continue;
@@ -107,7 +145,7 @@ export function resolveMap(planned: readonly PlannedKey[], reversed: StringMap |
     const value = reversed && stringAt(reversed, key);
     if (!seen.has(key) && value !== undefined) setOwn(virtual, key, value);
   }
-  return { virtual, host, section, managed };
+  return { virtual, host, section, managed, echoes, flows };
 }
 
 function stringAt(map: StringMap, key: string): string | undefined {

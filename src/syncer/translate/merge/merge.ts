@@ -13,23 +13,25 @@
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../../kube/object.ts';
 import { jsonEquals, ownValue, setOwn } from '../../../base/json.ts';
-import { LAST_SYNCED } from '../metadata/bookkeeping.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel, LAST_SYNCED } from '../metadata/bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from '../content.ts';
 import { carryMetadata } from '../forge.ts';
 import { labelsToHost, stringMapOf, virtualOnlyLabels } from '../metadata/labels.ts';
 import { hostAnnotations } from './host-annotations.ts';
 import type { Arrival } from './incoming.ts';
-import { decodeLastSynced, type LastSynced } from './last-synced.ts';
-import { resolveMap, settledPlans, type MapMerge, type PlannedKey } from './merge-map.ts';
+import { decodeLastSynced, hasIncoming, type LastSynced } from './last-synced.ts';
+import { resolveMap, settledPlans, type KeyFlow, type MapMerge, type PlannedKey } from './merge-map.ts';
 import { resolvePaths, settledPaths, type PathMerge, type PlannedPaths } from './merge-paths.ts';
 import {
-  crossing,
   crossingLabel,
-  isOurLabel,
+  echoedBookkeeping,
+  idOfKey,
+  isHeld,
   pick,
   planAnnotations,
   planContent,
   planLabels,
+  planOwnLabels,
   type MergeInput,
 } from './merge-plan.ts';
 
@@ -55,6 +57,23 @@ export interface MergedPair {
   /** The whole virtual object wanted; the input itself when nothing flows back. */
   readonly virtual: KubeObject;
   readonly isVirtualChanged: boolean;
+  readonly echo: Echo | undefined;
+  readonly flows: readonly MemberFlow[];
+}
+
+/** A change of an annotation or a label that goes to the other side. */
+export interface MemberFlow extends KeyFlow {
+  readonly member: 'annotations' | 'labels';
+  /** See `idOfKey`. */
+  readonly id: string;
+}
+
+/** Another syncer has copied the host copy's metadata back to the virtual object. */
+export interface Echo {
+  /** Keys of annotations and labels, bookkeeping included. */
+  readonly keys: readonly string[];
+  /** Those of them that the virtual object keeps for now. */
+  readonly left: readonly string[];
 }
 
 export function detectChanges(input: MergeInput): DetectedChanges {
@@ -62,10 +81,11 @@ export function detectChanges(input: MergeInput): DetectedChanges {
   const record = host && decodeLastSynced(ownValue(host, LAST_SYNCED) as string | undefined); // a map of strings
   const arrival = arrivalOf(input, record);
   const annotations = planAnnotations(input, { host, record, arrival });
-  const labels = planLabels(input, { record, arrival });
+  const labels = [...planLabels(input, { record, arrival }), ...planOwnLabels(input, { record, arrival })];
   const paths = planContent(input, { record, arrival });
-  const isTaken = ({ plan }: PlannedKey): boolean => plan.kind === 'take';
-  const needsReverse = paths.needsReverse || annotations.some(isTaken) || labels.some(isTaken);
+  const isReversed = ({ plan, state }: PlannedKey): boolean =>
+    plan.kind === 'take' || (plan.kind === 'echo' && state.restoresEcho === true);
+  const needsReverse = paths.needsReverse || annotations.some(isReversed) || labels.some(isReversed);
   const isUncertain = [...annotations, ...labels, paths].some((planned) => planned.isUncertain);
   return { input, record, annotations, labels, paths, needsReverse, isUncertain };
 }
@@ -97,11 +117,16 @@ function arrivalOf({ virtual, arrival }: MergeInput, record: LastSynced | undefi
 export function resolveChanges(changes: DetectedChanges, reversed: KubeObject | undefined): MergedPair {
   const { input, paths } = changes;
   const { virtual, host, desired } = input;
-  const crosses = crossing(input);
+  const crosses = (key: string): boolean =>
+    !isBookkeepingAnnotation(key) && !isHeld(input, 'annotations', key);
   const reversedAnnotations = reversed && pick(stringMapOf(reversed.metadata.annotations), crosses);
   const reversedLabels = reversed && labelsToHost(stringMapOf(reversed.metadata.labels), input.labels);
   const annotations = resolveMap(changes.annotations, reversedAnnotations);
-  const labels = resolveMap(changes.labels, reversedLabels && pick(reversedLabels, crossingLabel(input)));
+  // A label that comes from the translation alone flows back only where another syncer has copied its translation back.
+  const echoed = new Set(changes.labels.filter(({ plan }) => plan.kind === 'echo').map(({ key }) => key));
+  const crossesLabel = crossingLabel(input);
+  const crossing = (key: string): boolean => crossesLabel(key) || echoed.has(key);
+  const labels = resolveMap(changes.labels, reversedLabels && pick(reversedLabels, crossing));
   const content = resolvePaths(paths, reversed && asJson(reversed));
 
   const record: LastSynced = {
@@ -111,15 +136,34 @@ export function resolveChanges(changes: DetectedChanges, reversed: KubeObject | 
     revision: virtual.metadata.resourceVersion,
     ...(input.kinds === undefined ? {} : { kinds: input.kinds }),
   };
-  const wantedVirtual = virtualWanted(input, { annotations, labels, content });
+  const echo = echoOf(input, [...annotations.echoes, ...labels.echoes]);
+  const wantedVirtual = virtualWanted(input, { annotations, labels, content }, echo);
   const isVirtualChanged = wantedVirtual !== virtual;
   const metadata: ObjectMeta = {
     ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
-    annotations: hostAnnotations(changes, annotations, { record, isVirtualChanged }),
-    labels: { ...labels.host, ...pick(stringMapOf(desired.metadata.labels), isOurLabel(input)) },
+    annotations: hostAnnotations(changes, annotations, {
+      record,
+      isFlowingBack: isVirtualChanged && hasIncoming(record),
+    }),
+    labels: { ...labels.host, ...pick(stringMapOf(desired.metadata.labels), isBookkeepingLabel) },
   };
   const wanted = withMembers({ ...desired, metadata }, content.host);
-  return { host: wanted, virtual: wantedVirtual, isVirtualChanged };
+  const flowsOf = (member: MemberFlow['member'], { flows }: MapMerge): MemberFlow[] =>
+    flows.map((flow) => ({ ...flow, member, id: idOfKey(member, flow.key) }));
+  const flows = [...flowsOf('annotations', annotations), ...flowsOf('labels', labels)];
+  return { host: wanted, virtual: wantedVirtual, isVirtualChanged, echo, flows };
+}
+
+/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. */
+function echoOf(input: MergeInput, echoes: MapMerge['echoes']): Echo | undefined {
+  const bookkeeping = echoedBookkeeping(input);
+  if (bookkeeping.length === 0 && echoes.length === 0) return undefined;
+  const left = echoes.filter(({ isLeft }) => isLeft).map(({ key }) => key);
+  const isKept = left.length > 0 || input.memory?.restoresEchoes !== true;
+  return {
+    keys: [...echoes.map(({ key }) => key), ...bookkeeping],
+    left: isKept ? [...left, ...bookkeeping] : [],
+  };
 }
 
 interface Merges {
@@ -128,16 +172,14 @@ interface Merges {
   readonly content: PathMerge;
 }
 
-function virtualWanted(input: MergeInput, merges: Merges): KubeObject {
+function virtualWanted(input: MergeInput, merges: Merges, echo: Echo | undefined): KubeObject {
   const { virtual, labels, content = NO_CONTENT } = input;
-  const crosses = crossing(input);
   const actualAnnotations = stringMapOf(virtual.metadata.annotations);
   const actualLabels = stringMapOf(virtual.metadata.labels);
-  const annotations = { ...pick(actualAnnotations, (key) => !crosses(key)), ...merges.annotations.virtual };
-  const wantedLabels = {
-    ...virtualOnlyLabels(actualLabels, labels),
-    ...pick(actualLabels, (key) => content.isOwnLabel(key)),
-  };
+  const isRemoved = (key: string): boolean => echo?.keys.includes(key) === true && !echo.left.includes(key);
+  const own = pick(actualAnnotations, (key) => isBookkeepingAnnotation(key) && !isRemoved(key));
+  const annotations = { ...own, ...merges.annotations.virtual };
+  const wantedLabels = virtualOnlyLabels(actualLabels, labels);
   for (const key of Object.keys(merges.labels.virtual)) {
     const virtualKey = labels.keyToVirtual(key);
     if (!Object.hasOwn(wantedLabels, virtualKey))

@@ -36,12 +36,6 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
   'vcluster.loft.sh/managed-labels',
 ]);
 
-/** Annotations of leader election, which used Endpoints in the past. They belong to one cluster and are never copied.
- */
-export const EXCLUDED_ANNOTATIONS: ReadonlySet<string> = new Set([
-  'control-plane.alpha.kubernetes.io/leader',
-]);
-
 export function isBookkeepingAnnotation(key: string): boolean {
   return BOOKKEEPING.has(key);
 }

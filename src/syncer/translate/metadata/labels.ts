@@ -1,7 +1,7 @@
 /** Translates label keys in both directions. Keys that would collide with the host's own labels are rewritten; all others are kept. */
 
 import { hash } from 'node:crypto';
-import type { NamespaceMode } from '../../../config/types.ts';
+import type { MetadataConfig, NamespaceMode } from '../../../config/types.ts';
 import type { StringMap } from '../../../kube/object.ts';
 import { ownValue, setOwn } from '../../../base/json.ts';
 import { safeConcat } from '../names/names.ts';
@@ -20,7 +20,14 @@ const PROGRAM = 'endpoint-syncer';
 const PROGRAM_PREFIX = `${PROGRAM}/`;
 const APP_MANAGED_BY = 'app.kubernetes.io/managed-by';
 
-export function createLabelTranslator(vcluster: string, mode: NamespaceMode): LabelTranslator {
+const NOTHING_EXCLUDED: MetadataConfig = { excludeAnnotations: [], excludeLabels: [] };
+
+export function createLabelTranslator(
+  vcluster: string,
+  mode: NamespaceMode,
+  { excludeAnnotations, excludeLabels }: MetadataConfig = NOTHING_EXCLUDED,
+): LabelTranslator {
+  const isExcluded = { annotations: keyMatcher(excludeAnnotations), labels: keyMatcher(excludeLabels) };
   const reserved = mode.kind === 'single' ? [RELEASE_LABEL, ...OWN_KEYS] : OWN_KEYS;
   const toHost = new Map(reserved.map((key) => [key, rewrittenKey(key, vcluster)]));
   const toVirtual = new Map([...toHost].map(([virtual, host]) => [host, virtual]));
@@ -29,8 +36,15 @@ export function createLabelTranslator(vcluster: string, mode: NamespaceMode): La
     keyToHost: (key) => toHost.get(key) ?? key,
     keyToVirtual: (key) => toVirtual.get(key) ?? key,
     isReserved: (key) => toHost.has(key) || key.startsWith(PROGRAM_PREFIX),
+    isExcluded: (member, key) => isExcluded[member](key),
     isRewritten: (key) => toVirtual.has(key),
   };
+}
+
+/** Matches keys, and `PREFIX/*` all keys with that prefix. */
+function keyMatcher(patterns: readonly string[]): (key: string) => boolean {
+  const keys = new Set(patterns);
+  return (key) => keys.has(key) || (key.includes('/') && keys.has(`${key.slice(0, key.indexOf('/'))}/*`));
 }
 
 function rewrittenKey(key: string, vcluster: string): string {

@@ -3,9 +3,16 @@
 import { LRUCache } from 'lru-cache';
 import type { NamespaceMode } from '../../../config/types.ts';
 import type { NamespacedName } from '../../../kube/object.ts';
-import { clusterScopedName, hostName, hostNameShort, legacyHostNamespace, legacySuffix } from './names.ts';
+import {
+  clusterScopedName,
+  hostName,
+  hostNameShort,
+  isCopiedByKind,
+  legacyHostNamespace,
+  legacySuffix,
+} from './names.ts';
 import { compileNamespaceMappings } from './namespace-mappings.ts';
-import type { NameTranslator } from '../types.ts';
+import type { NameTranslator, ReferenceKind } from '../types.ts';
 
 export interface NameTranslatorOptions {
   readonly vcluster: string;
@@ -62,7 +69,10 @@ export function createNameTranslator(options: NameTranslatorOptions): NameTransl
     isTargetNamespace: (namespace) => namespace === fallback || rule.isTarget(namespace),
     toHost,
     shortToHost,
-    referenceToHost: referenceNaming === 'short' ? shortToHost : toHost,
+    referenceToHost(virtual, kind) {
+      if (isApiServer(virtual, kind)) return { namespace: hostNamespace, name: vcluster };
+      return referenceNaming === 'long' || isCopiedByKind(kind) ? toHost(virtual) : shortToHost(virtual);
+    },
     clusterScopedToHost: (name) => clusterScopedName(name, hostNamespace, vcluster),
     clusterScopedToVirtual(name) {
       const tail = `${SEPARATOR}${hostNamespace}${SEPARATOR}${vcluster}`;
@@ -78,6 +88,12 @@ export function createNameTranslator(options: NameTranslatorOptions): NameTransl
       return [...kept, ...long].filter(isCopyAt(host));
     },
   };
+}
+
+/** The Service of the virtual API server, and its Endpoints. */
+function isApiServer({ namespace, name }: NamespacedName, { group, kind }: ReferenceKind): boolean {
+  const isServed = group === '' && (kind === 'Service' || kind === 'Endpoints');
+  return isServed && namespace === 'default' && name === 'kubernetes';
 }
 
 function namespaceRule({ mode, vcluster, hostNamespace }: NameTranslatorOptions): NamespaceRule {

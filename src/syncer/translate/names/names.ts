@@ -9,6 +9,19 @@ const KEPT_BYTES = 52;
 const DIGEST_DIGITS = 10;
 const SHORT_DIGITS = 13;
 
+/** Kinds whose objects a syncer copies under their long names, referenced or not: `group/Kind`. */
+const COPIED_BY_KIND: ReadonlySet<string> = new Set([
+  '/Endpoints',
+  '/Pod',
+  '/Service',
+  'discovery.k8s.io/EndpointSlice',
+]);
+
+/** True if objects of this kind are never imported for a reference: a second Pod would run, a second Service would have an address. */
+export function isCopiedByKind({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
+  return COPIED_BY_KIND.has(`${group}/${kind}`);
+}
+
 /** Joins with dashes; more than 63 bytes are cut and closed with a digest of the whole, so that different names stay different. */
 export function safeConcat(parts: readonly string[]): string {
   return shorten(parts.join('-'));

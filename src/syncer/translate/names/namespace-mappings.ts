@@ -1,5 +1,7 @@
 /** `sync.toHost.namespaces.mappings.byName`, compiled: exact entries first, then the most specific pattern. */
 
+import type { Config } from '../../../config/types.ts';
+
 export interface NamespaceMappings {
   toHost(virtualNamespace: string): string | undefined;
   /** The most specific result; {@link candidates} returns all if several entries map to one host namespace. */
@@ -15,6 +17,22 @@ export const WILDCARD = '*';
 interface PatternEntry {
   readonly virtualPrefix: string;
   readonly hostPrefix: string;
+}
+
+/** The host namespaces that can contain copies and what references name; undefined: the configuration does not limit them. */
+export function hostNamespaces({
+  sync,
+  name,
+  host,
+  createNamespaces,
+}: Pick<Config, 'sync' | 'name' | 'host' | 'createNamespaces'>): readonly string[] | undefined {
+  const mode = sync.namespaces;
+  if (mode.kind === 'single') return [host.namespace];
+  // The rights in a namespace cannot be granted before it exists.
+  if (mode.kind !== 'mappings' || createNamespaces) return undefined;
+  const targets = Object.values(mode.byName).map((target) => resolvePlaceholder(target, name));
+  if (targets.some((target) => target.includes(WILDCARD))) return undefined;
+  return [...new Set([host.namespace, ...targets])];
 }
 
 /** Entries that {@link checkNamespaceMappings} refuses are left out: this never throws. */

@@ -1,7 +1,22 @@
 /** Cases for the status sentences about EndpointSlices and Services. */
 
 import { stored } from '../memory-clusters.ts';
-import { ALL_KINDS, hostWeb, object, service, sliceOf, web, type Case } from './status-fixtures.ts';
+import {
+  ALL_KINDS,
+  configWith,
+  hostWeb,
+  object,
+  service,
+  sliceOf,
+  web,
+  type Case,
+} from './status-fixtures.ts';
+
+const MAPPED = configWith({
+  sync:
+    '    endpointSlices: {enabled: true}\n' +
+    '    namespaces: {enabled: true, mappings: {byName: {shop: shared}}}',
+});
 
 export const KIND_CASES: Readonly<Record<string, Case>> = {
   'a slice that is in step': {
@@ -84,6 +99,24 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
       'refused',
       'NotManaged',
       /EndpointSlice "host\/web-1-x-shop-x-vc" that this syncer did not create/,
+    ],
+  },
+  'a slice that would join a Service of the host': {
+    config: MAPPED,
+    virtual: [sliceOf('web')],
+    host: [object('Service', 'shared/web')],
+    key: 'shop/web-1',
+    expected: ['refused', 'NotManaged', /the host Service "shared\/web" is not of this virtual cluster/],
+  },
+  'a copy for which a Service of the host has appeared': {
+    config: MAPPED,
+    virtual: [sliceOf('web')],
+    after: ({ virtual, host }) => ({ virtual, host: [...host, object('Service', 'shared/web')] }),
+    key: 'shop/web-1',
+    expected: [
+      'pending',
+      'its host Service is not of this virtual cluster',
+      /"shared\/web-1" is about to be deleted: its host Service is not of this virtual cluster/,
     ],
   },
   'slices are not synced': {

@@ -7,6 +7,7 @@ import { planUntilStable } from '../../../../src/cli/live/world/converge.ts';
 import { planSnapshot } from '../../../../src/cli/live/world/session.ts';
 import { findTarget } from '../../../../src/cli/live/explanation/target.ts';
 import { statusOf, type SyncStatus } from '../../../../src/cli/live/explanation/object-status.ts';
+import { namespaceAdvice } from '../../../../src/syncer/reconcile/create-namespace.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
 import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
 import { applied, configOf, snapshotOf, type MemoryClusters } from '../memory-clusters.ts';
@@ -104,7 +105,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'failed',
       'NamespaceNotFound',
-      'Endpoints "shop/web" is not synced: host namespace "host" does not exist; create it or set endpointSyncer.createNamespaces',
+      'Endpoints "shop/web" is not synced: host namespace "host" does not exist; create it, correct endpointSyncer.host.namespace, or set endpointSyncer.createNamespaces to true',
     ],
   },
   'opted out': {
@@ -177,6 +178,16 @@ const CASES: Record<string, Case> = {
       'Endpoints "shop/web" is not in sync: field manager "vcluster" keeps overwriting the host copy, so it is left alone for now',
     ],
   },
+  'contested, and corrected for now': {
+    virtual: [web()],
+    after: (clusters) => clusters,
+    facts: { events: [event('Contested', 'Field manager "vcluster" keeps overwriting the host copy.')] },
+    expected: [
+      'contested',
+      'Contested',
+      /^Endpoints "shop\/web" is synced to ".+" for now: field manager "vcluster" keeps overwriting the host copy$/,
+    ],
+  },
   'contested a long time ago': {
     virtual: [web()],
     after: editedHost({ labels: {} }),
@@ -205,16 +216,16 @@ const CASES: Record<string, Case> = {
   },
   'a write that the host refused': {
     virtual: [web()],
-    facts: { events: [event('SyncError', 'Syncing to the host failed and is retried: exceeded quota')] },
+    facts: { events: [event('SyncError', 'Writing to the host failed and is retried: exceeded quota')] },
     expected: [
       'failed',
       'SyncError',
-      /is not in sync: syncing to the host failed and is retried: exceeded quota$/,
+      /is not in sync: writing to the host failed and is retried: exceeded quota$/,
     ],
   },
   'no leader': {
     virtual: [web()],
-    facts: { lease: { key: 'host/endpoint-syncer-vc', holder: '', object: undefined } },
+    facts: { lease: { key: 'host/endpoint-syncer-vc', holder: '' } },
     expected: [
       'pending',
       'no leader',
@@ -223,8 +234,17 @@ const CASES: Record<string, Case> = {
   },
   'another replica leads': {
     virtual: [web()],
-    facts: { lease: { key: 'host/endpoint-syncer-vc', holder: 'pod-2', object: undefined } },
+    facts: { lease: { key: 'host/endpoint-syncer-vc', holder: 'pod-2' } },
     expected: ['pending', 'no host copy', /is about to be created; the leader "pod-2" writes it$/],
+  },
+  'a daemon with another configuration': {
+    virtual: [web()],
+    facts: { runsOther: true },
+    expected: [
+      'pending',
+      'another configuration',
+      /is not in sync with this configuration: the daemon runs another configuration$/,
+    ],
   },
   'a change on the host': {
     virtual: [web()],
@@ -385,7 +405,9 @@ async function statusIn({
     nowMs: NOW,
     events: [],
     missingNamespaces: new Set(),
+    namespaceAdvice: namespaceAdvice(loaded),
     lease: undefined,
+    runsOther: false,
     missingRights: [],
     ...facts,
   });

@@ -36,7 +36,9 @@ async function toHost(ref: JsonValue, job: Job = {}): Promise<JsonValue | undefi
 }
 
 async function toVirtual(ref: JsonValue, job: Job = {}): Promise<JsonValue | undefined> {
-  return (await translate(ref, { ...job, direction: 'toVirtual' })).object['ref'];
+  const { object, unresolved } = await translate(ref, { ...job, direction: 'toVirtual' });
+  for (const { error } of unresolved) throw error;
+  return object['ref'];
 }
 
 describe('virtual to host', () => {
@@ -148,9 +150,21 @@ describe('host to virtual', () => {
   test('a generated name is reversed with the value of the virtual object at the same path', async () => {
     const host = hostNameShort('abc', 'default', 'vc');
     expect(await toVirtual(host, { context: { virtualObject: { ref: 'abc' } } })).toBe('abc');
-    expect(await toVirtual(host, { context: { virtualObject: { ref: 'changed' } } })).toBe(host);
-    expect(await toVirtual(host, { context: { virtualObject: { ref: 5 } } })).toBe(host);
-    expect(await toVirtual(host)).toBe(host);
+  });
+
+  test.each<[string, JsonValue | undefined]>([
+    ['another name', 'changed'],
+    ['no name', 5],
+    ['nothing', undefined],
+  ])('a generated name that no object has is an error where the virtual object has %s', async (_, ref) => {
+    const host = hostNameShort('abc', 'default', 'vc');
+    const virtualObject = ref === undefined ? {} : { ref };
+    await expect(toVirtual(host, { context: { virtualObject } })).rejects.toMatchObject({
+      name: 'PatchError',
+      path: 'ref',
+      message: `no Secret of the virtual cluster has the name "${host}" on the host; name one that exists`,
+      retryAfterMs: 30_000,
+    });
   });
 
   test('a lookup takes precedence if its result fits into the value', async () => {
@@ -160,13 +174,15 @@ describe('host to virtual', () => {
       name: 'known',
       namespace: 'team',
     });
-    expect(await toVirtual('v123', { references })).toBe('v123');
+    await expect(toVirtual('v123', { references })).rejects.toThrow(/no Secret of the virtual cluster/);
     expect(await toVirtual('v123', { references, context: { objectNamespace: 'team' } })).toBe('known');
   });
 
   test('a long name is reversed if that has one result', async () => {
     expect(await toVirtual(hostName('abc', 'default', 'vc'), { naming: 'long' })).toBe('abc');
-    expect(await toVirtual(hostName('abc', 'team', 'vc'), { naming: 'long' })).toBe('abc-x-team-x-vc');
+    await expect(toVirtual(hostName('abc', 'team', 'vc'), { naming: 'long' })).rejects.toThrow(
+      /has the name "abc-x-team-x-vc" on the host/,
+    );
     expect(await toVirtual({ name: 'abc-x-team-x-vc', namespace: 'ns' }, { reference: PARTS })).toEqual({
       name: 'abc',
       namespace: 'team',
@@ -174,11 +190,16 @@ describe('host to virtual', () => {
   });
 
   test('the name of an object of the host is kept', async () => {
-    expect(await toVirtual('shared-secret')).toBe('shared-secret');
-    expect(await toVirtual({ name: 'x', namespace: 'kube-system' }, { reference: PARTS })).toEqual({
-      name: 'x',
-      namespace: 'kube-system',
-    });
+    // The object exists only on the host, so its name is not translated.
+    const references = {
+      lookup: ({ name }: { name: string }, direction: Direction) =>
+        direction === 'toHost' && name === 'shared-secret' ? { namespace: 'ns', name } : undefined,
+    };
+    expect(await toVirtual('shared-secret', { references })).toBe('shared-secret');
+    await expect(toVirtual('other-secret', { references })).rejects.toThrow(/no Secret/);
+    await expect(
+      toVirtual({ name: 'shared-secret', namespace: 'kube-system' }, { references, reference: PARTS }),
+    ).rejects.toThrow(/no Secret/);
   });
 
   test('multi-namespace: the namespace is reversed', async () => {
@@ -211,17 +232,22 @@ describe('Pod references that the built-in translation has rewritten', () => {
       notReadyAddresses: [{ targetRef: { kind: 'Pod', name: 'q-x-default-x-vc' } }],
     },
   ];
-  const node = hostNameShort('n', 'default', 'vc');
+  const [asNode, asPod] = [hostNameShort('n', 'default', 'vc'), hostName('n', 'default', 'vc')];
   const untouched = [subsets[0]?.addresses[0]?.targetRef.name, 'q-x-default-x-vc'];
 
-  test.each<[string, ReferenceConfig]>([
-    ['subsets[*].*[*].targetRef', { apiVersion: 'v1', kind: 'Pod', namePath: 'name', kindPath: 'kind' }],
+  test.each<[string, ReferenceConfig, string]>([
+    [
+      'subsets[*].*[*].targetRef',
+      { apiVersion: 'v1', kind: 'Pod', namePath: 'name', kindPath: 'kind' },
+      asNode,
+    ],
     [
       'subsets[*].*[*]',
       { apiVersion: 'v1', kind: 'Pod', namePath: 'targetRef.name', kindPath: 'targetRef.kind' },
+      asNode,
     ],
-    ['subsets[*].*[*].targetRef.name', { apiVersion: 'v1', kind: 'Pod' }],
-  ])('%s', async (path, reference) => {
+    ['subsets[*].*[*].targetRef.name', { apiVersion: 'v1', kind: 'Pod' }, asPod],
+  ])('%s', async (path, reference, node) => {
     const { pipeline } = build([{ path, reference }], { references: { skipPodTargetRefs: true } });
     const { object, references } = await pipeline.apply('toHost', { subsets }, context());
     const [subset] = object['subsets'] as typeof subsets;
@@ -231,6 +257,53 @@ describe('Pod references that the built-in translation has rewritten', () => {
     expect(references.map(({ name }) => name)).toEqual(['n']);
     const anyObject = await build([{ path, reference }]).pipeline.apply('toHost', { subsets }, context());
     expect(anyObject.references).toHaveLength(3);
+  });
+});
+
+describe('the own namespace, spelled out as namespacePath', () => {
+  const object = (namespace: string, ref: string): JsonObject => ({
+    metadata: { namespace, annotations: { ref } },
+  });
+  const ways: readonly (readonly [string, ReferenceConfig])[] = [
+    ['', { ...SECRET, namePath: 'metadata.annotations.ref', namespacePath: 'metadata.namespace' }],
+    ['metadata', { ...SECRET, namePath: 'annotations.ref', namespacePath: 'namespace' }],
+  ];
+  const modes: readonly (readonly [string, BuildOptions, string, string])[] = [
+    ['single-namespace', {}, 'ns', hostNameShort('abc', 'default', 'vc')],
+    ['mappings', MAPPINGS, 'host-default', 'abc'],
+  ];
+  const rows = ways.flatMap(([path, reference]) =>
+    modes.map(([mode, options, hostNamespace, name]) => ({
+      path,
+      reference,
+      mode,
+      options,
+      hostNamespace,
+      name,
+    })),
+  );
+
+  test.each(rows)(
+    'on "$path" means the same as none, $mode',
+    async ({ path, reference, options, hostNamespace, name }) => {
+      const host = object(hostNamespace, name);
+      const { pipeline } = build([{ path, reference }], options);
+      const translated = object(hostNamespace, 'abc');
+      const there = await pipeline.apply('toHost', translated, context());
+      expect(there.object).toEqual(host);
+      expect(there.references).toMatchObject([{ kind: 'Secret', namespace: 'default', name: 'abc' }]);
+      const virtualObject = object('default', 'abc');
+      const back = await pipeline.apply('toVirtual', host, context({ virtualObject }));
+      expect(back.object).toEqual(translated);
+    },
+  );
+
+  test('alone, it leaves the namespace of the object as it is', async () => {
+    const reference = { ...SECRET, namespacePath: 'metadata.namespace' };
+    const { pipeline } = build([{ path: '', reference }], MAPPINGS);
+    const host = object('host-default', 'abc');
+    expect((await pipeline.apply('toHost', host, context())).object).toEqual(host);
+    expect((await pipeline.apply('toVirtual', host, context())).object).toEqual(host);
   });
 });
 

@@ -31,6 +31,7 @@ function seen(parts: Partial<Observation>): Observation {
     ownership: undefined,
     strays: [],
     claims: [],
+    hasForeignService: false,
     isKnownCopy: false,
     ...parts,
   };
@@ -41,6 +42,7 @@ const unmarked = { kind: 'unmarked', object: hostObject() } as const;
 const byLabel = madeBy({ labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } });
 const byManager = madeBy({ managedFields: [{ manager: 'kube-controller-manager', operation: 'Update' }] });
 const byOther = madeBy({ managedFields: [{ manager: 'kubectl', operation: 'Update' }] });
+const RECORDED = { annotations: { 'endpoint-syncer/last-synced': '{}' } };
 const controlledLabel = { labels: { 'vcluster.loft.sh/controlled-by': 'other' } };
 
 function madeBy(metadata: Partial<KubeObject['metadata']>) {
@@ -183,6 +185,46 @@ const ROWS: readonly Row[] = [
     rule: 'the API server has Endpoints of its own',
     sees: { key: 'default/kubernetes' },
     does: 'ignore: never synced',
+  },
+  {
+    rule: 'our copy gets the traffic of a host Service of others',
+    sees: { host: hostObject(), ownership: OURS, hasForeignService: true },
+    does: 'delete: its host Service is not of this virtual cluster',
+  },
+  {
+    rule: 'that copy goes although the tenant opts the object out',
+    sees: {
+      virtual: virtualEndpoints(controlledLabel),
+      host: hostObject(RECORDED),
+      ownership: OURS,
+      hasForeignService: true,
+    },
+    does: 'delete: its host Service is not of this virtual cluster',
+  },
+  {
+    rule: 'an opted-out copy of another syncer stays',
+    sees: {
+      virtual: virtualEndpoints(controlledLabel),
+      host: hostObject(),
+      ownership: OURS,
+      hasForeignService: true,
+    },
+    does: 'ignore: controlled by another',
+  },
+  {
+    rule: 'that copy goes with its virtual object, skip-backsync or not',
+    sees: {
+      virtual: undefined,
+      host: hostObject({ labels: { 'vcluster.loft.sh/skip-backsync': 'true' } }),
+      ownership: OURS,
+      hasForeignService: true,
+    },
+    does: 'delete: its host Service is not of this virtual cluster',
+  },
+  {
+    rule: 'what others made for their Service stays',
+    sees: { host: hostObject(), ownership: foreign, hasForeignService: true },
+    does: 'refuse: NotManaged',
   },
   { rule: 'unmapped namespace', sees: { target: undefined }, does: 'refuse: NamespaceNotMapped' },
   {

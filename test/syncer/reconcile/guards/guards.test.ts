@@ -1,8 +1,11 @@
 /** Back-off of recreations, and delays for contested copies. */
 
 import { describe, expect, test } from 'vitest';
-import { createContentionGuard } from '../../../../src/syncer/reconcile/guards/contention.ts';
-import { createRecreationBackoff } from '../../../../src/syncer/reconcile/guards/recreation.ts';
+import { createContentionGuard, KeyContests } from '../../../../src/syncer/reconcile/guards/contention.ts';
+import {
+  createRecreationBackoff,
+  FoughtDeletions,
+} from '../../../../src/syncer/reconcile/guards/recreation.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 
 describe('back-off of recreations', () => {
@@ -39,6 +42,84 @@ describe('back-off of recreations', () => {
   });
 });
 
+describe('deletions of copies that another syncer creates again', () => {
+  const fight = () => {
+    const clock = new FakeClock();
+    const deletions = new FoughtDeletions(clock);
+    let version = 10;
+    /** A copy of this version is to be deleted; the delay. The host cache reaches the version of its deletion. */
+    const deleted = (copy: number): number => {
+      const { waitMs } = deletions.verdict('default/web', String(copy));
+      if (waitMs === 0) deletions.note('default/web', String(copy), String((version += 10)));
+      return waitMs;
+    };
+    return { clock, deletions, deleted, recreated: () => deleted(version + 1) };
+  };
+
+  test('wait for five minutes after the second time within a minute, and again after each attempt', () => {
+    const { clock, recreated } = fight();
+    expect([recreated(), recreated(), recreated()]).toEqual([0, 0, 300_000]);
+    clock.advance(300_000);
+    expect([recreated(), recreated()]).toEqual([0, 300_000]);
+  });
+
+  test('are reported once for each delay', () => {
+    const { deletions, recreated } = fight();
+    for (let time = 0; time < 2; time++) recreated();
+    const reported = () => deletions.verdict('default/web', '99').isReportable;
+    expect([reported(), reported()]).toEqual([true, false]);
+  });
+
+  test('do not wait if the copies existed before, or come back later than within a minute', () => {
+    const { clock, deleted, recreated } = fight();
+    expect([1, 2, 3, 4].map(deleted)).toEqual([0, 0, 0, 0]);
+    clock.advance(60_000);
+    expect([recreated(), recreated()]).toEqual([0, 0]);
+    clock.advance(10 * 60_000);
+    expect([recreated(), recreated()]).toEqual([0, 0]);
+  });
+});
+
+describe('keys that two writers rewrite on both sides', () => {
+  const contest = () => {
+    const clock = new FakeClock();
+    const contests = new KeyContests(clock);
+    const change = (to: 'host' | 'virtual', id = 'annotations a') =>
+      contests.note('shop/web', [{ id, to }]).map(({ waitMs }) => waitMs);
+    return { clock, contests, change };
+  };
+
+  test('back off alone from the fifth time within a minute: 1 s × 2ⁿ', () => {
+    const { clock, contests, change } = contest();
+    const waits = ['virtual', 'host', 'virtual', 'host', 'virtual', 'host'].map((to) =>
+      change(to as 'host' | 'virtual'),
+    );
+    expect(waits).toEqual([[], [], [], [], [], [1000]]);
+    expect([...contests.held('shop/web')]).toEqual([['annotations a', 1000]]);
+    expect(change('virtual', 'annotations b')).toEqual([]);
+    clock.advance(1000);
+    expect(contests.held('shop/web').size).toBe(0);
+    expect([change('host'), change('virtual')]).toEqual([[], [2000]]);
+  });
+
+  test('are not those that only one side changes, or both seldom', () => {
+    const { clock, change } = contest();
+    const waits = Array.from({ length: 20 }, () => change('virtual'));
+    for (let time = 0; time < 20; time++) {
+      clock.advance(20_000);
+      waits.push(change(time % 2 === 0 ? 'host' : 'virtual'));
+    }
+    expect(waits.flat()).toEqual([]);
+  });
+
+  test('are forgotten with the object', () => {
+    const { contests, change } = contest();
+    for (let time = 0; time < 6; time++) change(time % 2 === 0 ? 'virtual' : 'host');
+    contests.forget('shop/web');
+    expect(contests.held('shop/web').size).toBe(0);
+  });
+});
+
 describe('contention guard', () => {
   const contested = () => {
     const clock = new FakeClock();
@@ -58,6 +139,14 @@ describe('contention guard', () => {
     expect(Array.from({ length: 5 }, drift)).toEqual([0, 0, 0, 0, 1000]);
     const waits = Array.from({ length: 10 }, correctAndDrift);
     expect(waits).toEqual([2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1000));
+  });
+
+  test('values that another syncer copies back are replaced once, and with delays from the second time within a minute', () => {
+    const { clock, guard } = contested();
+    const echo = () => guard.noteDrift('a', true).waitMs;
+    expect([echo(), echo()]).toEqual([0, 1000]);
+    clock.advance(1000);
+    expect([echo(), echo()]).toEqual([0, 2000]);
   });
 
   test('several overwrites before one correction do not increase the delay, and are reported once', () => {

@@ -5,7 +5,13 @@ import { createSemaphore } from '../../../../src/base/semaphore.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../../src/kube/object.ts';
 import { StatusError } from '../../../../src/kube/status-error.ts';
-import { MalformedResponseError, TransportError, type ClusterClient } from '../../../../src/kube/types.ts';
+import {
+  MalformedResponseError,
+  TransportError,
+  type ClusterClient,
+  type ClusterName,
+} from '../../../../src/kube/types.ts';
+import { outcomeOf } from '../../../../src/syncer/reconcile/outcome.ts';
 import { createWriter, type Writer } from '../../../../src/syncer/reconcile/write/writer.ts';
 
 const KEY = { namespace: 'ns', name: 'a' };
@@ -48,10 +54,11 @@ describe('a write whose response is not the object', () => {
   function writerOn(
     held: KubeObject | undefined,
     error: Error = new MalformedResponseError('nonsense'),
+    cluster: ClusterName = 'host',
   ): Writer {
     const fail = (): Promise<never> => Promise.reject(error);
     const client: ClusterClient = {
-      cluster: 'host',
+      cluster,
       get: () => (held === undefined ? Promise.reject(notFound) : Promise.resolve(held)),
       list: fail,
       create: fail,
@@ -101,6 +108,23 @@ describe('a write whose response is not the object', () => {
       expect(published).toEqual(['ns/a']);
     },
   );
+
+  const forbidden = (): StatusError =>
+    new StatusError({ ...notFound.status, reason: 'Forbidden', code: 403 });
+  test.each([
+    ['virtual', forbidden(), 'Writing to the virtual cluster failed and is retried: Forbidden'],
+    ['host', forbidden(), 'Writing to the host failed and is retried: Forbidden'],
+    [
+      'virtual',
+      new TransportError('refused'),
+      'Writing to the virtual cluster failed and is retried: refused',
+    ],
+  ] as const)('%s: %o is reported with its cluster', async (cluster, error, note) => {
+    const failure: unknown = await writerOn(undefined, error, cluster)
+      .mergePatch(KEY, {}, 'test')
+      .catch((reason: unknown) => reason);
+    expect(outcomeOf(failure, 9, '').warning).toEqual({ reason: 'SyncError', note });
+  });
 
   test('without a response nothing is read, because the server may be unavailable', async () => {
     const writer = writerOn(stored('2'), new TransportError('no answer'));

@@ -49,6 +49,7 @@ function seen(parts: Partial<ReferenceObservation>): ReferenceObservation {
     target: TARGET,
     isTargetTaken: false,
     source: undefined,
+    isSourceWatched: true,
     sourceRefusal: undefined,
     ...parts,
   };
@@ -199,6 +200,37 @@ const ROWS: readonly Row[] = [
     does: 'vshort: none ReferenceNotAllowed',
   },
 ];
+
+describe('what the note about a missing object promises', () => {
+  const noted = (kind: Partial<ReferencedKind>, isSourceWatched: boolean): string =>
+    decideReference(seen({ kind: { ...KIND, ...kind }, isSourceWatched }), RULES).problem?.note ?? '';
+  const nowhere = 'exists neither in the virtual cluster nor on the host';
+  const notVirtual = 'does not exist in the virtual cluster';
+  const off =
+    'an object of the virtual cluster is not imported, because its kind is not enabled under sync.toHost';
+  const other =
+    'objects of this kind are not imported, the name is valid as soon as their own syncer has copied the object';
+
+  test.each([
+    { kind: {}, isWatched: true, says: [nowhere, 'the object is imported as soon as it exists'] },
+    {
+      kind: {},
+      isWatched: false,
+      says: [notVirtual, 'the object is imported as soon as it exists in the virtual cluster'],
+    },
+    {
+      kind: { isSynced: false },
+      isWatched: true,
+      says: [nowhere, `the object is imported as soon as it exists on the host; ${off}`],
+    },
+    { kind: { isSynced: false }, isWatched: false, says: [notVirtual, off] },
+    { kind: { isImportable: false }, isWatched: false, says: [notVirtual, other] },
+  ])('$kind, host namespace watched: $isWatched', ({ kind, isWatched, says: [where, then] }) => {
+    expect(noted(kind, isWatched)).toBe(
+      `Secret "default/tls" is referenced, but ${where}. The translated name is written; ${then}.`,
+    );
+  });
+});
 
 describe('a referenced object', () => {
   test.for(ROWS)('$rule', ({ sees, does }) => {

@@ -22,7 +22,7 @@ const names = createNameTranslator({
 });
 const OPTIONS = { names, labels: createLabelTranslator('vc', { kind: 'single' }), owner: undefined };
 const VIRTUAL = { namespace: 'default', name: 'g' };
-const TARGET = names.referenceToHost(VIRTUAL) ?? VIRTUAL;
+const TARGET = names.referenceToHost(VIRTUAL, GADGET_KIND.host) ?? VIRTUAL;
 
 const text = fc.string({ maxLength: 5 });
 const map = fc.dictionary(

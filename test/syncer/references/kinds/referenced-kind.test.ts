@@ -14,6 +14,7 @@ function sync(isSlicesEnabled: boolean): SyncConfig {
     endpoints: { enabled: true, patches: [reference('Secret')] },
     endpointSlices: { enabled: isSlicesEnabled, patches: [reference('ConfigMap'), reference('Secret')] },
     servicesEnabled: true,
+    syncedByVcluster: undefined,
     namespaces: { kind: 'single' },
     enabledResources: new Set(),
     enabledCustomResources: new Set(),
@@ -22,8 +23,8 @@ function sync(isSlicesEnabled: boolean): SyncConfig {
 
 test('the patches of every synced kind name kinds, each once', () => {
   expect(kindPolicy(sync(true)).named).toEqual([
-    { patchIndex: 0, apiVersion: 'v1', kind: 'Secret' },
-    { patchIndex: 0, apiVersion: 'v1', kind: 'ConfigMap' },
+    { patch: 'sync.toHost.endpoints.patches[0]', apiVersion: 'v1', kind: 'Secret' },
+    { patch: 'sync.toHost.endpointSlices.patches[0]', apiVersion: 'v1', kind: 'ConfigMap' },
   ]);
 });
 

@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../../../src/kube/object.ts';
 import { jsonEquals, setOwn } from '../../../../src/base/json.ts';
 import {
-  EXCLUDED_ANNOTATIONS,
   isBookkeepingAnnotation,
   isBookkeepingLabel,
   LAST_SYNCED,
@@ -237,7 +236,7 @@ function views({ virtual, host }: World): { virtual: StringMap; host: StringMap 
   const crossing = (object: KubeObject | undefined, isHost: boolean): StringMap => {
     const view: StringMap = {};
     for (const [key, held] of Object.entries(object?.metadata.annotations ?? {})) {
-      if (!isBookkeepingAnnotation(key) && !EXCLUDED_ANNOTATIONS.has(key)) setOwn(view, `a:${key}`, held);
+      if (!isBookkeepingAnnotation(key) && key !== LEADER) setOwn(view, `a:${key}`, held);
     }
     for (const [key, held] of Object.entries(object?.metadata.labels ?? {})) {
       const isOwn = isHost ? isBookkeepingLabel(key) || labels.isReserved(key) : labels.isRewritten(key);

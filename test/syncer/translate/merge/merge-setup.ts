@@ -10,6 +10,7 @@ import {
   settleChanges,
   type MergedPair,
 } from '../../../../src/syncer/translate/merge/merge.ts';
+import type { MergeMemory } from '../../../../src/syncer/translate/merge/merge-plan.ts';
 import type { Arrival } from '../../../../src/syncer/translate/merge/incoming.ts';
 import type { FlowRules } from '../../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from '../setup.ts';
@@ -37,15 +38,17 @@ export interface Pair {
   readonly virtual: KubeObject;
   readonly host: KubeObject | undefined;
   readonly kind?: GroupVersionKind;
-  readonly excluded?: ReadonlySet<string>;
+  readonly excluded?: readonly string[];
   readonly patches?: TestPatches;
   readonly with?: TestTranslators;
   readonly arrival?: Arrival;
+  readonly memory?: MergeMemory;
 }
 
 export function mergePair(pair: Pair): MergedPair {
   const { virtual, host, kind = ENDPOINTS, excluded, patches = noPatches } = pair;
-  const { names, labels } = pair.with ?? translators();
+  const { names, labels } =
+    pair.with ?? translators(undefined, { ...(excluded && { excludeAnnotations: excluded }) });
   const { name, namespace = '' } = virtual.metadata;
   const target = names.toHost({ name, namespace }) ?? { name: '', namespace: '' };
   const content = kind === ENDPOINTS ? endpointsContent : NO_CONTENT;
@@ -58,8 +61,8 @@ export function mergePair(pair: Pair): MergedPair {
     labels,
     content,
     flows: patches,
-    ...(excluded && { excludedAnnotations: excluded }),
     ...(pair.arrival && { arrival: pair.arrival }),
+    memory: pair.memory,
   });
   if (!changes.needsReverse || host === undefined) return resolveChanges(changes, undefined);
   const reversed = backTranslate(

@@ -50,6 +50,181 @@ function patchK(
   };
 }
 
+describe('a host value that another syncer copies back to the virtual object', () => {
+  const prefix = (value: string | undefined) => value && `team-${value}`;
+  const twoWay = patchK('both', prefix, (value) => value?.replace(/^team-/, ''));
+  const oneWay = patchK('toHost', prefix);
+  const virtual = endpoints({ annotations: { k: 'v', own: '1' } });
+  const host = copyOf(virtual, twoWay);
+  const echoed = touch(virtual, { annotations: { k: 'team-v' } });
+  const agreed = { virtual, host };
+  const record = annotationOf(host, LAST_SYNCED);
+  const restores = { agreed: undefined, restoresEchoes: true };
+  const lost = touch(host, { annotations: LOST });
+
+  test.each([
+    { what: 'known by the reverse patch', patches: twoWay, memory: restores, value: 'v', left: [] },
+    { what: 'remembered', patches: oneWay, memory: { agreed, restoresEchoes: true }, value: 'v', left: [] },
+    { what: 'unknown', patches: oneWay, memory: restores, value: 'team-v', left: ['k'] },
+    {
+      what: 'to stay for now',
+      patches: twoWay,
+      memory: { agreed, restoresEchoes: false },
+      value: 'team-v',
+      left: ['k'],
+    },
+  ])('is neither translated again nor recorded: $what', ({ patches, memory, value, left }) => {
+    const merged = mergePair({ virtual: echoed, host, patches, memory });
+    expect(merged.echo).toEqual({ keys: ['k'], left });
+    expect(annotationOf(merged.virtual, 'k')).toBe(value);
+    expect(merged.host.metadata).toEqual(host.metadata);
+  });
+
+  test('is recognized without a record by what this process remembers', () => {
+    const memory = { agreed, restoresEchoes: true };
+    const merged = mergePair({ virtual: echoed, host: lost, patches: twoWay, memory });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['v', 'team-v']);
+    expect(annotationOf(mergePair({ virtual, host: merged.host, patches: twoWay }).host, 'k')).toBe('team-v');
+  });
+
+  test('leaves the other annotations alone: a change of the same object is synced', () => {
+    const edited = touch(echoed, { annotations: { own: '2' } });
+    const merged = mergePair({ virtual: edited, host, patches: twoWay, memory: restores });
+    expect(merged.host.metadata.annotations).toMatchObject({ k: 'team-v', own: '2' });
+    expect(merged.virtual.metadata.annotations).toEqual({ k: 'v', own: '2' });
+  });
+
+  test('is a change like any other if the patches leave it as it is, unless the record came back too', () => {
+    const constant = patchK('both', () => 'team-v');
+    expect(mergePair({ virtual: echoed, host, patches: constant, memory: restores }).echo).toBeUndefined();
+    const both = touch(echoed, { annotations: { [LAST_SYNCED]: record } });
+    const memory = { agreed, restoresEchoes: true };
+    const merged = mergePair({ virtual: both, host, patches: constant, memory });
+    expect(merged.virtual.metadata.annotations).toEqual({ k: 'v', own: '1' });
+  });
+
+  test('is a change of the user once it is changed again', () => {
+    const changed = touch(virtual, { annotations: { k: 'team-w' } });
+    const merged = mergePair({ virtual: changed, host, patches: twoWay, memory: restores });
+    expect([merged.echo, annotationOf(merged.host, 'k')]).toEqual([undefined, 'team-team-w']);
+  });
+
+  test.each([
+    { what: 'removed with the last value that came back', memory: restores, isKept: false },
+    { what: 'kept while a value stays', memory: { agreed, restoresEchoes: false }, isKept: true },
+  ])('the bookkeeping of the copy is $what', ({ memory, isKept }) => {
+    const own = { ...host.metadata.annotations, k: 'team-v' };
+    const merged = mergePair({
+      virtual: touch(virtual, { annotations: own }),
+      host,
+      patches: twoWay,
+      memory,
+    });
+    expect(annotationOf(merged.virtual, LAST_SYNCED)).toBe(isKept ? record : undefined);
+    expect(Object.keys(merged.virtual.metadata.annotations ?? {}).toSorted()).toEqual(
+      isKept ? Object.keys(own).toSorted() : ['k', 'own'],
+    );
+  });
+
+  test('the bookkeeping of a virtual cluster inside this one is not touched', () => {
+    const nested = {
+      [LAST_SYNCED]: record,
+      'vcluster.loft.sh/object-name': 'inner',
+      'vcluster.loft.sh/object-host-name': virtual.metadata.name,
+    };
+    const inner = touch(virtual, { annotations: nested });
+    const merged = mergePair({ virtual: inner, host, patches: twoWay, memory: restores });
+    expect([merged.echo, merged.isVirtualChanged]).toEqual([undefined, false]);
+  });
+});
+
+describe('excluded annotations and labels', () => {
+  const excluding = translators(undefined, {
+    excludeAnnotations: ['example.com/*', 'applied'],
+    excludeLabels: ['tier', 'release'],
+  });
+  const excluded = {
+    annotations: { 'example.com/a': '1', applied: '1' },
+    labels: { tier: '1', release: '1' },
+  };
+  const virtual = endpoints({
+    annotations: { ...excluded.annotations, 'example.org/a': '1' },
+    labels: { ...excluded.labels, app: '1' },
+  });
+
+  test('are not on a new copy, and those of the host do not flow back', () => {
+    const copy = mergePair({ virtual, host: undefined, with: excluding }).host;
+    const { annotations = {}, labels = {} } = copy.metadata;
+    expect(
+      Object.keys(annotations)
+        .filter((key) => !key.includes('loft.sh'))
+        .toSorted(),
+    ).toEqual([LAST_SYNCED, 'example.org/a']);
+    expect(annotations[MANAGED_ANNOTATIONS]).toBe('example.org/a');
+    expect(Object.keys(labels).filter((key) => !key.includes('loft.sh'))).toEqual(['app']);
+    const host = touch(copy, { annotations: { 'example.com/b': 'host' }, labels: { tier: 'host' } });
+    const merged = mergePair({ virtual, host, with: excluding });
+    expect(merged.isVirtualChanged).toBe(false);
+    expect(merged.host.metadata).toEqual(host.metadata);
+  });
+
+  test('that were copied before stay as they are on both sides, and so does what is recorded of them', () => {
+    const copy = copyOf(virtual);
+    const merged = mergePair({ virtual, host: copy, with: excluding });
+    expect([merged.isVirtualChanged, merged.host.metadata]).toEqual([false, copy.metadata]);
+    const edited = touch(virtual, {
+      annotations: { applied: '2', 'example.com/a': '3' },
+      labels: { tier: '2' },
+    });
+    const host = touch(copy, { annotations: { 'example.com/a': 'host' }, labels: { tier: undefined } });
+    const after = mergePair({ virtual: edited, host, with: excluding });
+    expect([after.isVirtualChanged, after.host.metadata]).toEqual([false, host.metadata]);
+  });
+
+  test('that are synced again go on from there: the side that has changed since is followed', () => {
+    const copy = copyOf(virtual);
+    const host = touch(copy, { annotations: { 'example.com/a': 'host' } });
+    const kept = mergePair({ virtual, host, with: excluding }).host;
+    expect(annotationOf(mergePair({ virtual, host: kept }).virtual, 'example.com/a')).toBe('host');
+  });
+});
+
+test('a key that is held for now stays as it is on both sides, the others are synced', () => {
+  const virtual = endpoints({ annotations: { k: '1', other: '1' } });
+  const copy = copyOf(virtual);
+  const host = touch(copy, { annotations: { k: 'host' } });
+  const edited = touch(virtual, { annotations: { k: 'virtual', other: '2' } });
+  const memory = { agreed: undefined, restoresEchoes: true, held: new Set(['annotations k']) };
+  const merged = mergePair({ virtual: edited, host, memory });
+  expect([merged.isVirtualChanged, merged.flows.map(({ id, to }) => [id, to])]).toEqual([
+    false,
+    [['annotations other', 'host']],
+  ]);
+  expect(merged.host.metadata.annotations).toMatchObject({ k: 'host', other: '2' });
+  const released = mergePair({ virtual: edited, host: merged.host });
+  expect(annotationOf(released.host, 'k')).toBe('virtual');
+});
+
+test('a copy that is created again while its value is still on the virtual side keeps it, and the record of what was before', () => {
+  const prefix = (value: string | undefined) => value && `team-${value}`;
+  const patches = patchK('both', prefix, (value) => value?.replace(/^team-/, ''));
+  const virtual = endpoints({ annotations: { k: 'v' } });
+  const host = copyOf(virtual, patches);
+  const echoed = touch(virtual, { annotations: { k: 'team-v' } });
+  const withRecord = touch(echoed, { annotations: { [LAST_SYNCED]: annotationOf(host, LAST_SYNCED) } });
+  const remembered = { agreed: { virtual, host }, restoresEchoes: false };
+  const copies = [
+    mergePair({ virtual: echoed, host: undefined, patches, memory: remembered }).host,
+    // After a restart, the record that came back tells the same.
+    mergePair({ virtual: withRecord, host: undefined, patches }).host,
+  ];
+  for (const copy of copies) {
+    expect(annotationOf(copy, 'k')).toBe('team-v');
+    const memory = { agreed: undefined, restoresEchoes: true };
+    expect(annotationOf(mergePair({ virtual: echoed, host: copy, patches, memory }).virtual, 'k')).toBe('v');
+  }
+});
+
 const created = patchK('both', (value) => value ?? 'created');
 
 describe('a value that a patch creates', () => {

@@ -17,6 +17,8 @@ const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$/);
 const tricky = fc.oneof(label, fc.constantFrom('a-x-b', 'x', 'a-x-x-b', 'x-x', 'suffix', 'v-x-suffix'));
 const subdomain = fc.oneof(tricky, fc.stringMatching(/^[a-z0-9]([-.a-z0-9]{0,60}[a-z0-9])?$/));
 
+const SECRET = { group: '', kind: 'Secret' };
+
 describe('long names', () => {
   test('have at most 63 bytes, and are not truncated below that', () => {
     fc.assert(
@@ -116,11 +118,39 @@ describe('namespaces', () => {
       name: 'web-x-other-x-suffix',
       namespace: 'test',
     });
-    expect(names.referenceToHost({ name: 'web', namespace: 'a-1' })).toEqual({
+    expect(names.referenceToHost({ name: 'web', namespace: 'a-1' }, SECRET)).toEqual({
       name: 'web',
       namespace: 'h-a-1',
     });
   });
+
+  test.each([
+    ['', 'Pod'],
+    ['', 'Service'],
+    ['', 'Endpoints'],
+    ['discovery.k8s.io', 'EndpointSlice'],
+  ])(
+    'references to %s/%s, which are copied without a reference, always take the long name',
+    (group, kind) => {
+      const web = { name: 'web', namespace: 'prod' };
+      const { names } = translators();
+      expect(names.referenceToHost(web, { group, kind })).toEqual(names.toHost(web));
+      expect(names.referenceToHost(web, SECRET)).toEqual(names.shortToHost(web));
+      expect(names.referenceToHost(web, { group: 'example.com', kind })).toEqual(names.shortToHost(web));
+    },
+  );
+
+  test.each([undefined, LEGACY, mappings({ default: 'h-default' }, true)])(
+    'the Service of the virtual API server is that of the vCluster',
+    (options) => {
+      const { names } = translators(options);
+      const service = { namespace: names.hostNamespace, name: names.vcluster };
+      const kubernetes = { namespace: 'default', name: 'kubernetes' };
+      expect(names.referenceToHost(kubernetes, { group: '', kind: 'Service' })).toEqual(service);
+      expect(names.referenceToHost(kubernetes, { group: '', kind: 'Endpoints' })).toEqual(service);
+      expect(names.referenceToHost(kubernetes, SECRET)).toEqual(names.shortToHost(kubernetes));
+    },
+  );
 
   test('mappings: host names are reversed to the names that translate to them', () => {
     const { names } = translators(mappings(byName));
@@ -148,7 +178,7 @@ describe('namespaces', () => {
     const { names } = translators(mappings(byName, true));
     expect(names.namespaceToHost('other')).toBeUndefined();
     expect(names.toHost({ name: 'web', namespace: 'other' })).toBeUndefined();
-    expect(names.referenceToHost({ name: 'web', namespace: 'other' })).toBeUndefined();
+    expect(names.referenceToHost({ name: 'web', namespace: 'other' }, SECRET)).toBeUndefined();
     expect(names.isTargetNamespace('test')).toBe(false);
     expect(names.toVirtualCandidates({ name: 'web-x-other-x-suffix', namespace: 'test' })).toEqual([]);
   });
@@ -204,6 +234,9 @@ describe('DNS names', () => {
     ['nginx.default.svc.cluster.local', 'nginx-x-default-x-suffix.test.svc.cluster.local'],
     ['nginx.default.svc', 'nginx-x-default-x-suffix.test.svc'],
     ['nginx.default.svc.cluster.local.', 'nginx-x-default-x-suffix.test.svc.cluster.local.'],
+    ['kubernetes.default.svc', 'suffix.test.svc'],
+    ['kubernetes.default.svc.cluster.local', 'suffix.test.svc.cluster.local'],
+    ['kubernetes.other.svc', 'kubernetes-x-other-x-suffix.test.svc'],
   ])('%s → %s', (virtual, host) => {
     expect(virtualToHostDNS(virtual, translators().names)).toBe(host);
   });

@@ -8,7 +8,12 @@ import { createNameTranslator } from '../../../../src/syncer/translate/names/nam
 import { checkNamespaceMappings } from '../../../../src/syncer/translate/names/namespace-mapping-checks.ts';
 import { namedVirtual } from '../../../../src/syncer/translate/metadata/ownership.ts';
 import type { NameTranslator } from '../../../../src/syncer/translate/types.ts';
-import type { KubeObject, NamespacedName, ObjectMeta } from '../../../../src/kube/object.ts';
+import {
+  ENDPOINTS,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectMeta,
+} from '../../../../src/kube/object.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../../cases.ts';
 
 const SECRET = { group: '', version: 'v1', kind: 'Secret' };
@@ -41,7 +46,8 @@ function translatorOf(one: WorkedCase): NameTranslator {
 /** What the program answers to a case, in the case's own shape. */
 const RUNNERS: Record<string, (one: WorkedCase) => unknown> = {
   HostName: (one) => translatorOf(one).toHost((one.input as NamesInput).virtual),
-  'endpointsMapper.VirtualToHost': (one) => translatorOf(one).toHost((one.input as NamesInput).virtual),
+  'endpointsMapper.VirtualToHost': (one) =>
+    translatorOf(one).referenceToHost((one.input as NamesInput).virtual, ENDPOINTS),
   HostNameShort: (one) => translatorOf(one).shortToHost((one.input as NamesInput).virtual),
   HostNameCluster: (one) => ({
     name: translatorOf(one).clusterScopedToHost((one.input as NamesInput).virtual.name),

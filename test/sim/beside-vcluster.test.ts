@@ -1,0 +1,146 @@
+/** Other writers of the same objects on both sides, beside the daemon: vCluster's own syncers, and pairs of agents. */
+
+import { expect, test } from 'vitest';
+import type { Operation } from './history/operations.ts';
+import { runHistory } from './sim-run.ts';
+import { PLAIN, TEAM, type Settings } from './daemon/sim-config.ts';
+import { DAEMON_MANAGER } from './daemon/sim-daemon.ts';
+
+const SETTINGS: Settings = { ...PLAIN, areSlicesSynced: true };
+const START_MS = 10_000;
+const MINUTE_MS = 60_000;
+/** Corrections on both sides: some at once, then with delays of 1 s, 2 s, … 32 s. */
+const WRITES_MAX = 24;
+
+interface Result {
+  readonly violations: readonly string[];
+  /** Writes in the minute after the other writers have started, by manager. */
+  readonly writes: Readonly<Record<string, number>>;
+  readonly lines: readonly string[];
+}
+
+async function run(operations: readonly Operation[], settings: Partial<Settings> = {}): Promise<Result> {
+  const lines: string[] = [];
+  const writes: Record<string, number> = {};
+  const trace = (line: string): void => {
+    lines.push(line);
+    const [, seconds, manager = ''] = /^ *([\d.]+) {2}(\S+) (?:wrote|deleted) /.exec(line) ?? [];
+    const atMs = Number(seconds) * 1000;
+    if (atMs >= START_MS && atMs < START_MS + MINUTE_MS) writes[manager] = (writes[manager] ?? 0) + 1;
+  };
+  const parts = { seed: 1, daemons: 1, hasDryRun: false, isCalm: false };
+  const violations = await runHistory({
+    ...parts,
+    settings: { ...SETTINGS, ...settings },
+    operations,
+    trace,
+  });
+  return { violations: violations.slice(0, 3), writes, lines };
+}
+
+const SERVICES: readonly Operation[] = [
+  { atMs: 1000, kind: 'service', side: 'host', object: 0, form: 'plain' },
+  { atMs: 1000, kind: 'service', side: 'virtual', object: 0, form: 'plain' },
+];
+const PUT = { kind: 'put', object: 0, labels: {}, ips: 1, annotations: { [TEAM]: 'v1' } } as const;
+
+const VALUE = /"example\.com\/team":"([^"]*)"/;
+
+/** The values of the annotation that these writes to the virtual cluster have stored, without repetitions. */
+function storedValues(lines: readonly string[], plural: string): readonly string[] {
+  const written = lines.filter((line) => line.includes(` wrote virtual ${plural} shop/web @`));
+  return [...new Set(written.map((line) => VALUE.exec(line)?.[1] ?? ''))];
+}
+
+test.each(['endpoints', 'endpointslices'] as const)(
+  'no value of %s grows while vCluster syncs them too, and the user gets the own one back',
+  async (plural) => {
+    const { violations, writes, lines } = await run([
+      ...SERVICES,
+      { atMs: 2000, kind: 'vcluster', plurals: [plural] },
+      { atMs: START_MS, ...PUT, plural },
+      { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+    ]);
+    expect(violations).toEqual([]);
+    expect(writes[DAEMON_MANAGER]).toBeLessThanOrEqual(WRITES_MAX);
+    expect(
+      lines.some((line) => line.includes('event Contested on shop: Field manager "vcluster" copies')),
+    ).toBe(true);
+    expect(storedValues(lines, plural)).toEqual(['v1', 'team-v1']);
+    expect(lines.findLast((line) => line.includes(` wrote virtual ${plural} shop/web @`))).toContain(
+      '{"example.com/team":"v1"}',
+    );
+  },
+);
+
+test('a change of the user is synced while vCluster syncs the object too', async () => {
+  const { violations, lines } = await run([
+    ...SERVICES,
+    { atMs: 2000, kind: 'vcluster', plurals: ['endpoints'] },
+    { atMs: START_MS, ...PUT, plural: 'endpoints' },
+    {
+      atMs: START_MS + 30_000,
+      kind: 'annotate',
+      plural: 'endpoints',
+      side: 'virtual',
+      object: 0,
+      key: TEAM,
+      value: 'v2',
+    },
+    { atMs: START_MS + 31_000, kind: 'vcluster', plurals: [] },
+  ]);
+  expect(violations).toEqual([]);
+  const host = lines.findLast((line) => line.includes(' wrote host endpoints team/web-x-shop-x-vc @'));
+  expect(host).toContain('"example.com/team":"team-v2"');
+});
+
+test('the label of a slice that names its Service does not grow when vCluster starts beside the daemon', async () => {
+  const { violations, writes, lines } = await run([
+    ...SERVICES,
+    { atMs: 2000, ...PUT, plural: 'endpointslices' },
+    { atMs: START_MS, kind: 'vcluster', plurals: ['endpointslices'] },
+    { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+  ]);
+  expect(violations).toEqual([]);
+  expect(writes[DAEMON_MANAGER]).toBeLessThanOrEqual(WRITES_MAX);
+  expect(lines.findLast((line) => line.includes(' wrote virtual endpointslices shop/web @'))).toContain(
+    '"kubernetes.io/service-name":"web"',
+  );
+});
+
+test('vCluster’s copies of slices that are mirrored from Endpoints are deleted twice, and then left for a while', async () => {
+  const { violations, writes, lines } = await run([
+    ...SERVICES,
+    { atMs: 2000, ...PUT, plural: 'endpoints' },
+    { atMs: START_MS, kind: 'vcluster', plurals: ['endpointslices'] },
+    { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+  ]);
+  expect(violations).toEqual([]);
+  expect(writes[DAEMON_MANAGER]).toBe(2);
+  expect(
+    lines.some((line) => line.includes('event Contested on shop: Field manager "vcluster" creates')),
+  ).toBe(true);
+});
+
+test('two agents that rewrite one annotation on both sides hold back neither each other’s server nor the rest of the object', async () => {
+  const plain = { kind: 'annotate', plural: 'endpoints', side: 'virtual', object: 0, key: 'note' } as const;
+  const { violations, writes, lines } = await run([
+    ...SERVICES,
+    { atMs: 2000, ...PUT, plural: 'endpoints' },
+    { atMs: START_MS, kind: 'agents', plural: 'endpoints', object: 0, forMs: 3 * MINUTE_MS },
+    { atMs: START_MS + 40_000, ...plain, value: 'v3' },
+    { atMs: START_MS + 4 * MINUTE_MS, ...plain, value: 'v4' },
+  ]);
+  expect(violations).toEqual([]);
+  // Each change that goes to the virtual side takes two writes.
+  expect(writes[DAEMON_MANAGER]).toBeLessThanOrEqual(WRITES_MAX);
+  expect(
+    lines.some((line) =>
+      /event Contested on shop: .*keep rewriting the annotation example\.com\/agent/.test(line),
+    ),
+  ).toBe(true);
+  const noted = lines.find(
+    (line) => line.includes('endpoint-syncer wrote host endpoints') && line.includes('"note":"v3"'),
+  );
+  expect(Number(noted?.trim().split(' ', 1)[0])).toBeCloseTo((START_MS + 40_000) / 1000, 0);
+});
