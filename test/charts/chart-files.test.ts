@@ -29,6 +29,12 @@ test('values.schema.json has the schema of the configuration (npm run schema -- 
   expect(readFileSync(CHART_SCHEMA_FILE, 'utf8')).toBe(chartSchema());
 });
 
+test("the default values have no list of patches, which would replace the one in vCluster's values", () => {
+  const { config } = parse(readFileSync(join(FILES, '..', 'values.yaml'), 'utf8')) as { config: unknown }; // our own file
+  expect(config).toMatchObject({ sync: { toHost: { endpoints: { enabled: true } } } });
+  expect(JSON.stringify(config)).not.toContain('patches');
+});
+
 describe('alert rules and dashboard name series that exist, with labels that they have', () => {
   const expressions = [
     ...RULES.map(({ expr }) => expr),

@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
 const OBJECT = { apiVersion: 'v1', kind: 'Endpoints' };
 
-describe('the packed install', { timeout: 120_000 }, () => {
+describe('the packed install', () => {
   let env: NodeJS.ProcessEnv = {};
   beforeAll(async () => {
     env = await packedEnvironment();

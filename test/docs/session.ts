@@ -52,7 +52,8 @@ export async function playPage({ page, env, replace, files = {} }: SessionOption
     }
     return played;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    // A process that the page left running may still write while it ends.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 

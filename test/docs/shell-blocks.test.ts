@@ -34,3 +34,18 @@ test.each(COMMANDS)('$page: $command', ({ command }) => {
 test('the pages have shell blocks', () => {
   expect(COMMANDS.length).toBeGreaterThan(10);
 });
+
+test.each(PAGES.filter((page) => page.endsWith('.md')))(
+  '%s: no command prints the credentials of a Secret',
+  (page) => {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    const commands = text
+      .split(/[\n`]/u)
+      .filter((part) =>
+        /\bget secrets? .*(?:-o yaml|-o json\b|data\.(?:config|token|tls\.key|client-key))/u.test(part),
+      );
+    expect(commands.filter((command) => !/ > \S|\| base64 -d \| (?:grep|openssl) /u.test(command))).toEqual(
+      [],
+    );
+  },
+);

@@ -71,8 +71,8 @@ default
 {{- $virtual := default dict $syncer.virtual }}
 {{- if and (not $virtual.secret) (not $virtual.kubeconfig) }}
 {{- $_ := set $virtual "secret" (printf "vc-%s" $name) }}
-{{- if and (not $virtual.server) (not .Values.sidecar) }}
-{{- $_ := set $virtual "server" (printf "https://%s.%s" $name .Release.Namespace) }}
+{{- if not $virtual.server }}
+{{- $_ := set $virtual "server" (ternary "https://localhost:8443" (printf "https://%s.%s" $name .Release.Namespace) .Values.sidecar) }}
 {{- end }}
 {{- end }}
 {{- if not $virtual.secret }}{{ $_ := unset $virtual "secret" }}{{ end }}

@@ -1,6 +1,7 @@
 {{/*
 The rules that the configuration needs, as `endpoint-syncer rbac` prints them (a test compares the two): a map with the lists `role`, for the
-release namespace, `clusterRole`, and `storeRole`, for the namespace of the key store if it is another one.
+release namespace, and `clusterRole`, and the map `others` with the rules for other namespaces: those that namespaces are mapped to by exact names, and that of the
+key store.
 */}}
 {{- define "endpoint-syncer.rules" -}}
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
@@ -8,6 +9,12 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $toHost := dig "sync" "toHost" dict $config }}
 {{- $isMapped := dig "namespaces" "enabled" false $toHost }}
 {{- $isLegacy := dig "experimental" "multiNamespaceMode" "enabled" false $config }}
+{{- $targets := list }}
+{{- if $isMapped }}
+{{- range (values (dig "namespaces" "mappings" "byName" dict $toHost)) }}{{ $targets = append $targets (replace "${name}" $syncer.name .) }}{{ end }}
+{{- end }}
+{{- /* Patterns have no list of namespaces, and a Role needs a namespace that exists. */}}
+{{- $isWide := or $isLegacy (and $isMapped (or $syncer.createNamespaces (contains "*" (join "" $targets)))) }}
 {{- $all := list "get" "list" "watch" "create" "update" "patch" "delete" }}
 {{- $role := list }}
 {{- $copies := list }}
@@ -15,7 +22,9 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $secrets := list }}
 {{- $syncsEndpoints := dig "endpoints" "enabled" true $toHost }}
 {{- $syncsSlices := dig "endpointSlices" "enabled" false $toHost }}
-{{- $syncsServices := and (eq (default "vcluster" $syncer.services) "sync") (dig "services" "enabled" true $toHost) }}
+{{- $services := default "vcluster" $syncer.services }}
+{{- if kindIs "map" $services }}{{ $services = $services.mode }}{{ end }}
+{{- $syncsServices := and (eq $services "sync") (dig "services" "enabled" true $toHost) }}
 {{- $isSynced := or $syncsEndpoints $syncsSlices $syncsServices }}
 {{- if $syncsEndpoints }}
 {{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "endpoints") "verbs" $all) }}
@@ -27,7 +36,8 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list")) }}
 {{- end }}
 {{- if $isSynced }}
-{{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "services") "verbs" (ternary $all (list "get") $syncsServices)) }}
+{{- $read := ternary (list "get" "list" "watch") (list "get") (or $isMapped $isLegacy) }}
+{{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "services") "verbs" (ternary $all $read $syncsServices)) }}
 {{- end }}
 {{- $kinds := dict }}
 {{- if $syncsEndpoints }}
@@ -51,12 +61,15 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $hasStore := and $usesSecrets (or (eq $store "") (eq $store .Release.Namespace)) }}
 {{- $storeRule := dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get" "list" "watch" "create" "patch" "delete") }}
 {{- /* Not needed if all Secrets may be read. */}}
-{{- $readsSecrets := or $hasStore (and $secrets (not $isMapped) (not $isLegacy)) }}
+{{- $readsSecrets := or $hasStore (and $secrets (not $isWide)) }}
 {{- if and $syncer.virtual.secret (not $readsSecrets) }}
 {{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "resourceNames" (list $syncer.virtual.secret) "verbs" (list "get")) }}
 {{- end }}
-{{- if and $isSynced (dig "leaderElection" "enabled" false $syncer) }}
-{{- $role = append $role (dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") "verbs" (list "get" "create" "update")) }}
+{{- if $isSynced }}
+{{- /* Optional without leader election: to publish which configuration is in use. */}}
+{{- $leases := dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") }}
+{{- $role = append $role (merge (dict "verbs" (list "create")) $leases) }}
+{{- $role = append $role (merge (dict "resourceNames" (list (printf "endpoint-syncer-%s" $syncer.name)) "verbs" (list "get" "update")) $leases) }}
 {{- end }}
 {{- if and $isSynced $syncer.createNamespaces }}
 {{- $cluster = append $cluster (dict "apiGroups" (list "") "resources" (list "namespaces") "verbs" (list "create")) }}
@@ -76,13 +89,15 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $cluster = append $cluster (dict "apiGroups" (list "authorization.k8s.io") "resources" (list "subjectaccessreviews") "verbs" (list "create")) }}
 {{- end }}
 {{- end }}
-{{- if or $isMapped $isLegacy }}
+{{- $others := dict }}
+{{- if $isWide }}
 {{- $cluster = concat $copies $cluster }}
 {{- else }}
 {{- $role = concat $copies $role }}
+{{- range $targets }}{{ if ne . $.Release.Namespace }}{{ $_ := set $others . $copies }}{{ end }}{{ end }}
 {{- end }}
-{{- $storeRole := ternary (list $storeRule) list (and $usesSecrets (not $hasStore)) }}
-{{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules) "storeRole" $storeRole) }}
+{{- if and $usesSecrets (not $hasStore) }}{{ $_ := set $others $store (list $storeRule) }}{{ end }}
+{{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules) "others" $others) }}
 {{- end }}
 
 {{/* Rights on the host for one referenced kind; write access only if its sync is enabled. */}}
