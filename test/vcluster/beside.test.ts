@@ -1,0 +1,234 @@
+/** Beside a whole vCluster, as its sidecar, with the documented values: the copies change hands, and nothing of a tenant is lost or damaged. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { CHART } from '../e2e/deploy/helm.ts';
+import { documentedBlocks } from '../e2e/documented-blocks.ts';
+import type { KindName, TestCluster } from '../scenarios/cluster-client.ts';
+import type { Daemon } from '../scenarios/daemon.ts';
+import { slice } from '../scenarios/endpoint-slices.ts';
+import { eventually } from '../scenarios/eventually.ts';
+import { endpoints, ipsOf, service, subset } from '../scenarios/objects.ts';
+import { copiesOn, POD, WholeVcluster } from './vcluster.ts';
+
+const LAST_SYNCED = 'endpoint-syncer/last-synced';
+const OWNER = 'example.com/owner';
+const PATCHES = [
+  {
+    path: `metadata.annotations["${OWNER}"]`,
+    expression: '"team-" + value',
+    reverseExpression: 'value.replace(/^team-/, "")',
+  },
+];
+/** Our chart, as the documentation installs it for a sidecar, with patches. */
+const OUR_VALUES = {
+  sidecar: true,
+  vclusterConfigSecret: `vc-config-${POD.vcluster}`,
+  config: {
+    endpointSyncer: { name: POD.vcluster },
+    sync: {
+      toHost: { endpoints: { patches: PATCHES }, endpointSlices: { enabled: true, patches: PATCHES } },
+    },
+  },
+};
+/** vCluster's defaults, and the values of the documentation. */
+const ON: JsonObject = {};
+const OFF = parse(documentedBlocks('deploy.md').get('vcluster-values.yaml') ?? '') as JsonObject; // our own page
+const [ENDPOINTS, SLICE] = ['db', 'own'].map((name) => `${name}-x-default-x-${POD.vcluster}`) as [
+  string,
+  string,
+];
+const COPIES: readonly [KindName, string][] = [
+  ['Endpoints', ENDPOINTS],
+  ['EndpointSlice', SLICE],
+];
+/** How long both programs are left alone with the same objects. */
+const CONTENTION_MS = 30_000;
+
+describe('beside a whole vCluster', () => {
+  let vcluster: WholeVcluster;
+  let virtual: TestCluster;
+  let folder = '';
+  let uids: readonly string[] = [];
+  let sidecar: Daemon | undefined;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-beside-'));
+    vcluster = await WholeVcluster.start(ON);
+    virtual = await vcluster.virtual();
+  });
+  afterAll(async () => {
+    await virtual[Symbol.asyncDispose]();
+    await vcluster[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
+  });
+
+  const copy = (kind: KindName, name: string): Promise<KubeObject> =>
+    vcluster.host.get(kind, POD.namespace, name);
+  const uidsNow = async () =>
+    (await Promise.all(COPIES.map((one) => copy(...one)))).map(({ metadata }) => metadata.uid ?? '');
+  const ownerOf = ({ metadata }: KubeObject): string | undefined => metadata.annotations?.[OWNER];
+  const whenCopies = async (holds: (copy: KubeObject) => boolean): Promise<void> => {
+    for (const [kind, name] of COPIES)
+      await vcluster.host.when(kind, [POD.namespace, name], (one) => one !== undefined && holds(one));
+  };
+  const setOwner = async (owner: string): Promise<void> => {
+    for (const [kind, name] of [
+      ['Endpoints', 'db'],
+      ['EndpointSlice', 'own'],
+    ] as const)
+      await virtual.merge(kind, ['default', name], { metadata: { annotations: { [OWNER]: owner } } });
+  };
+  const tenantsOwners = async (): Promise<unknown[]> => [
+    ownerOf(await virtual.get('Endpoints', 'default', 'db')),
+    ownerOf(await virtual.get('EndpointSlice', 'default', 'own')),
+  ];
+  const tenantsService = async (): Promise<unknown> => {
+    const { labels } = (await virtual.get('EndpointSlice', 'default', 'own')).metadata;
+    return labels?.['kubernetes.io/service-name'];
+  };
+  /** The writes of this program to the copies since `from`. */
+  const ourWrites = (from: number) =>
+    vcluster
+      .writes('host', from)
+      .filter(({ agent, name }) => agent === 'endpoint-syncer' && [ENDPOINTS, SLICE].includes(name));
+
+  test('vCluster syncs what a tenant creates', async () => {
+    for (const name of ['db', 'cache']) await virtual.create('Service', service(`default/${name}`));
+    const annotations = { [OWNER]: 'shop' };
+    await virtual.create('Endpoints', endpoints('default/db', { annotations }));
+    await virtual.create('EndpointSlice', slice('default/own', 'cache', { annotations }));
+    await whenCopies((one) => ownerOf(one) === 'shop');
+    uids = await uidsNow();
+    expect(uids.every((uid) => uid !== '')).toBe(true);
+  });
+
+  test('the sidecar takes the copies over: same uid, one write each, no advice', async () => {
+    await vcluster.install(OFF);
+    writeFileSync(join(folder, 'ours.yaml'), stringify(OUR_VALUES));
+    await vcluster.helm('install', 'syncer', CHART, `--values=${join(folder, 'ours.yaml')}`);
+    const from = vcluster.writes('host').length;
+    sidecar = await (await vcluster.startSidecar()).ready(120_000);
+    await whenCopies(
+      (one) => ownerOf(one) === 'team-shop' && one.metadata.annotations?.[LAST_SYNCED] !== undefined,
+    );
+    await eventually(
+      () => sidecar?.isIdle(),
+      (idle) => idle === true,
+    );
+    expect(await uidsNow()).toEqual(uids);
+    expect(
+      ourWrites(from)
+        .map(({ name, verb, status }) => `${verb} ${name} ${status}`)
+        .toSorted(),
+    ).toEqual([`update ${ENDPOINTS} 200`, `update ${SLICE} 200`]);
+    expect(await tenantsOwners()).toEqual(['shop', 'shop']);
+    expect(
+      sidecar.log.filter(({ level, msg }) => level !== 'info' && !/waiting for it/u.test(String(msg))),
+    ).toEqual([]);
+    expect(sidecar.stderr).not.toContain('virtual.server');
+  });
+
+  test('vCluster restarts, and changes of tenants arrive again', async () => {
+    await vcluster.restart();
+    await setOwner('checkout');
+    await whenCopies((one) => ownerOf(one) === 'team-checkout');
+    expect(await uidsNow()).toEqual(uids);
+    expect(sidecar?.isRunning).toBe(true);
+  });
+
+  test('the sidecar restarts, and writes only what has changed meanwhile', async () => {
+    await sidecar?.stop();
+    await virtual.merge('Endpoints', ['default', 'db'], { subsets: [subset('10.1.0.9')] });
+    const from = vcluster.writes('host').length;
+    sidecar = await (await vcluster.startSidecar()).ready(120_000);
+    await vcluster.host.when('Endpoints', [POD.namespace, ENDPOINTS], (one) => ipsOf(one)[0] === '10.1.0.9');
+    await eventually(
+      () => sidecar?.isIdle(),
+      (idle) => idle === true,
+    );
+    expect(ourWrites(from).map(({ name, verb }) => `${verb} ${name}`)).toEqual([`update ${ENDPOINTS}`]);
+  });
+
+  test('a start is refused if vCluster syncs the same objects', async () => {
+    await sidecar?.stop();
+    await vcluster.install(ON);
+    const refused = await vcluster.startSidecar();
+    expect((await refused.exited).code).toBe(2);
+    expect(refused.stderr).toMatch(
+      /^\/etc\/endpoint-syncer\/config\.yaml:\d+:\d+: sync\.toHost\.endpoints\.enabled: /mu,
+    );
+    expect(refused.stderr).toMatch(
+      /^\/etc\/vcluster\/config\.yaml:\d+:\d+: sync\.toHost\.endpoints\.enabled: /mu,
+    );
+  });
+
+  test('if both sync nevertheless, no value of a tenant grows, and the fight ends', async () => {
+    await setOwner('payments');
+    await whenCopies((one) => ownerOf(one) === 'payments');
+    const both = await (await vcluster.startSidecar('--beside-vcluster=force')).ready(120_000);
+    const from = { host: vcluster.writes('host').length, virtual: vcluster.writes('virtual').length };
+    const startedMs = performance.now();
+    const owners = new Set<unknown>();
+    const services = new Set<unknown>();
+    await eventually(
+      async () => {
+        for (const owner of await tenantsOwners()) owners.add(owner);
+        services.add(await tenantsService());
+        return performance.now() - startedMs > CONTENTION_MS;
+      },
+      (isOver) => isOver,
+      { timeoutMs: 4 * CONTENTION_MS },
+    );
+    // vCluster copies a corrected label back, which is undone.
+    await eventually(
+      async () => [...(await tenantsOwners()), await tenantsService()],
+      (values) => values.join() === 'payments,payments,cache',
+    );
+    await both.stop();
+    expect(
+      [...services].filter((name) => name !== 'cache' && name !== `cache-x-default-x-${POD.vcluster}`),
+    ).toEqual([]);
+    const written = (['host', 'virtual'] as const).map((cluster) =>
+      vcluster.writes(cluster, from[cluster]).filter(({ agent, resource }) => {
+        return agent === 'endpoint-syncer' && ['endpoints', 'endpointslices'].includes(resource);
+      }),
+    );
+    const [longest] = [...owners].map((owner) => String(owner).length).toSorted((a, b) => b - a);
+    expect(longest).toBeLessThanOrEqual('team-payments'.length);
+    // Corrections after 1, 2, 4, … s, on both sides of three objects; thousands without the back-off.
+    expect(written.flat().length).toBeLessThan(40);
+  });
+
+  test('vCluster takes the copies back: same uid, its own content', async () => {
+    await setOwner('billing');
+    await whenCopies((one) => ownerOf(one) === 'billing');
+    expect(await tenantsOwners()).toEqual(['billing', 'billing']);
+    expect(await uidsNow()).toEqual(uids);
+  });
+
+  test('uninstalling vCluster leaves no copy', async () => {
+    await vcluster.install(OFF);
+    sidecar = await (await vcluster.startSidecar()).ready(120_000);
+    await virtual.create('Endpoints', endpoints('default/new', { annotations: { [OWNER]: 'shop' } }));
+    await vcluster.host.when(
+      'Endpoints',
+      [POD.namespace, `new-x-default-x-${POD.vcluster}`],
+      (one) => one !== undefined,
+    );
+    await vcluster.helm('uninstall', POD.vcluster);
+    await Promise.all([sidecar.terminate(), vcluster.stop()]);
+    for (const kind of ['Endpoints', 'EndpointSlice'] as const)
+      expect(
+        await eventually(
+          () => copiesOn(vcluster.host, kind),
+          (names) => names.length === 0,
+        ),
+      ).toEqual([]);
+  });
+});
