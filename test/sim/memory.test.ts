@@ -120,14 +120,18 @@ function schedule(
   const metadata = { ...name, annotations: { 'example.com/secret': `tls-${at}` } };
   const startMs = at * 1000;
   clock.schedule(startMs, () => {
-    virtual.create('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets }, 'user');
+    virtual.create(
+      'endpoints',
+      { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets },
+      { manager: 'user' },
+    );
     const secret = { namespace: 'shop', name: `tls-${at}` };
-    virtual.create('secrets', { apiVersion: 'v1', kind: 'Secret', metadata: secret }, 'user');
+    virtual.create('secrets', { apiVersion: 'v1', kind: 'Secret', metadata: secret }, { manager: 'user' });
   });
   for (let time = 1; time <= 8; time++)
     clock.schedule(startMs + time * 500, () => {
       const copy = host.get('endpoints', `${HOST_NAMESPACE}/${place.name}`);
-      if (copy !== undefined) host.update('endpoints', { ...copy, subsets: [] }, 'user');
+      if (copy !== undefined) host.update('endpoints', { ...copy, subsets: [] }, { manager: 'user' });
     });
   for (const time of [20, 25, 30])
     clock.schedule(startMs + time * 1000, () => {

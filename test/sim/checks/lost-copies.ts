@@ -2,7 +2,7 @@
 
 import { objectKey } from '../../../src/kube/object.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
-import type { Change } from '../world/sim-cluster.ts';
+import type { Change } from '../../../src/kube/memory-cluster.ts';
 import { USER_MANAGER } from '../world/user.ts';
 import { hostKeyOfObject, isOptedOut, rivalsOf, wantsCopy, type World } from './naive-model.ts';
 

@@ -2,8 +2,8 @@
 
 import type { Random } from '../../../src/base/random.ts';
 import { MalformedResponseError } from '../../../src/kube/types.ts';
-import { refusal } from './refusal.ts';
-import { lostAnswer } from './wire.ts';
+import { failure } from '../../../src/kube/memory-cluster.ts';
+import { lostAnswer } from './sim-watch.ts';
 
 /** Probabilities of one period of trouble; 0 is never. */
 export interface FaultRates {
@@ -52,18 +52,18 @@ export interface RequestFault {
 }
 
 const REFUSALS: readonly (() => Error)[] = [
-  () => refusal(500, 'InternalError', 'internal error'),
-  () => refusal(503, 'ServiceUnavailable', 'unavailable'),
-  () => refusal(503, 'ServiceUnavailable', 'unavailable', { retryAfterMs: 999_999_999_000 }),
-  () => refusal(429, 'TooManyRequests', 'slow down', { retryAfterMs: 0 }),
-  () => refusal(429, 'TooManyRequests', 'slow down', { retryAfterMs: 1000 }),
-  () => refusal(504, 'Timeout', 'etcd did not answer'),
+  () => failure(500, 'InternalError', 'internal error'),
+  () => failure(503, 'ServiceUnavailable', 'unavailable'),
+  () => failure(503, 'ServiceUnavailable', 'unavailable', undefined, 999_999_999_000),
+  () => failure(429, 'TooManyRequests', 'slow down', undefined, 0),
+  () => failure(429, 'TooManyRequests', 'slow down', undefined, 1000),
+  () => failure(504, 'Timeout', 'etcd did not answer'),
   () => lostAnswer(),
 ];
 
 const REJECTIONS: readonly (() => Error)[] = [
-  () => refusal(409, 'Conflict', 'the object has been modified'),
-  () => refusal(422, 'Invalid', 'an admission webhook rejected it'),
+  () => failure(409, 'Conflict', 'the object has been modified'),
+  () => failure(422, 'Invalid', 'an admission webhook rejected it'),
 ];
 
 /** An event is not rejected for what is in it: a recorder drops those that are. */

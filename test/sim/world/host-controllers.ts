@@ -4,7 +4,8 @@ import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { ingressOf, serviceSpec } from './service-storage.ts';
 import type { SimClock } from './sim-clock.ts';
-import type { Change, SimCluster } from './sim-cluster.ts';
+import type { Change } from '../../../src/kube/memory-cluster.ts';
+import type { SimCluster } from './sim-cluster.ts';
 
 export const CONTROLLER_MANAGER = 'kube-controller-manager';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -72,10 +73,10 @@ class EndpointsController {
     const subsets = [{ addresses: [{ ip: '10.9.9.9' }], ports: [{ port: 80 }] }];
     if (endpoints === undefined) {
       const created = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name, namespace, labels }, subsets };
-      this.#cluster.create('endpoints', created, CONTROLLER_MANAGER);
+      this.#cluster.create('endpoints', created, { manager: CONTROLLER_MANAGER });
     } else {
       const metadata = { ...endpoints.metadata, labels: { ...labels } };
-      this.#cluster.update('endpoints', { ...endpoints, metadata, subsets }, CONTROLLER_MANAGER);
+      this.#cluster.update('endpoints', { ...endpoints, metadata, subsets }, { manager: CONTROLLER_MANAGER });
     }
   }
 }
@@ -120,12 +121,20 @@ class MirroringController {
     const content = { endpoints: endpointsOf(endpoints), ports: [{ port: 80, protocol: 'TCP', name: '' }] };
     if (slice?.['addressType'] === 'IPv4') {
       const metadata = { ...slice.metadata, ...wanted };
-      this.#cluster.update('endpointslices', { ...slice, ...content, metadata }, CONTROLLER_MANAGER);
+      this.#cluster.update(
+        'endpointslices',
+        { ...slice, ...content, metadata },
+        { manager: CONTROLLER_MANAGER },
+      );
     } else {
       const suffix = (this.#suffixes++).toString(36).padStart(RANDOM_CHARS, '0');
       const generated = { name: `${name}-${suffix}`, generateName: `${name}-` };
       const metadata = { ...generated, namespace, ...wanted };
-      this.#cluster.create('endpointslices', { ...type, metadata, ...content }, CONTROLLER_MANAGER);
+      this.#cluster.create(
+        'endpointslices',
+        { ...type, metadata, ...content },
+        { manager: CONTROLLER_MANAGER },
+      );
     }
   }
 }

@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
-import { refusal } from './refusal.ts';
+import { failure } from '../../../src/kube/memory-cluster.ts';
 
 export interface ServicePort {
   readonly name?: string;
@@ -88,5 +88,5 @@ function checkClass(given: ServiceSpec, previous: ServiceSpec | undefined): void
 }
 
 function invalid(message: string): Error {
-  return refusal(422, 'Invalid', message);
+  return failure(422, 'Invalid', message);
 }

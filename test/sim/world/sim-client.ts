@@ -1,13 +1,8 @@
 /** The client of one process for one API server: with latency, and with every fault that a network and a server can have. */
 
 import type { JsonValue } from '../../../src/base/json.ts';
-import {
-  keyOf,
-  objectKey,
-  type KubeObject,
-  type NamespacedName,
-  type Resource,
-} from '../../../src/kube/object.ts';
+import { copyOf, failure, getObject, listPage } from '../../../src/kube/memory-cluster.ts';
+import type { KubeObject, NamespacedName, Resource } from '../../../src/kube/object.ts';
 import type {
   ClusterName,
   DeletePreconditions,
@@ -23,10 +18,8 @@ import type {
 } from '../../../src/kube/types.ts';
 import type { Faults, RequestKind } from './faults.ts';
 import type { ProcessClock, SimClock } from './sim-clock.ts';
-import { refusal } from './refusal.ts';
 import type { SimCluster } from './sim-cluster.ts';
-import { SimWatch } from './sim-watch.ts';
-import { copyOf, lostAnswer, matches, metadataOnly } from './wire.ts';
+import { lostAnswer, SimWatch } from './sim-watch.ts';
 
 export interface SimClientOptions {
   readonly cluster: SimCluster;
@@ -67,55 +60,34 @@ export class SimClient implements WatchClient {
   }
 
   get(resource: Resource, name: NamespacedName, options?: RequestOptions): Promise<KubeObject> {
-    return this.#request('read', options, () => {
-      const object = this.#options.cluster.get(resource.plural, keyOf(name));
-      if (object === undefined)
-        throw refusal(404, 'NotFound', `${resource.plural} "${keyOf(name)}" not found`);
-      return copyOf(object);
-    });
+    return this.#request('read', options, () => getObject(this.#options.cluster, resource.plural, name));
   }
 
   list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
     return this.#request('list', options, () => {
-      const { cluster } = this.#options;
-      const [at, from] = this.#listPlace(options.continueToken ?? '');
-      const revision = at;
-      const found = cluster
-        .listAt(resource.plural, revision)
-        .filter((object) => matches(object, options))
-        .toSorted((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1));
-      const page = found.slice(from, from + Math.min(options.limit ?? PAGE_MAX, PAGE_MAX));
-      const next = from + page.length;
-      return {
-        resourceVersion: String(revision),
-        continueToken: next < found.length ? `${revision} ${next}` : '',
-        items: page.map((object) => copyOf(options.isMetadataOnly === true ? metadataOnly(object) : object)),
-      };
-    });
-  }
-
-  /** Revision and first object of a page; every page of a list shows the same revision. */
-  #listPlace(continueToken: string): readonly [revision: number, from: number] {
-    const { cluster, faults } = this.#options;
-    if (continueToken === '') {
+      const { cluster, faults } = this.#options;
+      const { continueToken = '' } = options;
       const { oldestRevision, revision } = cluster;
-      return [faults.isListStale() ? faults.between(oldestRevision, revision) : revision, 0];
-    }
-    const [revision = 0, from = 0] = continueToken.split(' ').map(Number);
-    if (revision < cluster.oldestRevision) throw refusal(410, 'Expired', 'the continue token is too old');
-    return [revision, from];
+      const isStale = continueToken === '' && faults.isListStale();
+      return listPage(cluster, resource.plural, {
+        ...options,
+        limit: Math.min(options.limit ?? PAGE_MAX, PAGE_MAX),
+        continueToken,
+        atRevision: isStale ? faults.between(oldestRevision, revision) : revision,
+      });
+    });
   }
 
   create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     return this.#write(resource, options, (manager, isDryRun) =>
-      this.#options.cluster.create(resource.plural, copyOf(object), manager, isDryRun),
+      this.#options.cluster.create(resource.plural, copyOf(object), { manager, isDryRun }),
     );
   }
 
   update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     const body = copyOf(object);
     return this.#write(resource, options, (manager, isDryRun) =>
-      this.#options.cluster.update(resource.plural, body, manager, isDryRun),
+      this.#options.cluster.update(resource.plural, body, { manager, isDryRun }),
     );
   }
 
@@ -148,7 +120,7 @@ export class SimClient implements WatchClient {
   request(_method: string, path: string, _body?: JsonValue, options?: RequestOptions): Promise<JsonValue> {
     return this.#request('read', options, () => {
       const resources = KINDS[path];
-      if (resources === undefined) throw refusal(404, 'NotFound', `${path} not found`);
+      if (resources === undefined) throw failure(404, 'NotFound', `${path} not found`);
       return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: [...resources] };
     });
   }
@@ -184,7 +156,7 @@ export class SimClient implements WatchClient {
   #outageError(): Error | undefined {
     const { outage } = this.#options.cluster;
     if (outage === undefined) return undefined;
-    return outage === 'refused' ? lostAnswer() : refusal(503, 'ServiceUnavailable', 'no backend');
+    return outage === 'refused' ? lostAnswer() : failure(503, 'ServiceUnavailable', 'no backend');
   }
 
   /** There, perhaps refused, done, and back, perhaps lost or garbled on the way. */

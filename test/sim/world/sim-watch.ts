@@ -1,14 +1,18 @@
 /** One watch: events in order, late, sometimes twice, and a stream that may stall, break off or be refused. */
 
 import type { Timer } from '../../../src/base/clock.ts';
+import { copyOf, eventOf, failure, type Change } from '../../../src/kube/memory-cluster.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
-import type { WatchEventType, WatchHandler, WatchOptions } from '../../../src/kube/types.ts';
+import {
+  TransportError,
+  type WatchEventType,
+  type WatchHandler,
+  type WatchOptions,
+} from '../../../src/kube/types.ts';
 import type { Faults } from './faults.ts';
 
 import type { ProcessClock, SimClock } from './sim-clock.ts';
-import { refusal } from './refusal.ts';
-import type { Change, SimCluster } from './sim-cluster.ts';
-import { copyOf, lostAnswer, matches, metadataOnly } from './wire.ts';
+import type { SimCluster } from './sim-cluster.ts';
 
 export interface SimWatchOptions {
   readonly cluster: SimCluster;
@@ -20,6 +24,11 @@ export interface SimWatchOptions {
   readonly handler: WatchHandler;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
+}
+
+/** The response that never came. */
+export function lostAnswer(): TransportError {
+  return new TransportError('connection reset');
 }
 
 /** An idle watch hears from the server this often. */
@@ -48,7 +57,7 @@ export class SimWatch {
     const { cluster, scope, handler, faults } = this.#options;
     const { signal } = scope;
     const missed = cluster.changesAfter(Number(scope.resourceVersion));
-    if (missed === undefined) return this.#end(refusal(410, 'Expired', 'too old resource version'));
+    if (missed === undefined) return this.#end(failure(410, 'Expired', 'too old resource version'));
     if (signal?.aborted === true) return this.#end(lostAnswer());
     signal?.addEventListener('abort', this.#aborted, { once: true });
     handler.started();
@@ -71,27 +80,22 @@ export class SimWatch {
 
   #enqueue(change: Change): void {
     const { resource, scope } = this.#options;
-    if (change.plural !== resource.plural || change.revision <= Number(scope.resourceVersion)) return;
-    const was = change.previous !== undefined && matches(change.previous, scope);
-    const is = !change.isDeletion && matches(change.object, scope);
-    if (!was && !is) return;
-    const type = !is ? 'DELETED' : was ? 'MODIFIED' : 'ADDED';
-    this.#deliver(type, change.object);
+    const event = eventOf(change, resource.plural, scope);
+    if (event !== undefined) this.#deliver(event.type, event.object);
   }
 
   /** In order: an event is never before one that was committed earlier. */
   #deliver(type: WatchEventType, object: KubeObject): void {
-    const { clock, faults, scope } = this.#options;
+    const { clock, faults } = this.#options;
     // Whole milliseconds, as timers have: rounded down, a later event could be due first.
     const delayMs = Math.ceil(Math.max(this.#deliverAtMs - clock.nowMs, faults.latencyMs(), 1));
     this.#deliverAtMs = clock.nowMs + delayMs;
-    const shown = scope.isMetadataOnly === true ? metadataOnly(object) : object;
     const isTwice = faults.isEventTwice();
     const replayed = faults.isEventReplayed() ? this.#previous : undefined;
-    if (type !== 'BOOKMARK') this.#previous = { type, object: shown };
+    if (type !== 'BOOKMARK') this.#previous = { type, object };
     this.#later(delayMs, () => {
-      this.#hand(type, shown);
-      if (isTwice) this.#hand(type, shown);
+      this.#hand(type, object);
+      if (isTwice) this.#hand(type, object);
       if (replayed !== undefined && replayed.type !== 'DELETED') this.#hand(replayed.type, replayed.object);
     });
   }

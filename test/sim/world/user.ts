@@ -44,7 +44,11 @@ export class User {
 
   createOwner(): void {
     const metadata = { namespace: HOST_NAMESPACE, name: OWNER_NAME };
-    this.#clusters.host.create('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata }, USER_MANAGER);
+    this.#clusters.host.create(
+      'configmaps',
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata },
+      { manager: USER_MANAGER },
+    );
   }
 
   /** Of every object, wherever an earlier configuration put it. */
@@ -53,7 +57,7 @@ export class User {
       const metadata = { ...object.metadata };
       if (metadata['finalizers'] === undefined) continue;
       delete metadata['finalizers'];
-      this.#clusters[side].update(plural, { ...object, metadata }, USER_MANAGER);
+      this.#clusters[side].update(plural, { ...object, metadata }, { manager: USER_MANAGER });
     }
   }
 
@@ -194,19 +198,20 @@ export class User {
     change: (current: KubeObject) => KubeObject,
   ): void {
     const current = this.#clusters[side].get(plural, keyOf(this.#placeOf(side, object)));
-    if (current !== undefined) this.#clusters[side].update(plural, change(current), USER_MANAGER);
+    if (current !== undefined)
+      this.#clusters[side].update(plural, change(current), { manager: USER_MANAGER });
   }
 
   #create(side: Side, plural: SyncedPlural, object: KubeObject): void {
-    this.#clusters[side].create(plural, { ...typeOf(plural), ...object }, USER_MANAGER);
+    this.#clusters[side].create(plural, { ...typeOf(plural), ...object }, { manager: USER_MANAGER });
   }
 
   #write(side: Side, plural: string, object: KubeObject): void {
     const isThere =
       this.#clusters[side].get(plural, keyOf({ namespace: '', ...object.metadata })) !== undefined;
     const typed = { ...typeOf(plural), ...object };
-    if (isThere) this.#clusters[side].update(plural, typed, USER_MANAGER);
-    else this.#clusters[side].create(plural, typed, USER_MANAGER);
+    if (isThere) this.#clusters[side].update(plural, typed, { manager: USER_MANAGER });
+    else this.#clusters[side].create(plural, typed, { manager: USER_MANAGER });
   }
 
   #delete(side: Side, plural: string, name: NamespacedName): void {

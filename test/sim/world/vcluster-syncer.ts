@@ -172,7 +172,11 @@ export class VclusterSyncer {
       },
     };
     attempt(() => {
-      const stored = this.#clusters.host.create(plural, { ...object, metadata }, VCLUSTER_MANAGER);
+      const stored = this.#clusters.host.create(
+        plural,
+        { ...object, metadata },
+        { manager: VCLUSTER_MANAGER },
+      );
       this.#seen.host.set(ids.host, stored);
       this.#seen.virtual.set(ids.virtual, object);
     });
@@ -221,7 +225,7 @@ export class VclusterSyncer {
           const before = side === 'virtual' ? object : copy;
           const stored = isSame(wanted[side], before)
             ? before
-            : this.#clusters[side].update(plural, wanted[side], VCLUSTER_MANAGER);
+            : this.#clusters[side].update(plural, wanted[side], { manager: VCLUSTER_MANAGER });
           this.#seen[side].set(ids[side], stored);
           then();
         } catch (error) {
