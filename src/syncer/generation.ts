@@ -14,16 +14,20 @@ import type { Leadership } from './leadership.ts';
 import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';
 import type { Program } from './sandbox/types.ts';
 import { measuredPipeline } from './patch/measured-pipeline.ts';
+import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
+import type { PatchPipeline } from './patch/types.ts';
+import type { SyncedKind } from './kinds/kind.ts';
+import type { SyncListener } from './reconcile/environment.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from './engine.ts';
-import type { ReferenceMetrics } from './references/environment.ts';
+import type { ReferenceListener, ReferenceMetrics } from './references/environment.ts';
 import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 import { References } from './references/references.ts';
 import type { DryRun } from './reconcile/write/dry-run.ts';
 import type { KindId } from './translate/merge/recorded-kinds.ts';
 import { SyncedReferrers } from './synced-referrers.ts';
 import { checkSlices } from './slice-check.ts';
-import { createTranslation, createTranslators, sandboxSettings } from './translation.ts';
+import { createTranslators, pipelineOptions, sandboxSettings } from './translation.ts';
 
 /** Watches get a bookmark every minute, so a cache without an event for this long is stale. */
 const STALENESS_MAX_MS = 5 * 60_000;
@@ -43,6 +47,11 @@ export interface GenerationOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** For a rehearsal; undefined in the daemon. */
+  readonly listener?: SyncListener | undefined;
+  readonly referenceDecided?: ReferenceListener | undefined;
+  /** Default: {@link createPatchPipeline}. */
+  readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
 }
 
 export interface Generation {
@@ -66,7 +75,7 @@ export interface Generation {
 
 /** Completes every step that can fail, so that the previous generation can run until this one is ready. */
 export async function createGeneration(options: GenerationOptions): Promise<Generation> {
-  const { config, clusters, logger } = options;
+  const { config, clusters, logger, createPipeline = (_, parts) => createPatchPipeline(parts) } = options;
   const owner = await clusters.resolveOwner(config);
   const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
   const virtualCaches = new Map<string, ObservableInformer>();
@@ -92,7 +101,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const { informers: referenceInformers, lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
     const parts = { config, kind, compiled: patches, evaluator: sandbox, lookup, prepare };
-    const { pipeline } = createTranslation(parts);
+    const pipeline = createPipeline(kind, pipelineOptions(parts));
     return { kind, pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync) };
   });
   const engine = createEngine({

@@ -191,7 +191,8 @@ export class KindEngine {
       keyContests: new KeyContests(clock),
       arrivals: createArrivals(clock),
       recorder,
-      references,
+      references: this.#reported(references),
+      listener: this.#environment.listener,
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },
@@ -202,8 +203,20 @@ export class KindEngine {
     });
   }
 
+  #reported(records: ReferenceRecords): ReferenceRecords {
+    const { listener } = this.#environment;
+    if (listener === undefined) return records;
+    return {
+      ...records,
+      recordReferences: (key, references) => {
+        listener.referenced(this.kind, key, references);
+        records.recordReferences(key, references);
+      },
+    };
+  }
+
   #createWriter(cluster: ClusterName) {
-    const { clients, inFlight, dryRun, logger, metrics } = this.#environment;
+    const { clients, inFlight, dryRun, logger, metrics, listener } = this.#environment;
     return createWriter({
       client: clients[cluster],
       resource: this.kind.resource,
@@ -214,6 +227,7 @@ export class KindEngine {
       dryRun,
       logger,
       metrics: metrics.writes,
+      listener,
     });
   }
 

@@ -6,9 +6,9 @@ import { Fields } from '../config/schema/fields.ts';
 import type { Config } from '../config/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
-import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
+import type { PipelineOptions } from './patch/pipeline.ts';
 import type { ReferenceRules } from './patch/modes/reference-translation.ts';
-import type { PatchPipeline, ReferenceLookup } from './patch/types.ts';
+import type { ReferenceLookup } from './patch/types.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
 import type { Evaluator } from './sandbox/types.ts';
 import { createLabelTranslator } from './translate/metadata/labels.ts';
@@ -28,13 +28,12 @@ export interface TranslationOptions {
   readonly prepare?: ReferenceRules['prepare'];
 }
 
-export interface Translation {
+export interface Translators {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
-  readonly pipeline: PatchPipeline;
 }
 
-export function createTranslators(config: Config): Pick<Translation, 'names' | 'labels'> {
+export function createTranslators(config: Config): Translators {
   const { sync, host } = config;
   const names = createNameTranslator({
     vcluster: config.name,
@@ -43,13 +42,6 @@ export function createTranslators(config: Config): Pick<Translation, 'names' | '
     referenceNaming: config.references.naming,
   });
   return { names, labels: createLabelTranslator(config.name, sync.namespaces, config.metadata) };
-}
-
-export function createTranslation(options: TranslationOptions): Translation {
-  return {
-    ...createTranslators(options.config),
-    pipeline: createPatchPipeline(pipelineOptions(options)),
-  };
 }
 
 /** The options of a sandbox that the configuration determines. */

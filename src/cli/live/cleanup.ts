@@ -12,7 +12,6 @@ import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { knownKind, similarKind } from '../names/kind-scope.ts';
-import { openOfflineSync } from '../offline/offline-sync.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { showProgress } from '../output/terminal.ts';
 import type { Connection } from './world/connection.ts';
@@ -110,15 +109,14 @@ function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObje
 
 /** What a daemon with this configuration neither writes nor deletes itself, and imports that it would delete. */
 async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
-  await using sync = await openOfflineSync(snapshot.config);
-  const { imports } = await planSnapshot(snapshot, sync);
+  const { references, changes } = await planSnapshot(snapshot);
   const synced = new Set(syncedKinds(snapshot.config).map(({ kind }) => kind.resource.plural));
   const imported = new Set(
-    imports.flatMap(({ kind, isReferenced }) => (isReferenced ? [kind.host.plural] : [])),
+    references.flatMap(({ seen, isReferenced }) => (isReferenced ? [seen.kind.host.plural] : [])),
   );
   const unreferenced = new Set(
-    imports.flatMap(({ changes }) =>
-      changes.flatMap(({ before, after }) => (after === undefined ? [before?.metadata.uid] : [])),
+    changes.flatMap(({ resource, before, after }) =>
+      after === undefined && !synced.has(resource.plural) ? [before?.metadata.uid] : [],
     ),
   );
   return ({ resource: { plural }, object }) => {

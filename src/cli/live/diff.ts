@@ -3,22 +3,20 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import { apiVersionOf, asJson, keyOf, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
+import { apiVersionOf, asJson, keyOf, SECRETS, type KubeObject } from '../../kube/object.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { reportUnknownKind } from '../names/configured-kind.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import { nameProblem } from '../names/object-name.ts';
 import { maskSecrets } from './mask-secrets.ts';
-import { openOfflineSync } from '../offline/offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
 import { describeFailure } from '../offline/patch-failure.ts';
 import { paintFor, type Paint } from '../output/terminal.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import type { Connection } from './world/connection.ts';
-import type { Change, ObjectPlan } from './world/plan.ts';
-import { planUntilStable } from './world/converge.ts';
-import { withConnection, type WorldPlan } from './world/session.ts';
+import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
+import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { reaching, readSnapshot } from './world/snapshot.ts';
 import { readDaemon } from './reports.ts';
 
@@ -46,16 +44,19 @@ export function define(command: Command, exit: (code: number) => void): void {
 async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
   if (reportUnknownKind(connection.config, flags.kind)) return ERROR;
   const snapshot = await readSnapshot(connection);
-  await using sync = await openOfflineSync(snapshot.config);
-  const { plan, changes } = await planUntilStable(snapshot, sync);
+  const plan = await planSnapshot(snapshot);
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
-  const isChosen = ({ key, resource }: Pick<ObjectPlan, 'key' | 'resource'>): boolean =>
+  const isChosen = ({ key, kind: { resource } }: ObjectPlan): boolean =>
     (names.length === 0 || names.includes(key)) && (kind === undefined || resource.kind === kind);
   const unknown = names.filter((name) => !plan.objects.some((one) => one.key === name && isChosen(one)));
   for (const name of unknown)
     process.stderr.write(`error: ${kind ?? 'object'} "${name}" exists in neither cluster\n`);
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
-  for (const { key, resource, error } of failed)
+  for (const {
+    key,
+    kind: { resource },
+    error,
+  } of failed)
     process.stderr.write(`failed ${resource.kind} ${key}: ${describeFailure(error)}\n`);
   const { runsOther } = await reaching('host', () =>
     readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
@@ -63,7 +64,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   if (runsOther)
     process.stderr.write('note: the daemon runs another configuration, so it does not make these changes\n');
   const isEverything = names.length === 0 && kind === undefined;
-  const chosen = isEverything ? changes : changesAbout(plan.objects.filter(isChosen), plan, changes);
+  const chosen = isEverything ? plan.changes : changesAbout(plan.objects.filter(isChosen), plan);
   const paint = paintFor(process.stdout);
   const texts = chosen.flatMap((change) => formatChange(change, flags.showBookkeeping === true, paint) ?? []);
   process.stdout.write(texts.join(''));
@@ -72,26 +73,16 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
 }
 
 /** Changes of these objects, of their copies, and of the objects that they reference. */
-function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan, changes: readonly Change[]): Change[] {
+function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan): readonly Change[] {
   const named = new Set(
     objects.flatMap(({ references }) => references.map((one) => `${one.kind} ${keyOf(one)}`)),
   );
-  const imports = plan.imports.filter(
-    ({ kind, virtual, isReferenced }) => isReferenced && named.has(`${kind.virtual.kind} ${keyOf(virtual)}`),
+  const references = plan.references.filter(
+    ({ seen: { kind, virtual }, isReferenced }) =>
+      isReferenced && named.has(`${kind.virtual.kind} ${keyOf(virtual)}`),
   );
-  const about = new Set([
-    ...[...objects, ...imports].flatMap((one) => one.changes.map(placeOf)),
-    ...objects.flatMap(({ key, resource, seen: { target } }) => [
-      `virtual ${resource.kind} ${key}`,
-      `host ${resource.kind} ${target === undefined ? '' : keyOf(target)}`,
-    ]),
-  ]);
-  return changes.filter((change) => about.has(placeOf(change)));
-}
-
-function placeOf({ cluster, resource, before, after }: Change): string {
-  const object = after ?? before;
-  return `${cluster} ${resource.kind} ${object === undefined ? '' : objectKey(object)}`;
+  const about = new Set([...objects, ...references].flatMap(({ changes }) => changes));
+  return plan.changes.filter((change) => about.has(change));
 }
 
 /** Undefined if the shown parts are equal. */

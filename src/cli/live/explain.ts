@@ -6,16 +6,17 @@ import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
+import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatJson } from '../output/listing.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import { nameProblem } from '../names/object-name.ts';
-import { openOfflineSync } from '../offline/offline-sync.ts';
 import type { Connection } from './world/connection.ts';
 import { formatExplanation, type Explanation } from './explanation/explanation-text.ts';
-import { ImportPlanner } from './world/import-plan.ts';
+import { KeptSandbox } from './world/kept-sandbox.ts';
 import { readDaemon, readEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { reaching, readSnapshot, type Snapshot } from './world/snapshot.ts';
@@ -63,8 +64,15 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     return 1;
   }
   const { config } = snapshot;
-  await using sync = await openOfflineSync(config);
-  const plan = await planSnapshot(snapshot, sync);
+  const pipelines = new Map<SyncedKind['resource'], PipelineOptions>();
+  await using sandbox = new KeptSandbox();
+  const plan = await planSnapshot(snapshot, {
+    sandbox,
+    createPipeline(kind, options) {
+      pipelines.set(kind.resource, options);
+      return createPatchPipeline(options);
+    },
+  });
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
   const key = flags.host === true && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
   const target = findTarget(plan, { key, isHost: flags.host === true, kind });
@@ -74,10 +82,10 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     );
     return 1;
   }
-  const { lookup } = new ImportPlanner(snapshot);
+  const pipeline = target.kind === 'object' ? pipelines.get(target.plan.kind.resource) : undefined;
   const stages =
-    target.kind === 'object'
-      ? await stagesOf(target.plan, snapshot, sync.pipelineOptionsFor(target.plan.kind, lookup))
+    target.kind === 'object' && pipeline !== undefined
+      ? await stagesOf(target.plan, snapshot, pipeline)
       : undefined;
   const explanation = await explanationOf(connection, { plan, target, missing, stages });
   process.stdout.write(

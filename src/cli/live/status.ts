@@ -15,7 +15,8 @@ import { reportUnknownKind } from '../names/configured-kind.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import type { Connection } from './world/connection.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
-import { readPlan, withConnection, type WorldPlan } from './world/session.ts';
+import { readSnapshot } from './world/snapshot.ts';
+import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
 import { statusOfImport } from './explanation/import-status.ts';
 import { statusOf, type SyncStatus } from './explanation/object-status.ts';
@@ -128,7 +129,7 @@ function chosen(
 async function statusRows(connection: Connection): Promise<StatusRow[]> {
   const { clusters } = connection;
   const nowMs = systemClock.now();
-  const plan = await readPlan(connection);
+  const plan = await planSnapshot(await readSnapshot(connection));
   const [events, daemon] = await Promise.all([
     readEvents(clusters.virtual),
     readDaemon(plan.snapshot.config, clusters.host, nowMs),
@@ -142,7 +143,7 @@ export interface StatusReports extends Pick<DaemonState, 'lease' | 'runsOther'> 
 }
 
 /** Synced objects first, then referenced objects. */
-export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: StatusReports): StatusRow[] {
+export function rowsOf({ snapshot, objects, references }: WorldPlan, reports: StatusReports): StatusRow[] {
   const { missingNamespaces, config } = snapshot;
   const facts = {
     ...reports,
@@ -154,8 +155,8 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
     const { virtual, host, target } = plan.seen;
     const events = reports.events.get(virtual?.metadata.uid ?? '') ?? [];
     return {
-      kind: plan.resource.kind,
-      group: plan.resource.group,
+      kind: plan.kind.resource.kind,
+      group: plan.kind.resource.group,
       virtual: parseKey(plan.key),
       host: target ?? { namespace: '', name: '' },
       status: statusOf(plan, { ...facts, events }),
@@ -163,8 +164,9 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
       lastChange: lastChangeOf(virtual, host),
     };
   });
-  const imported = imports.map((plan): StatusRow => {
-    const { seen, kind, virtual, decision } = plan;
+  const imported = references.map((plan): StatusRow => {
+    const { seen, decision } = plan;
+    const { kind, virtual } = seen;
     const there = seen.object ?? seen.imported;
     return {
       kind: kind.virtual.kind,

@@ -10,6 +10,7 @@ import type { ContentionGuard, KeyContests } from './guards/contention.ts';
 import type { CopyForge } from './copy-forge.ts';
 import type { DecideOptions, Observation } from './decide/decide.ts';
 import type { FoughtDeletions, RecreationBackoff } from './guards/recreation.ts';
+import type { SyncListener } from './environment.ts';
 import type { SyncedPairs } from './decide/synced-pairs.ts';
 import type { Writer } from './write/writer.ts';
 
@@ -40,6 +41,7 @@ export interface ReconcilerOptions {
   readonly keyContests: KeyContests;
   readonly recorder: EventRecorder;
   readonly references: ReferenceRecords;
+  readonly listener: SyncListener | undefined;
   /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
   readonly released: (target: NamespacedName) => void;
   /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */

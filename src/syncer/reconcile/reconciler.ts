@@ -63,10 +63,14 @@ class KindReconciler {
     // written a copy to another place.
     const isUpdate = decision.kind === 'update' && seen.strays.length === 0;
     if (isUpdate && this.#memory.isUnchanged(seen)) return UNCHANGED;
+    const { kind, listener } = this.#options;
     try {
       for (const stray of seen.strays) await this.#deleteStray(stray);
-      return await this.#act(decision, seen);
+      const result = await this.#act(decision, seen);
+      listener?.decided(kind, seen, decision);
+      return result;
     } catch (error) {
+      listener?.decided(kind, seen, error instanceof RefusedCopy ? error.refusal : decision, error);
       if (error instanceof RefusedCopy) return await this.#refuseCopy(seen, decision, error);
       await this.#caches.afterConflict(error, seen);
       throw error;

@@ -231,6 +231,7 @@ export class References {
       names,
       rules: this.#rules,
       isReferenced: (id) => index.isReferenced(id),
+      decided: this.#environment.referenceDecided,
       areReferencesKnown: () => index.isComplete,
       isDispensable: (copy) => this.#orphans.isDispensable(copy),
       isStillWritten: (id, hostKey) => [...index.referrersOf(id)].some(isWrittenBy(id, hostKey)),

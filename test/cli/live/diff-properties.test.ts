@@ -1,10 +1,10 @@
 /** Applying the output of `diff` syncs both clusters: after that `diff` is empty. */
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { formatChange } from '../../../src/cli/live/diff.ts';
-import { planUntilStable } from '../../../src/cli/live/world/converge.ts';
-import { openOfflineSync, type OfflineSync } from '../../../src/cli/offline/offline-sync.ts';
+import { KeptSandbox } from '../../../src/cli/live/world/kept-sandbox.ts';
+import { planSnapshot } from '../../../src/cli/live/world/session.ts';
 import { paintFor } from '../../../src/cli/output/terminal.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
@@ -36,11 +36,8 @@ const CONFIG = configOf(`sync:
 endpointSyncer: {name: vc, services: sync, host: {namespace: host}}
 `);
 
-let sync: OfflineSync;
-beforeAll(async () => {
-  sync = await openOfflineSync(CONFIG);
-});
-afterAll(() => sync[Symbol.asyncDispose]());
+const sandbox = new KeptSandbox();
+afterAll(() => sandbox[Symbol.asyncDispose]());
 
 const namespace = fc.constantFrom('c', 'b-x-c');
 const name = fc.constantFrom('a', 'b', 'a-x-b');
@@ -205,13 +202,13 @@ function edited(
 }
 
 async function settled(clusters: MemoryClusters): Promise<MemoryClusters> {
-  const { changes } = await planUntilStable(snapshotOf(clusters, CONFIG), sync);
+  const { changes } = await planSnapshot(snapshotOf(clusters, CONFIG), { sandbox });
   return applied(clusters, changes);
 }
 
 async function shown(clusters: MemoryClusters): Promise<string[]> {
-  const { plan, changes } = await planUntilStable(snapshotOf(clusters, CONFIG), sync);
-  expect(plan.objects.flatMap(({ error }) => error ?? [])).toEqual([]);
+  const { objects, changes } = await planSnapshot(snapshotOf(clusters, CONFIG), { sandbox });
+  expect(objects.flatMap(({ error }) => error ?? [])).toEqual([]);
   return changes.flatMap((change) => formatChange(change, true, paintFor({ isTTY: false })) ?? []);
 }
 

@@ -3,7 +3,7 @@
 import { parseConfig } from '../../../src/config/parse.ts';
 import type { Config } from '../../../src/config/types.ts';
 import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
-import type { Change } from '../../../src/cli/live/world/plan.ts';
+import type { Change } from '../../../src/syncer/rehearsal.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/world/snapshot.ts';
 import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../../../src/syncer/kinds/synced-kinds.ts';

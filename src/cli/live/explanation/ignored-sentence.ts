@@ -7,7 +7,7 @@ import {
   SKIP_BACKSYNC,
   type IgnoreReason,
 } from '../../../syncer/reconcile/decide/decide.ts';
-import type { ObjectPlan } from '../world/plan.ts';
+import type { ObjectPlan } from '../../../syncer/rehearsal.ts';
 
 export function ignoredSentence({ seen, key, kind }: ObjectPlan, reason: IgnoreReason, what: string): string {
   const copy = seen.host === undefined ? '' : `; the host copy ${hostKey(seen.host.metadata)} stays as it is`;

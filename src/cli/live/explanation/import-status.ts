@@ -4,14 +4,15 @@ import type { Config } from '../../../config/types.ts';
 import { keyOf } from '../../../kube/object.ts';
 import { disablingSetting } from '../../../syncer/kinds/synced-kinds.ts';
 import { CONTROLLED_BY } from '../../../syncer/reconcile/decide/decide.ts';
-import type { ImportPlan } from '../world/import-plan.ts';
+import type { ReferencePlan } from '../../../syncer/rehearsal.ts';
 import type { Target } from './target.ts';
 import { otherConfiguration, sentenceOf, type SyncStatus } from './object-status.ts';
 
 export function statusOfImport(
-  { kind, virtual, seen, isReferenced, decision, changes }: ImportPlan,
+  { seen, isReferenced, decision, changes }: ReferencePlan,
   runsOther = false,
 ): SyncStatus {
+  const { kind, virtual } = seen;
   const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
   if (decision.problem !== undefined) {
     const { reason, note } = decision.problem;
@@ -55,14 +56,11 @@ export function statusOfImport(
         sentence: `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`,
       };
     case 'none':
-      return notImported(what, { seen, decision, kind });
+      return notImported(what, { seen, decision });
   }
 }
 
-function notImported(
-  what: string,
-  { seen, decision, kind }: Pick<ImportPlan, 'seen' | 'decision' | 'kind'>,
-): SyncStatus {
+function notImported(what: string, { seen, decision }: Pick<ReferencePlan, 'seen' | 'decision'>): SyncStatus {
   const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
   if (seen.othersCopy !== undefined) {
     return {
@@ -71,7 +69,7 @@ function notImported(
       sentence: `${what} is on the host as ${name}: another syncer manages that copy`,
     };
   }
-  if (!kind.isImportable) {
+  if (!seen.kind.isImportable) {
     const reason = 'never imported';
     return {
       state: 'skipped',

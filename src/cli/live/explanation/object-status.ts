@@ -2,10 +2,11 @@
 
 import { PatchError } from '../../../base/errors.ts';
 import { keyOf } from '../../../kube/object.ts';
+import { isNamespaceMissing } from '../../../syncer/reconcile/outcome.ts';
 import type { Decision } from '../../../syncer/reconcile/decide/decide.ts';
 import { describePatchError } from '../../offline/patch-failure.ts';
 import { ignoredSentence } from './ignored-sentence.ts';
-import type { ObjectPlan } from '../world/plan.ts';
+import type { ObjectPlan } from '../../../syncer/rehearsal.ts';
 import type { LeaseState, ReportedEvent } from '../reports.ts';
 
 export type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'contested';
@@ -37,7 +38,7 @@ const RECENT_MS = 10 * 60_000;
 
 export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
   const { decision, error } = plan;
-  const what = `${plan.resource.kind} "${plan.key}"`;
+  const what = `${plan.kind.resource.kind} "${plan.key}"`;
   switch (decision.kind) {
     case 'ignore':
       return {
@@ -62,7 +63,8 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
     case 'update':
     case 'rewrite':
     case 'takeOver':
-      return error === undefined ? inProgress(plan, decision, facts, what) : failed(error, what, facts);
+      if (error === undefined || isNamespaceMissing(error)) return inProgress(plan, decision, facts, what);
+      return failed(error, what, facts);
   }
 }
 
@@ -85,7 +87,7 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
     const sentence = `${what} ${state}: ${sentenceOf(contested.note)}`;
     return { state: 'contested', reason: 'Contested', sentence };
   }
-  if (plan.changes.length === 0) {
+  if (plan.changes.length === 0 && plan.error === undefined) {
     const quarantined = recent(facts, 'PatchFailed', /quarantin/);
     const note =
       quarantined === undefined ? '' : `; its last change is delayed: ${sentenceOf(quarantined.note)}`;

@@ -18,7 +18,7 @@ import { forgeHostObject } from '../../../syncer/translate/forge.ts';
 import { stringMapOf } from '../../../syncer/translate/metadata/labels.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
 import { describePatchError } from '../../offline/patch-failure.ts';
-import type { Change, ObjectPlan } from '../world/plan.ts';
+import type { Change, ObjectPlan } from '../../../syncer/rehearsal.ts';
 import type { Snapshot } from '../world/snapshot.ts';
 
 export interface PatchStage {
@@ -91,16 +91,13 @@ export function writesOf(changes: readonly Change[]): WriteStage[] {
   });
 }
 
-function forgedCopy(
-  { seen, resource, kind }: ObjectPlan,
-  { config, owner }: Snapshot,
-): KubeObject | undefined {
+function forgedCopy({ seen, kind }: ObjectPlan, { config, owner }: Snapshot): KubeObject | undefined {
   const { virtual, target } = seen;
   if (virtual === undefined || target === undefined) return undefined;
   return forgeHostObject(virtual, {
     ...createTranslators(config),
     owner,
-    kind: resource,
+    kind: kind.resource,
     content: kind.content,
     target,
   });

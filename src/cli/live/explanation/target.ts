@@ -9,8 +9,8 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../../kube/object.ts';
-import type { ImportPlan } from '../world/import-plan.ts';
-import type { ObjectPlan } from '../world/plan.ts';
+import type { ReferencePlan } from '../../../syncer/rehearsal.ts';
+import type { ObjectPlan } from '../../../syncer/rehearsal.ts';
 import type { WorldPlan } from '../world/session.ts';
 
 interface Named {
@@ -21,7 +21,7 @@ interface Named {
 
 export type Target =
   | (Named & { readonly kind: 'object'; readonly plan: ObjectPlan })
-  | (Named & { readonly kind: 'import'; readonly plan: ImportPlan })
+  | (Named & { readonly kind: 'import'; readonly plan: ReferencePlan })
   /** An existing object that is not synced: a host object of another client, or a virtual object that is not referenced. */
   | (Named & { readonly kind: 'other'; readonly object: KubeObject; readonly cluster: 'virtual' | 'host' });
 
@@ -35,12 +35,14 @@ export interface TargetName {
 /** Synced objects are preferred to referenced ones; undefined where no object has this name. */
 export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefined {
   const isKind = (resource: Resource): boolean => wanted.kind === undefined || resource.kind === wanted.kind;
-  const object = plan.objects.find((one) => isKind(one.resource) && isObjectNamed(one, wanted));
+  const object = plan.objects.find((one) => isKind(one.kind.resource) && isObjectNamed(one, wanted));
   if (object !== undefined)
-    return { kind: 'object', resource: object.resource, virtual: parseKey(object.key), plan: object };
-  const imported = plan.imports.find((one) => isKind(one.kind.virtual) && isImportNamed(one, wanted));
-  if (imported !== undefined)
-    return { kind: 'import', resource: imported.kind.virtual, virtual: imported.virtual, plan: imported };
+    return { kind: 'object', resource: object.kind.resource, virtual: parseKey(object.key), plan: object };
+  const imported = plan.references.find((one) => isKind(one.seen.kind.virtual) && isImportNamed(one, wanted));
+  if (imported !== undefined) {
+    const { kind, virtual } = imported.seen;
+    return { kind: 'import', resource: kind.virtual, virtual, plan: imported };
+  }
   return otherTarget(plan, wanted, isKind);
 }
 
@@ -50,8 +52,8 @@ function isObjectNamed({ key, seen }: ObjectPlan, wanted: TargetName): boolean {
   return seen.target !== undefined && keyOf(seen.target) === wanted.key && (isOwn || seen.host === undefined);
 }
 
-function isImportNamed({ virtual, seen }: ImportPlan, wanted: TargetName): boolean {
-  if (!wanted.isHost) return keyOf(virtual) === wanted.key;
+function isImportNamed({ seen }: ReferencePlan, wanted: TargetName): boolean {
+  if (!wanted.isHost) return keyOf(seen.virtual) === wanted.key;
   return [...seen.ours, ...(seen.source === undefined ? [] : [seen.source])].some(
     (object) => objectKey(object) === wanted.key,
   );
@@ -73,7 +75,7 @@ function otherTarget(
     const waiting = objects.find(
       (one) =>
         isHost &&
-        one.resource.kind === resource.kind &&
+        one.kind.resource.kind === resource.kind &&
         one.seen.target !== undefined &&
         keyOf(one.seen.target) === key,
     );

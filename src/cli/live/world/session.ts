@@ -1,28 +1,28 @@
 /** One command on both clusters: configuration, connection, snapshot, and what a sync would do with it. */
 
 import type { Command } from 'commander';
+import { systemClock } from '../../../base/clock.ts';
+import { TerminalError } from '../../../base/errors.ts';
 import { loadConfig } from '../../../config/load.ts';
 import type { Config } from '../../../config/types.ts';
-import { reportProblems } from '../../output/config-report.ts';
+import type { Discovery } from '../../../kube/discovery.ts';
+import { qualifiedPlural } from '../../../kube/memory-cluster.ts';
+import { apiVersionOf, SERVICES, type Resource } from '../../../kube/object.ts';
+import type { ClusterName } from '../../../kube/types.ts';
+import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from '../../../syncer/rehearsal.ts';
+import type { Discoveries } from '../../../syncer/references/kinds/referenced-kind.ts';
+import { createSandbox } from '../../../syncer/sandbox/sandbox.ts';
 import { loaderInput } from '../../configuration/config-options.ts';
-import { openOfflineSync, type OfflineSync } from '../../offline/offline-sync.ts';
+import { reportProblems } from '../../output/config-report.ts';
 import { showProgress } from '../../output/terminal.ts';
-import { syncedKinds } from '../../../syncer/kinds/synced-kinds.ts';
-import { createPatchPipeline } from '../../../syncer/patch/pipeline.ts';
 import { connect, type Connection } from './connection.ts';
-import { ImportPlanner, type ImportPlan } from './import-plan.ts';
-import { Planner, type ObjectPlan } from './plan.ts';
-import { readSnapshot, type Snapshot } from './snapshot.ts';
+import type { KeptSandbox } from './kept-sandbox.ts';
+import type { Snapshot } from './snapshot.ts';
 
 /** What a sync would do with a snapshot. */
-export interface WorldPlan {
+export interface WorldPlan extends Rehearsal {
   readonly snapshot: Snapshot;
-  readonly objects: readonly ObjectPlan[];
-  readonly imports: readonly ImportPlan[];
 }
-
-/** Objects that are planned at the same time: their expressions go to the sandbox together. */
-const BATCH = 64;
 
 /** The configuration of a command that talks to both clusters, with its warnings reported. Throws a `ConfigError`. */
 export async function liveConfig(command: Command): Promise<Config> {
@@ -40,33 +40,52 @@ export async function withConnection<T>(
   return await work(connection);
 }
 
-export async function readPlan(connection: Connection): Promise<WorldPlan> {
-  const snapshot = await readSnapshot(connection);
-  await using sync = await openOfflineSync(snapshot.config);
-  return await planSnapshot(snapshot, sync);
+export interface PlanOptions {
+  /** For several plans; default: each plan has its own. */
+  readonly sandbox?: KeptSandbox;
+  readonly createPipeline?: RehearsalInput['createPipeline'];
 }
 
-export async function planSnapshot(snapshot: Snapshot, sync: OfflineSync): Promise<WorldPlan> {
-  if (syncedKinds(snapshot.config).length === 0) return { snapshot, objects: [], imports: [] };
-  const importPlanner = new ImportPlanner(snapshot);
-  const work = plannersOf(snapshot, sync, importPlanner).flatMap((planner) =>
-    planner.keys().map((key) => ({ planner, key })),
-  );
-  const objects: ObjectPlan[] = [];
+export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}): Promise<WorldPlan> {
+  const { config, kinds, services, referenced, missingNamespaces, owner } = snapshot;
+  const others = [
+    { virtual: SERVICES, host: SERVICES, sides: services },
+    ...referenced.map(({ kind, ...sides }) => ({ virtual: kind.virtual, host: kind.host, sides })),
+  ];
+  const collections = (cluster: ClusterName): Collection[] => {
+    const all = [
+      ...kinds.map(({ resource, ...sides }) => ({ resource, objects: sides[cluster] })),
+      ...others.map(({ sides, ...resources }) => ({ resource: resources[cluster], objects: sides[cluster] })),
+    ];
+    return [...new Map(all.toReversed().map((one) => [qualifiedPlural(one.resource), one])).values()];
+  };
+  const total = kinds.reduce((sum, { virtual }) => sum + virtual.length, 0);
   using progress = showProgress('comparing');
-  for (let at = 0; at < work.length; at += BATCH) {
-    const batch = work.slice(at, at + BATCH).map(({ planner, key }) => planner.plan(key));
-    objects.push(...(await Promise.all(batch)));
-    progress.update(objects.length, work.length);
-  }
-  return { snapshot, objects, imports: importPlanner.plan(objects) };
+  const rehearsal = await rehearse({
+    config,
+    clusters: { virtual: collections('virtual'), host: collections('host') },
+    missingNamespaces,
+    discoveries: discoveriesOf(referenced),
+    owner,
+    createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
+    ...(options.createPipeline && { createPipeline: options.createPipeline }),
+    nowMs: systemClock.now(),
+    progress: (decided) => progress.update(decided, total),
+  });
+  return { ...rehearsal, snapshot };
 }
 
-/** One for each synced kind, in the order of their decisions. */
-function plannersOf(snapshot: Snapshot, sync: OfflineSync, { lookup }: ImportPlanner): Planner[] {
-  const virtual = snapshot.kinds.flatMap((one) => one.virtual);
-  return sync.kindsAmong(virtual).map((kind) => {
-    const pipeline = createPatchPipeline(sync.pipelineOptionsFor(kind, lookup));
-    return new Planner(kind, snapshot, pipeline);
-  });
+/** A cluster serves the kinds of which the snapshot has the objects. */
+function discoveriesOf(referenced: Snapshot['referenced']): Discoveries {
+  const discovery = (cluster: ClusterName): Discovery => {
+    const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
+      const found = referenced.find(
+        ({ kind: { virtual } }) => apiVersionOf(virtual) === apiVersion && virtual.kind === kind,
+      );
+      if (found !== undefined) return found.kind[cluster];
+      throw new TerminalError(`the ${cluster} cluster serves no kind ${kind} in ${apiVersion}`);
+    };
+    return { resolve, resolveNamespaced: resolve };
+  };
+  return { virtual: discovery('virtual'), host: discovery('host') };
 }

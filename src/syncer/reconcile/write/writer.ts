@@ -22,6 +22,7 @@ import {
 import { valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Semaphore } from '../../../base/semaphore.ts';
+import type { SyncListener } from '../environment.ts';
 import type { DryRun } from './dry-run.ts';
 
 /** The field manager of all writes. */
@@ -46,6 +47,7 @@ export interface WriterOptions {
   dryRun: DryRun | undefined;
   logger: Logger;
   metrics: WriteMetrics;
+  listener?: SyncListener | undefined;
 }
 
 /** Every method rejects with `StatusError` or `TransportError`, and resolves with the object as stored, or undefined in a dry run.
@@ -120,7 +122,7 @@ interface Intent {
 
 /** Sends one request within the limit. In a dry run, records the result and returns undefined. */
 function createSender(options: WriterOptions) {
-  const { client, resource, cache, inFlight, dryRun, logger, metrics } = options;
+  const { client, resource, cache, inFlight, dryRun, logger, metrics, listener } = options;
   return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
     const { verb, key, reason } = intent;
     const fields = { cluster: client.cluster, kind: resource.kind, verb, key, reason };
@@ -134,6 +136,7 @@ function createSender(options: WriterOptions) {
     try {
       const result = await inFlight.run(request);
       metrics.written(client.cluster, verb, 'ok');
+      listener?.written(client.cluster, resource, key, reason);
       logger.debug(fields, 'written');
       return result;
     } catch (error) {

@@ -10,6 +10,7 @@ import {
   type ReferenceDecision,
   type ReferenceObservation,
 } from '../decide/decide-reference.ts';
+import type { ReferenceListener } from '../environment.ts';
 import { observeReference } from '../decide/observe-reference.ts';
 import { parseReferenceId, type ReferenceId } from '../index/reference-id.ts';
 import { describeReference } from '../kinds/referenced-kind.ts';
@@ -28,6 +29,7 @@ export interface ImporterOptions extends ImportContext {
   isDispensable(copy: KubeObject): boolean;
   /** A host copy still references this host object, although it should reference another one. */
   isStillWritten(id: ReferenceId, hostKey: string): boolean;
+  readonly decided: ReferenceListener | undefined;
   readonly guards: Readonly<Record<'host' | 'virtual', ImportGuards>>;
 }
 
@@ -69,6 +71,7 @@ export class Importer {
     const { namespace, name } = parseReferenceId(id);
     const seen = observeReference(resources.caches, { namespace, name }, this.#options.names);
     const decision = isReferenced ? decideReference(seen, this.#options.rules) : decideUnreferenced(seen);
+    this.#options.decided?.(seen, decision, isReferenced);
     const job: DecidedJob = { id, resources, seen, decision, isReferenced };
     if (isReferenced && seen.source !== undefined && resources.caches.isRefusalOutdated(seen.source))
       await this.#intoVirtual.checkAgain(job, seen.source);

@@ -184,7 +184,7 @@ export class KindRegistry {
   }
 
   #copyWriter(cluster: ClusterName, caches: KindCaches): CopyWriter {
-    const { clients, dryRun, logger, metrics } = this.#environment;
+    const { clients, dryRun, logger, metrics, listener } = this.#environment;
     return createCopyWriter({
       client: clients[cluster],
       resource: caches.kind[cluster],
@@ -193,6 +193,7 @@ export class KindRegistry {
       dryRun,
       logger,
       metrics: metrics.writes,
+      listener,
     });
   }
 

@@ -93,7 +93,7 @@ function isImportOnHost(
 }
 
 function writerFor(
-  { clients, dryRun, logger, metrics }: ReferenceEnvironment,
+  { clients, dryRun, logger, metrics, listener }: ReferenceEnvironment,
   cluster: ClusterName,
   resource: Resource,
 ) {
@@ -113,6 +113,7 @@ function writerFor(
     dryRun,
     logger,
     metrics: metrics.writes,
+    listener,
   });
 }
 

@@ -2,8 +2,6 @@
 
 import { statusOfImport, statusOfOther } from '../../../../src/cli/live/explanation/import-status.ts';
 import { describe, expect, test } from 'vitest';
-import { openOfflineSync } from '../../../../src/cli/offline/offline-sync.ts';
-import { planUntilStable } from '../../../../src/cli/live/world/converge.ts';
 import { planSnapshot } from '../../../../src/cli/live/world/session.ts';
 import { findTarget } from '../../../../src/cli/live/explanation/target.ts';
 import { statusOf, type SyncStatus } from '../../../../src/cli/live/explanation/object-status.ts';
@@ -390,13 +388,12 @@ async function statusIn({
   kind,
 }: Case): Promise<SyncStatus | undefined> {
   const loaded = configOf(config);
-  await using sync = await openOfflineSync(loaded);
   let clusters: MemoryClusters = { virtual, host };
   if (after !== undefined) {
-    const { changes } = await planUntilStable(snapshotOf(clusters, loaded), sync);
+    const { changes } = await planSnapshot(snapshotOf(clusters, loaded));
     clusters = after(applied(clusters, changes));
   }
-  const plan = await planSnapshot(snapshotOf(clusters, loaded), sync);
+  const plan = await planSnapshot(snapshotOf(clusters, loaded));
   const target = findTarget(plan, { key, isHost, kind });
   if (target === undefined) return undefined;
   if (target.kind === 'import') return statusOfImport(target.plan);

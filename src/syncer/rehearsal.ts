@@ -1,0 +1,392 @@
+/** Predicts a sync: the daemon's engine on two clusters in memory, on a virtual clock, until it is at rest. */
+
+import { systemClock, type Clock, type Timer } from '../base/clock.ts';
+import { silentLogger } from '../base/logger.ts';
+import type { Config } from '../config/types.ts';
+import {
+  MemoryClient,
+  MemoryCluster,
+  qualifiedPlural,
+  type MemoryClusterOptions,
+} from '../kube/memory-cluster.ts';
+import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource } from '../kube/object.ts';
+import type { ClusterName, RecordedEvent } from '../kube/types.ts';
+import { createGeneration, type GenerationOptions } from './generation.ts';
+import type { SyncedKind } from './kinds/kind.ts';
+import { syncedKinds } from './kinds/synced-kinds.ts';
+import { startLeadership } from './leadership.ts';
+import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import type { TranslatedReference } from './patch/types.ts';
+import { RefusedCopy } from './reconcile/copy-forge.ts';
+import type { SyncListener } from './reconcile/environment.ts';
+import type { Decision, Observation } from './reconcile/decide/decide.ts';
+import { FIELD_MANAGER } from './reconcile/write/writer.ts';
+import type { ReferenceDecision, ReferenceObservation } from './references/decide/decide-reference.ts';
+import { kindPolicy, resolveNamedKinds, type Discoveries } from './references/kinds/referenced-kind.ts';
+import type { Sandbox, SandboxOptions } from './sandbox/sandbox.ts';
+import type { OwnerReference } from './translate/forge.ts';
+
+/** The objects of one kind. */
+export interface Collection {
+  readonly resource: Resource;
+  readonly objects: readonly KubeObject[];
+}
+
+export interface RehearsalInput {
+  readonly config: Config;
+  readonly clusters: Readonly<Record<ClusterName, readonly Collection[]>>;
+  /** Host namespaces that do not exist. */
+  readonly missingNamespaces?: Iterable<string>;
+  readonly discoveries: Discoveries;
+  readonly owner: OwnerReference | undefined;
+  /** See {@link MemoryClusterOptions}. */
+  readonly admit?: MemoryClusterOptions['admit'];
+  readonly createSandbox: (options: SandboxOptions) => Promise<Sandbox>;
+  readonly createPipeline?: GenerationOptions['createPipeline'];
+  /** Wall clock at the start, milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** Called with the number of objects that were decided. */
+  readonly progress?: (decided: number) => void;
+}
+
+/** One object on one side, before and after; undefined: it does not exist. */
+export interface Change {
+  readonly cluster: ClusterName;
+  readonly resource: Resource;
+  readonly before: KubeObject | undefined;
+  readonly after: KubeObject | undefined;
+  /** Of the last write. */
+  readonly reason: string;
+}
+
+/** What was decided for one object of a synced kind when it was reconciled first, and what that led to. */
+export interface ObjectPlan {
+  readonly key: ObjectKey;
+  readonly kind: SyncedKind;
+  readonly seen: Observation;
+  readonly decision: Decision;
+  /** Why the copy cannot be written in the end, usually a `PatchError`. */
+  readonly error: unknown;
+  /** Of the copy at the end. */
+  readonly references: readonly TranslatedReference[];
+  /** Of the object and its copies; empty: both sides are in sync, or no write is allowed. */
+  readonly changes: readonly Change[];
+}
+
+/** The same for an object that is referenced, or was imported before. */
+export interface ReferencePlan {
+  readonly seen: ReferenceObservation;
+  readonly decision: ReferenceDecision;
+  readonly isReferenced: boolean;
+  readonly changes: readonly Change[];
+}
+
+export interface RehearsedEvent extends RecordedEvent {
+  readonly resource: Resource;
+  readonly regarding: KubeObject;
+}
+
+export interface Rehearsal {
+  /** In the order of kinds, then of keys. */
+  readonly objects: readonly ObjectPlan[];
+  /** Sorted by kind and key. */
+  readonly references: readonly ReferencePlan[];
+  /** Of each object that differs at the end. */
+  readonly changes: readonly Change[];
+  readonly events: readonly RehearsedEvent[];
+  /** The clusters at the end. */
+  readonly clusters: Readonly<Record<ClusterName, MemoryCluster>>;
+}
+
+/** The engine is at rest when it has written nothing for this long: waits for re-checks are shorter, and back-offs of failures are not awaited. */
+const REST_MS = 6000;
+/** An engine that still writes after this long is in a loop, which its guards slow down. */
+const DURATION_MAX_MS = 60_000;
+
+/** Rejects with `TerminalError` and `StatusError` of the discoveries, and with the errors of `createSandbox`. */
+export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
+  const { config, owner, discoveries } = input;
+  const clock = new RehearsalClock(input.nowMs);
+  const record = new Recorder(input);
+  const clusters = { virtual: loaded('virtual', input, clock), host: loaded('host', input, clock) };
+  for (const name of input.missingNamespaces ?? []) clusters.host.setNamespace(name, 'gone');
+  const before = { virtual: statesOf(clusters.virtual, input), host: statesOf(clusters.host, input) };
+  const clients = {
+    virtual: new MemoryClient(clusters.virtual, { manager: FIELD_MANAGER }),
+    host: new MemoryClient(clusters.host, { manager: FIELD_MANAGER }),
+  };
+  const common = { config, clock, random: () => 0.5, logger: silentLogger };
+  const leadership = startLeadership({
+    ...common,
+    client: clients.host,
+    isDryRun: true,
+    leads: () => undefined,
+  });
+  const generation = await createGeneration({
+    ...common,
+    references: await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
+    clusters: { discoveries, resolveOwner: async () => owner },
+    clients,
+    leadership,
+    recorder: { event: (...event) => record.event(...event), flush: async () => undefined },
+    // Its processes take real time.
+    createSandbox: async (options) =>
+      record.counting(await input.createSandbox({ ...options, clock: systemClock })),
+    dryRun: undefined,
+    metrics: metricsOf(clock),
+    listener: record,
+    referenceDecided: (...decided) => record.referenceDecided(...decided),
+    ...(input.createPipeline && { createPipeline: input.createPipeline }),
+  });
+  try {
+    generation.start();
+    await untilRest(clock, record, generation.isIdle);
+  } finally {
+    generation.abandon();
+    await generation.stop();
+  }
+  const changes = record.changes(before, clusters);
+  return { ...record.plans(changes), changes: [...changes.values()], clusters };
+}
+
+/** Time passes only here, when nothing else happens. */
+async function untilRest(clock: RehearsalClock, record: Recorder, isIdle: () => boolean): Promise<void> {
+  let lastWriteMs = 0;
+  let writes = 0;
+  for (;;) {
+    await settled(record, isIdle);
+    if (record.writes > writes) lastWriteMs = clock.monotonicMs();
+    writes = record.writes;
+    const endMs = Math.min(lastWriteMs + REST_MS, DURATION_MAX_MS);
+    if (!clock.advance(endMs)) return;
+  }
+}
+
+/** Until no evaluation is in progress and the engine waits for the clock or for an event. */
+async function settled(record: Recorder, isIdle: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 2; turns++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (record.isEvaluating) {
+      await record.evaluated();
+      turns = -1;
+    } else if (isIdle()) return;
+  }
+}
+
+interface Scheduled extends Timer {
+  readonly dueMs: number;
+  readonly callback: () => void;
+}
+
+class RehearsalClock implements Clock {
+  readonly #startMs: number;
+  readonly #timers = new Set<Scheduled>();
+  #nowMs = 0;
+
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+  }
+
+  now(): number {
+    return this.#startMs + this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  schedule(delayMs: number, callback: () => void): Timer {
+    const timer: Scheduled = {
+      dueMs: this.#nowMs + Math.max(0, delayMs),
+      callback,
+      cancel: () => void this.#timers.delete(timer),
+    };
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  /** Runs the timers that are due next. False if none is due before the end. */
+  advance(endMs: number): boolean {
+    let dueMs = Infinity;
+    for (const timer of this.#timers) dueMs = Math.min(dueMs, timer.dueMs);
+    if (dueMs > endMs) return false;
+    this.#nowMs = Math.max(this.#nowMs, dueMs);
+    for (const timer of this.#timers) {
+      if (timer.dueMs > this.#nowMs || !this.#timers.delete(timer)) continue;
+      timer.callback();
+    }
+    return true;
+  }
+}
+
+/** Everything that one rehearsal decides, writes and reports. */
+class Recorder implements SyncListener {
+  writes = 0;
+  readonly #input: RehearsalInput;
+  readonly #objects = new Map<string, Omit<ObjectPlan, 'references' | 'changes'>>();
+  readonly #references = new Map<string, readonly TranslatedReference[]>();
+  readonly #referenced = new Map<string, Omit<ReferencePlan, 'changes'>>();
+  /** By place. */
+  readonly #reasons = new Map<string, string>();
+  readonly #events: RehearsedEvent[] = [];
+  #evaluations = 0;
+  #evaluated: PromiseWithResolvers<void> = Promise.withResolvers();
+
+  constructor(input: RehearsalInput) {
+    this.#input = input;
+  }
+
+  decided(kind: SyncedKind, seen: Observation, decision: Decision, error?: unknown): void {
+    // Related objects cause reconciles of objects that never existed.
+    if (seen.virtual === undefined && seen.host === undefined && seen.strays.length === 0) return;
+    const id = `${kind.resource.plural} ${seen.key}`;
+    const first = this.#objects.get(id) ?? { key: seen.key, kind, seen, decision };
+    this.#objects.set(id, { ...first, error: error instanceof RefusedCopy ? undefined : error });
+    this.#input.progress?.(this.#objects.size);
+  }
+
+  referenced({ resource }: SyncedKind, key: ObjectKey, references: readonly TranslatedReference[]): void {
+    this.#references.set(`${resource.plural} ${key}`, references);
+  }
+
+  referenceDecided(seen: ReferenceObservation, decision: ReferenceDecision, isReferenced: boolean): void {
+    const id = `${seen.kind.id} ${keyOf(seen.virtual)}`;
+    if (!this.#referenced.has(id)) this.#referenced.set(id, { seen, decision, isReferenced });
+  }
+
+  written(cluster: ClusterName, resource: Resource, key: ObjectKey, reason: string): void {
+    this.writes += 1;
+    this.#reasons.set(placeOf(cluster, resource, key), reason);
+  }
+
+  event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void {
+    this.#events.push({ ...event, regarding, resource });
+  }
+
+  get isEvaluating(): boolean {
+    return this.#evaluations > 0;
+  }
+
+  /** Resolves when one more evaluation is complete. */
+  evaluated(): Promise<void> {
+    return this.#evaluated.promise;
+  }
+
+  counting(sandbox: Sandbox): Sandbox {
+    const done = (): void => {
+      this.#evaluations -= 1;
+      this.#evaluated.resolve();
+      this.#evaluated = Promise.withResolvers();
+    };
+    return {
+      pids: sandbox.pids,
+      define: (program) => sandbox.define(program),
+      forget: (id) => sandbox.forget(id),
+      evaluate: (request, respond) => {
+        this.#evaluations += 1;
+        const known = sandbox.evaluate(request, (response) => {
+          respond(response);
+          done();
+        });
+        if (known !== undefined) done();
+        return known;
+      },
+      [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
+    };
+  }
+
+  plans(changes: Changes): Pick<Rehearsal, 'objects' | 'references' | 'events'> {
+    const at = (places: readonly string[]): Change[] =>
+      [...new Set(places)].flatMap((place) => changes.get(place) ?? []);
+    const kinds = syncedKinds(this.#input.config).map(({ kind }) => kind.resource.plural);
+    const objects = sortedById(this.#objects).map(([id, plan]): ObjectPlan => {
+      return { ...plan, references: this.#references.get(id) ?? [], changes: at(placesOfObject(plan)) };
+    });
+    return {
+      objects: kinds.flatMap((plural) => objects.filter(({ kind }) => kind.resource.plural === plural)),
+      references: sortedById(this.#referenced).map(([, plan]) => ({
+        ...plan,
+        changes: at(placesOfReference(plan)),
+      })),
+      events: this.#events,
+    };
+  }
+
+  changes(before: Readonly<Record<ClusterName, States>>, after: Rehearsal['clusters']): Changes {
+    const changes = new Map<string, Change>();
+    for (const cluster of ['host', 'virtual'] as const) {
+      const now = statesOf(after[cluster], this.#input);
+      for (const place of [...new Set([...before[cluster].keys(), ...now.keys()])].toSorted()) {
+        const [was, is] = [before[cluster].get(place), now.get(place)];
+        const resource = (is ?? was)?.resource;
+        if (was?.object === is?.object || resource === undefined) continue;
+        const reason = this.#reasons.get(place) ?? 'deleted along with its Service';
+        changes.set(place, { cluster, resource, before: was?.object, after: is?.object, reason });
+      }
+    }
+    return changes;
+  }
+}
+
+/** By place. */
+type Changes = ReadonlyMap<string, Change>;
+
+/** Another object may write the host object of one that is refused. */
+function placesOfObject({
+  kind: { resource },
+  key,
+  seen,
+  decision,
+}: Pick<ObjectPlan, 'kind' | 'key' | 'seen' | 'decision'>): string[] {
+  const { target, ownership, strays } = seen;
+  const isOwn = ownership?.kind === 'ours' && keyOf(ownership.virtual) === key;
+  const hasTarget = isOwn || !['ignore', 'refuse'].includes(decision.kind);
+  return [
+    ...strays.map((stray) => placeOf('host', resource, objectKey(stray))),
+    placeOf('virtual', resource, key),
+    ...(hasTarget && target !== undefined ? [placeOf('host', resource, keyOf(target))] : []),
+  ];
+}
+
+function placesOfReference({ seen, decision }: Omit<ReferencePlan, 'changes'>): string[] {
+  const { kind, ours, imported, target, virtual } = seen;
+  const isToHost = decision.action === 'to-host' && target !== undefined;
+  const isToVirtual = decision.action === 'to-virtual' || imported !== undefined;
+  return [
+    ...ours.map((copy) => placeOf('host', kind.host, objectKey(copy))),
+    ...(isToVirtual ? [placeOf('virtual', kind.virtual, keyOf(virtual))] : []),
+    ...(isToHost ? [placeOf('host', kind.host, keyOf(target))] : []),
+  ];
+}
+
+/** The objects of a cluster by place. */
+type States = ReadonlyMap<string, { readonly resource: Resource; readonly object: KubeObject }>;
+
+function statesOf(cluster: MemoryCluster, { clusters }: RehearsalInput): States {
+  return new Map(
+    clusters[cluster.name].flatMap(({ resource }) =>
+      cluster
+        .list(qualifiedPlural(resource))
+        .map((object) => [placeOf(cluster.name, resource, objectKey(object)), { resource, object }] as const),
+    ),
+  );
+}
+
+function placeOf(cluster: ClusterName, resource: Resource, key: ObjectKey): string {
+  return `${cluster} ${qualifiedPlural(resource)} ${key}`;
+}
+
+function loaded(name: ClusterName, { admit, clusters }: RehearsalInput, clock: Clock): MemoryCluster {
+  const cluster = new MemoryCluster({ name, now: () => clock.now(), ...(admit && { admit }) });
+  for (const { resource, objects } of clusters[name])
+    for (const object of objects) cluster.load(qualifiedPlural(resource), object);
+  return cluster;
+}
+
+function metricsOf(clock: Clock): Metrics {
+  return createMetrics({ monotonicMs: () => clock.monotonicMs(), version: 'rehearsal' });
+}
+
+function sortedById<T>(map: ReadonlyMap<string, T>): [string, T][] {
+  return [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
