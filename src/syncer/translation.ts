@@ -7,7 +7,7 @@ import type { Config } from '../config/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
 import type { PipelineOptions } from './patch/pipeline.ts';
-import type { ReferenceRules } from './patch/modes/reference-translation.ts';
+import type { ReferenceRules } from './patch/reference-translation.ts';
 import type { ReferenceLookup } from './patch/types.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
 import type { Evaluator } from './sandbox/types.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
-import { BAD_IPS, changed, GOOD_IPS, REFUSED, TAKEN } from '../syncer/patch/validation/endpoint-rules.ts';
+import { BAD_IPS, changed, GOOD_IPS, REFUSED, TAKEN } from '../syncer/patch/endpoint-rules.ts';
 
 let agent: Agent;
 

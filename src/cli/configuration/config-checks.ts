@@ -2,7 +2,7 @@
 
 import type { ConfigChecks } from '../../config/types.ts';
 import { FIELDS_BY_CONFIG_KEY } from '../../syncer/kinds/synced-kinds.ts';
-import { checkPatch, pathSegments } from '../../syncer/patch/checks/check-patch.ts';
+import { checkPatch, pathSegments } from '../../syncer/patch/check-patch.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { checkNamespaceMappings } from '../../syncer/translate/names/namespace-mapping-checks.ts';
 

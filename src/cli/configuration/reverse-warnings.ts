@@ -9,7 +9,7 @@ import { silentLogger } from '../../base/logger.ts';
 import { warningAtValue, type Finding } from '../../config/finding.ts';
 import type { Config } from '../../config/types.ts';
 import { asJson, type KubeObject } from '../../kube/object.ts';
-import { sampleValues } from '../../syncer/patch/checks/sample-values.ts';
+import { sampleValues } from '../../syncer/patch/check-patch.ts';
 import { compilePatches, type CompiledPatch } from '../../syncer/patch/compile.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { EvaluateResponse, Evaluator, Program } from '../../syncer/sandbox/types.ts';

@@ -14,7 +14,7 @@ import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
-import { validateObject } from '../../syncer/patch/validation/validate-endpoints.ts';
+import { validateObject } from '../../syncer/patch/validate-object.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';

@@ -3,8 +3,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { parsePath } from '../../syncer/patch/paths/path-syntax.ts';
-import { compileWalker, type PathWalker } from '../../syncer/patch/paths/walk.ts';
+import { parsePath } from '../../syncer/patch/path-syntax.ts';
+import { compileWalker, type PathWalker } from '../../syncer/patch/walk.ts';
 import { formatTable } from './table.ts';
 
 export interface Listing {

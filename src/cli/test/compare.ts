@@ -1,7 +1,7 @@
 /** Compares expectations with actual results. An expectation is a subset: members that it does not contain are not compared. */
 
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { printPath } from '../../syncer/patch/paths/print-path.ts';
+import { printPath } from '../../syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 
 export interface Mismatch {

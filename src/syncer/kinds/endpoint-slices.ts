@@ -14,8 +14,8 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../b
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
-import type { KnownFields } from '../patch/checks/field-warnings.ts';
-import { validateEndpointSlice } from '../patch/validation/validate-endpoint-slice.ts';
+import type { KnownFields } from '../patch/check-patch.ts';
+import { validateEndpointSlice } from '../patch/validate-object.ts';
 import { addressesOf, addressText } from './endpoints.ts';
 import { NO_STATUS, serviceGate, type GateReason, type SyncedKind } from './kind.ts';
 import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';

@@ -2,8 +2,8 @@
 
 import { ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { Fields, KnownFields } from '../patch/checks/field-warnings.ts';
-import { validateEndpoints } from '../patch/validation/validate-endpoints.ts';
+import type { Fields, KnownFields } from '../patch/check-patch.ts';
+import { validateEndpoints } from '../patch/validate-object.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';

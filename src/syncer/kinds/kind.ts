@@ -3,7 +3,7 @@
 import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { ResultProblem } from '../patch/run.ts';
+import type { ResultProblem } from '../patch/pipeline.ts';
 import type { ContentRules } from '../translate/types.ts';
 
 /** Why an object is not synced. */

@@ -1,6 +1,6 @@
 /** Fields that the objects of several kinds have, for warnings about patch paths that can never match. */
 
-import type { Fields } from '../patch/checks/field-warnings.ts';
+import type { Fields } from '../patch/check-patch.ts';
 
 export const REFERENCE_FIELDS: Fields = {
   apiVersion: 'value',

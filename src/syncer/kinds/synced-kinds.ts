@@ -10,7 +10,7 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../kube/object.ts';
-import type { KnownFields } from '../patch/checks/field-warnings.ts';
+import type { KnownFields } from '../patch/check-patch.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
 import { endpointsFields, endpointsKind } from './endpoints.ts';

@@ -1,19 +1,20 @@
-/** Compiles the configured patches: paths to walkers, expressions to programs. Also finds overlapping paths. */
+/** Compiles the configured patches: paths to walkers, expressions to programs, and the directions in which each path is synced. */
 
-import { parsePath, type Segment } from './paths/path-syntax.ts';
-import { isProtected } from './paths/protect.ts';
-import { compileReference, type CompiledReference } from './modes/compile-reference.ts';
-import { compileWalker, IDENTITY_KEYS, type PathWalker } from './paths/walk.ts';
-import type { Direction } from './types.ts';
+import { parsePath, type Segment, printPath } from './path-syntax.ts';
+import { isProtected } from './protect.ts';
+import { compileReference, type CompiledReference } from './reference-translation.ts';
+import { compileWalker, IDENTITY_KEYS, type PathWalker } from './walk.ts';
+import type { Direction, PatchPipeline } from './types.ts';
 import type { PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
-import type { ConcretePath } from '../translate/types.ts';
+import type { ConcretePath, Flow } from '../translate/types.ts';
+import type { JsonObject } from '../../base/json.ts';
 
 /** What an entry does in one direction. */
-export type PatchAction =
+type PatchAction =
   | { readonly kind: 'evaluate'; readonly program: Program }
   /** The value is not synced in this direction: the target keeps its own value, or none. */
   | { readonly kind: 'keep' }
@@ -138,4 +139,47 @@ function touchesProtected(segments: readonly Segment[]): boolean {
 function mayBeKey(segment: Segment | undefined, keys: readonly string[]): boolean {
   if (segment === undefined || segment.kind === 'index') return false;
   return segment.kind === 'wildcard' || keys.includes(segment.key);
+}
+
+type PatchFlow = Pick<PatchPipeline, 'flowOf' | 'twoWayPaths' | 'hostOwnedPaths'>;
+
+/** `members`: top-level members below which paths may be two-way. */
+export function createFlow(patches: readonly CompiledPatch[], members: readonly string[]): PatchFlow {
+  const oneWayToHost = patches.filter((patch) => patch.actions.toVirtual.kind === 'keep');
+  const oneWayToVirtual = patches.filter((patch) => patch.actions.toHost.kind === 'keep');
+  const twoWay = patches.filter(
+    ({ actions }) => actions.toHost.kind === 'evaluate' && actions.toVirtual.kind === 'evaluate',
+  );
+  const flowOf = (path: ConcretePath): Flow => {
+    const staysOnVirtual = oneWayToVirtual.some((patch) => covers(patch.segments, path));
+    const staysOnHost = oneWayToHost.some((patch) => covers(patch.segments, path));
+    if (staysOnVirtual) return staysOnHost ? 'none' : 'toVirtual';
+    return staysOnHost ? 'toHost' : 'both';
+  };
+  return {
+    flowOf,
+    twoWayPaths: (object) =>
+      distinct(twoWay.flatMap((patch) => contentPaths(patch, object, members))).filter(
+        (path) => flowOf(path) === 'both',
+      ),
+    hostOwnedPaths: (object) => distinct(oneWayToVirtual.flatMap((patch) => patch.walker.locate(object))),
+  };
+}
+
+/** Paths that the patch matches at or below the members. A patch on the whole object matches each member as a whole. */
+function contentPaths(
+  patch: CompiledPatch,
+  object: JsonObject,
+  members: readonly string[],
+): readonly ConcretePath[] {
+  const [first] = patch.segments;
+  if (first === undefined) return members.filter((name) => Object.hasOwn(object, name)).map((name) => [name]);
+  const mayBeContent = first.kind === 'wildcard' || (first.kind === 'key' && members.includes(first.key));
+  return mayBeContent ? patch.walker.locate(object).filter(([root]) => members.includes(String(root))) : [];
+}
+
+/** Two patches may match the same path. */
+function distinct(paths: readonly ConcretePath[]): readonly ConcretePath[] {
+  const byText = new Map(paths.map((path) => [printPath(path), path]));
+  return byText.size === paths.length ? paths : [...byText.values()];
 }

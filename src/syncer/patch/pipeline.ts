@@ -1,10 +1,28 @@
 /** The patches of one kind, compiled once and applied to one object at a time. Asynchronous only if an evaluation needs the sandbox process. */
 
-import { overlaps, type CompiledPatch, type CompiledPatches } from './compile.ts';
-import { createFlow } from './flow.ts';
-import { PatchRun, type RunSettings, type Stage } from './run.ts';
-import type { Program } from '../sandbox/types.ts';
-import type { PatchPipeline } from './types.ts';
+import { overlaps, type CompiledPatch, type CompiledPatches, createFlow, covers } from './compile.ts';
+import type {
+  Program,
+  EvaluateResponse,
+  Evaluator,
+  ObjectIdentity,
+  EvaluateError,
+} from '../sandbox/types.ts';
+import type { PatchPipeline, Direction, PatchContext, PatchedObject } from './types.ts';
+import { restoreProtected, layOver, withKind } from './protect.ts';
+import {
+  type CompiledReference,
+  ReferenceTranslation,
+  type ReferenceRules,
+  UntranslatableValue,
+} from './reference-translation.ts';
+import { InvariantError, PatchError } from '../../base/errors.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
+import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/metadata/selectors.ts';
+import { printPath } from './path-syntax.ts';
+import { excerptOf } from '../../base/excerpt.ts';
+import type { Clock } from '../../base/clock.ts';
 
 export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
@@ -15,10 +33,7 @@ export interface PipelineOptions extends RunSettings {
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   const { patches } = options.compiled;
   const isEmpty = patches.length === 0;
-  const jobs = {
-    toHost: { direction: 'toHost', stages: stagesOf(patches) },
-    toVirtual: { direction: 'toVirtual', stages: stagesOf(patches.toReversed()) },
-  } as const;
+  const stages = { toHost: stagesOf(patches), toVirtual: stagesOf(patches.toReversed()) };
   return {
     isEmpty,
     readsHostObject: patches.some(
@@ -26,7 +41,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
     ),
     apply(direction, object, context) {
       if (isEmpty) return { object, references: [], notAllowed: [], unresolved: [] };
-      return new PatchRun(options, jobs[direction], object, context).start();
+      return new PatchRun(options, stages[direction], direction, object, context).start();
     },
     ...createFlow(patches, options.contentMembers),
   };
@@ -48,4 +63,324 @@ function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
     }
   }
   return stages;
+}
+
+/** A validation error of a patched object. */
+export interface ResultProblem {
+  readonly path: ConcretePath;
+  readonly message: string;
+}
+
+interface RunSettings {
+  /** Undefined if no patch has an expression. */
+  readonly evaluator: Evaluator | undefined;
+  readonly references: ReferenceRules;
+  readonly labels: LabelTranslator;
+  /** Returns the first error that the patches towards the host caused; undefined: every result is accepted. */
+  readonly validate?: ((before: JsonObject, after: JsonObject) => ResultProblem | undefined) | undefined;
+}
+
+/** Independent patches, whose requests are sent to the sandbox together. */
+type Stage = readonly CompiledPatch[];
+
+const NOTHING: readonly never[] = [];
+
+class PatchRun {
+  readonly #settings: RunSettings;
+  readonly #stages: readonly Stage[];
+  readonly #direction: Direction;
+  readonly #input: JsonObject;
+  readonly #context: PatchContext;
+  #object: JsonObject;
+  #stage = 0;
+  #pending = 0;
+  #failure: { readonly index: number; readonly error: PatchError } | undefined;
+  #references: ReferenceTranslation | undefined;
+  #resolve: ((result: PatchedObject) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+
+  constructor(
+    settings: RunSettings,
+    stages: readonly Stage[],
+    direction: Direction,
+    object: JsonObject,
+    context: PatchContext,
+  ) {
+    this.#settings = settings;
+    this.#stages = stages;
+    this.#direction = direction;
+    this.#input = object;
+    this.#object = object;
+    this.#context = context;
+  }
+
+  start(): PatchedObject | Promise<PatchedObject> {
+    if (this.#advance()) return this.#finish();
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Runs stages until one has to wait for the sandbox (false) or all are finished (true). */
+  #advance(): boolean {
+    for (; this.#stage < this.#stages.length; this.#stage++) {
+      for (const patch of this.#stages[this.#stage] ?? NOTHING) this.#run(patch);
+      if (this.#pending > 0) return false;
+      if (this.#failure !== undefined) return true;
+    }
+    return true;
+  }
+
+  /** Finishes a patch that had to wait, and runs the next stages. */
+  #resume(finish: () => void): void {
+    try {
+      finish();
+      if (--this.#pending > 0) return;
+      this.#stage++;
+      if (this.#failure !== undefined || this.#advance()) this.#resolve?.(this.#finish());
+    } catch (error) {
+      this.#reject?.(error);
+    }
+  }
+
+  #finish(): PatchedObject {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#validate();
+    return {
+      object: this.#object,
+      references: this.#references?.references ?? NOTHING,
+      notAllowed: this.#references?.notAllowed ?? NOTHING,
+      unresolved: this.#references?.unresolved ?? NOTHING,
+    };
+  }
+
+  #run(patch: CompiledPatch): void {
+    const action = patch.actions[this.#direction];
+    switch (action.kind) {
+      case 'evaluate':
+        this.#evaluate(patch, action.program);
+        return;
+      case 'keep':
+        this.#keep(patch);
+        return;
+      case 'reference':
+        this.#translateReferences(patch, action.reference);
+        return;
+      case 'labels':
+        this.#transform(patch, (value) => translateLabels(value, this.#direction, this.#settings.labels));
+        return;
+      default:
+        action satisfies never;
+    }
+  }
+
+  /** Waits if the names of a kind that only data contains are not loaded yet. */
+  #translateReferences(patch: CompiledPatch, reference: CompiledReference): void {
+    const { references: rules } = this.#settings;
+    const translation = (this.#references ??= new ReferenceTranslation(
+      rules,
+      this.#direction,
+      this.#context,
+    ));
+    const translate = (): void =>
+      this.#transform(patch, (value, path) =>
+        translation.translate(reference, { value, path, object: this.#object }),
+      );
+    const pending = translation.prepare(reference, () => patch.walker.values(this.#object));
+    if (pending === undefined) {
+      translate();
+      return;
+    }
+    this.#pending++;
+    pending.then(
+      () => this.#resume(translate),
+      (error: unknown) => this.#reject?.(error),
+    );
+  }
+
+  /** Keeps the value of the target. A whole object gets `apiVersion` and `kind` of this side. */
+  #keep(patch: CompiledPatch): void {
+    const { hostObject, virtualObject } = this.#context;
+    const target = (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
+    const kept = patch.walker.overlay(this.#object, target) ?? {};
+    const isWhole = patch.segments.length === 0;
+    this.#put(patch, isWhole ? withKind(kept, this.#object) : kept, 'restore');
+  }
+
+  #evaluate(patch: CompiledPatch, program: Program): void {
+    const values: JsonValue[] = [];
+    const paths: string[] | undefined = program.reads.path ? [] : undefined;
+    patch.walker.collect(this.#object, { values, paths });
+    if (values.length === 0) return;
+    const { evaluator } = this.#settings;
+    if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
+    const response = evaluator.evaluate(
+      { program: program.id, object: this.#identity(), context: this.#context, values, paths },
+      (later) => this.#resume(() => this.#take(patch, later)),
+    );
+    if (response === undefined) this.#pending++;
+    else this.#take(patch, response);
+  }
+
+  /** Equal in both directions if the virtual object is known. */
+  #identity(): ObjectIdentity {
+    const { virtualObject, objectNamespace } = this.#context;
+    const metadata = ownValue(virtualObject ?? this.#input, 'metadata');
+    const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
+    return { namespace: objectNamespace, name: typeof name === 'string' ? name : '' };
+  }
+
+  #take(patch: CompiledPatch, response: EvaluateResponse): void {
+    if (response.errors !== undefined && response.errors.size > 0) {
+      this.#fail(patch, evaluateError(patch, this.#object, response.errors, this.#direction));
+    } else {
+      this.#replace(patch, response.values);
+    }
+  }
+
+  /** A change without the sandbox. `change` throws {@link UntranslatableValue}. */
+  #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
+    const places = patch.walker.locate(this.#object);
+    if (places.length === 0) return;
+    const values = patch.walker.values(this.#object);
+    const results: JsonValue[] = [];
+    for (const [at, place] of places.entries()) {
+      try {
+        results.push(change(values[at] ?? null, place));
+      } catch (error) {
+        if (!(error instanceof UntranslatableValue)) throw error;
+        this.#fail(patch, patchError(patch, error.message, { path: place, kind: 'runtime' }));
+        return;
+      }
+    }
+    this.#replace(patch, results);
+  }
+
+  #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
+    if (patch.segments.length > 0) {
+      this.#put(patch, patch.walker.replace(this.#object, results) ?? {});
+      return;
+    }
+    const whole = results[0];
+    if (isJsonObject(whole)) this.#put(patch, layOver(this.#object, whole));
+    else
+      this.#fail(
+        patch,
+        patchError(patch, `the whole object must stay an object`, { path: [], kind: 'result' }),
+      );
+  }
+
+  #put(patch: CompiledPatch, result: JsonValue, onIdentityChange: 'fail' | 'restore' = 'fail'): void {
+    if (!isJsonObject(result)) throw new InvariantError('a patched object is an object');
+    if (!patch.touchesProtected) {
+      this.#object = result;
+      return;
+    }
+    const restored = restoreProtected(this.#object, result, onIdentityChange);
+    if (restored.ok) this.#object = restored.object;
+    else this.#fail(patch, patchError(patch, restored.message, { path: restored.path, kind: 'result' }));
+  }
+
+  /** The first failure in the order of the patches is the one that is reported. */
+  #fail(patch: CompiledPatch, error: PatchError): void {
+    const isBefore = (other: number): boolean =>
+      this.#direction === 'toHost' ? patch.index < other : patch.index > other;
+    if (this.#failure === undefined || isBefore(this.#failure.index))
+      this.#failure = { index: patch.index, error };
+  }
+
+  #validate(): void {
+    if (this.#direction !== 'toHost' || this.#object === this.#input) return;
+    const problem = this.#settings.validate?.(this.#input, this.#object);
+    if (problem === undefined) return;
+    const patches = this.#stages.flat();
+    const cause = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
+    if (cause !== undefined) throw patchError(cause, problem.message, { path: problem.path, kind: 'result' });
+  }
+}
+
+/** The path of the patch matches this path, one above it or one below it. */
+function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
+  return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
+}
+
+/** The selector for the other side. Throws {@link UntranslatableValue} if the value is not a selector. */
+function translateLabels(value: JsonValue, direction: Direction, labels: LabelTranslator): JsonValue {
+  try {
+    return direction === 'toHost' ? selectorToHost(value, labels) : selectorToVirtual(value, labels);
+  } catch (error) {
+    if (error instanceof SelectorError) throw new UntranslatableValue(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** The error of the first match that failed in the sandbox; `errors` is not empty. */
+function evaluateError(
+  patch: CompiledPatch,
+  object: JsonObject,
+  errors: ReadonlyMap<number, EvaluateError>,
+  direction: Direction,
+): PatchError {
+  const first = Math.min(...errors.keys());
+  const error = errors.get(first);
+  if (error === undefined) throw new InvariantError('an error without an index');
+  const path = patch.walker.locate(object)[first] ?? [];
+  const { expression, reverseExpression } = patch.config;
+  const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
+  const excerpt = excerptOf(source, error.line, error.column);
+  return patchError(patch, error.message, {
+    path,
+    kind: error.kind,
+    excerpt,
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}
+
+function patchError(
+  patch: CompiledPatch,
+  message: string,
+  details: {
+    readonly path: ConcretePath;
+    readonly kind: PatchError['kind'];
+    readonly excerpt?: string;
+    readonly retryAfterMs?: number;
+  },
+): PatchError {
+  return new PatchError(message, { ...details, index: patch.index, path: printPath(details.path) });
+}
+
+interface PatchMetrics {
+  /** All patches of one object, in one direction. */
+  patched(seconds: number): void;
+  /** One patch failed on one object; `reason` is a `PatchErrorKind`. */
+  patchFailed(reason: string): void;
+}
+
+export function measuredPipeline(
+  pipeline: PatchPipeline,
+  clock: Clock,
+  metrics: PatchMetrics,
+): PatchPipeline {
+  if (pipeline.isEmpty) return pipeline;
+  const failed = (error: unknown): never => {
+    if (error instanceof PatchError) metrics.patchFailed(error.kind);
+    throw error;
+  };
+  return {
+    ...pipeline,
+    apply(direction, object, context) {
+      const startedMs = clock.monotonicMs();
+      const succeeded = (patched: PatchedObject): PatchedObject => {
+        metrics.patched((clock.monotonicMs() - startedMs) / 1000);
+        return patched;
+      };
+      try {
+        const result = pipeline.apply(direction, object, context);
+        return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result);
+      } catch (error) {
+        return failed(error);
+      }
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Evaluator } from '../sandbox/types.ts';
 import type { CompiledPatch } from './compile.ts';
-import { printPath } from './paths/print-path.ts';
+import { printPath } from './path-syntax.ts';
 import { createPatchPipeline, type PipelineOptions } from './pipeline.ts';
 import type { Direction, PatchContext, PatchPipeline } from './types.ts';
 

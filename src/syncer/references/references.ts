@@ -6,7 +6,7 @@ import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import { groupOf, keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import type { ReferenceRules } from '../patch/modes/reference-translation.ts';
+import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { namespaceAdvice, namespaceCreator } from '../reconcile/create-namespace.ts';
 import { createContentionGuard } from '../reconcile/guards/contention.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import type { PatchConfig, ReferenceConfig } from '../../../src/config/types.ts';
-import { parsePath } from '../../../src/syncer/patch/paths/path-syntax.ts';
+import { parsePath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { hostNameShort } from '../../../src/syncer/translate/names/names.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';

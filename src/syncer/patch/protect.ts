@@ -1,10 +1,9 @@
-/** Protects fields that patches may not change: the identity of an object, and the bookkeeping of a copy. */
+/** Protects fields that patches may not change: the identity of an object, and the bookkeeping of a copy. Merges results for the whole object. */
 
-import { withMember } from './copy.ts';
-import { IDENTITY_KEYS } from './walk.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../translate/metadata/bookkeeping.ts';
-import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import type { ConcretePath } from '../../translate/types.ts';
+import { withMember, IDENTITY_KEYS } from './walk.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { ConcretePath } from '../translate/types.ts';
 
 /** Whether no patch may target the path and no wildcard matches it. */
 export function isProtected(path: ConcretePath): boolean {
@@ -16,7 +15,7 @@ export function isProtected(path: ConcretePath): boolean {
   return field === 'labels' && isBookkeepingLabel(key);
 }
 
-export type Restored =
+type Restored =
   | { readonly ok: true; readonly object: JsonObject }
   | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
 
@@ -75,4 +74,26 @@ function restoreKeys(
 
 function mapOf(value: JsonValue | undefined): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
+}
+
+/** The object of the other side with `apiVersion` and `kind` of this side. */
+export function withKind(object: JsonValue, own: JsonObject): JsonValue {
+  if (!isJsonObject(object)) return object;
+  const result: JsonObject = { ...object };
+  for (const key of ['apiVersion', 'kind']) {
+    const value = ownValue(own, key);
+    if (value !== undefined) result[key] = value;
+  }
+  return result;
+}
+
+/** Merges the result of a patch into the object field by field, as vCluster does; null deletes a field. */
+export function layOver(object: JsonObject, result: JsonObject): JsonObject {
+  const merged: JsonObject = { ...object };
+  for (const key of Object.keys(result)) {
+    const member = result[key] ?? null;
+    if (member === null && object[key] !== null) delete merged[key];
+    else setOwn(merged, key, member);
+  }
+  return merged;
 }

@@ -1,6 +1,6 @@
 /** Endpoints objects that an API server accepts and rejects; a test runs the same table on a real one. */
 
-import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 
 export const VALID: JsonObject = {
   apiVersion: 'v1',
@@ -27,7 +27,7 @@ export const VALID: JsonObject = {
   ],
 };
 
-export type Path = readonly (string | number)[];
+type Path = readonly (string | number)[];
 
 /** A copy with the value at the path replaced, or removed. */
 export function changed(path: Path, value: JsonValue | undefined, base: JsonObject = VALID): JsonObject {

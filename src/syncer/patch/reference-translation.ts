@@ -1,16 +1,6 @@
 /** Reference patches: the value is the name of another object, and is replaced with the name of that object on the other side. */
 
-import { isNamespaceReference, type CompiledReference, type SubPath } from './compile-reference.ts';
-import {
-  describe,
-  partsOf,
-  stringAt,
-  validPartsOf,
-  withParts,
-  type ReferencedGvk,
-} from './reference-parts.ts';
-import { UntranslatableValue } from './untranslatable.ts';
-import { printPath } from '../paths/print-path.ts';
+import { printPath, parsePath, type Segment } from './path-syntax.ts';
 import type {
   Direction,
   ObjectReference,
@@ -18,11 +8,13 @@ import type {
   ReferenceLookup,
   TranslatedReference,
   UnresolvedReference,
-} from '../types.ts';
-import { PatchError } from '../../../base/errors.ts';
-import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import { groupOf, type NamespacedName } from '../../../kube/object.ts';
-import type { ConcretePath, NameTranslator } from '../../translate/types.ts';
+} from './types.ts';
+import { PatchError } from '../../base/errors.ts';
+import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { groupOf, type NamespacedName } from '../../kube/object.ts';
+import type { ConcretePath, NameTranslator } from '../translate/types.ts';
+import { compileWalker, type PathWalker } from './walk.ts';
+import type { ReferenceConfig } from '../../config/types.ts';
 
 /** The object that a value on the host names may appear later. */
 const UNKNOWN_RETRY_MS = 30_000;
@@ -40,7 +32,7 @@ export interface ReferenceRules {
 }
 
 /** One matched value and its path. */
-export interface ReferenceMatch {
+interface ReferenceMatch {
   readonly value: JsonValue;
   readonly path: ConcretePath;
   /** The state of the object when this patch runs. */
@@ -226,4 +218,127 @@ function keysOf(path: SubPath | undefined): ConcretePath {
     if (segment.kind === 'key') return segment.key;
     return segment.kind === 'index' ? segment.index : '';
   });
+}
+
+/** A kind that the data of an object contains. */
+interface ReferencedGvk {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+interface ReferenceParts extends ReferencedGvk {
+  readonly name: string;
+  /** Undefined: the value has none. */
+  readonly namespace: string | undefined;
+}
+
+/** Undefined for a value without a name, which is not translated. Throws {@link UntranslatableValue}. */
+function partsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
+  const apiVersion = stringAt(reference.apiVersionPath, value, 'apiVersionPath') ?? reference.apiVersion;
+  const kind = stringAt(reference.kindPath, value, 'kindPath') ?? reference.kind;
+  if (reference.namePath === undefined) {
+    if (typeof value !== 'string') {
+      throw new UntranslatableValue(
+        `a reference is the name of an object, this is ${describe(value)}; set namePath`,
+      );
+    }
+    return value === '' ? undefined : { name: value, namespace: undefined, apiVersion, kind };
+  }
+  if (!isJsonObject(value)) {
+    throw new UntranslatableValue(`a reference with namePath is an object, this is ${describe(value)}`);
+  }
+  const name = stringAt(reference.namePath, value, 'namePath');
+  if (name === undefined) return undefined;
+  return { name, namespace: stringAt(reference.namespacePath, value, 'namespacePath'), apiVersion, kind };
+}
+
+/** Like {@link partsOf}, but undefined for an invalid value, for callers whose errors are reported elsewhere. */
+function validPartsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
+  try {
+    return partsOf(reference, value);
+  } catch (error) {
+    if (error instanceof UntranslatableValue) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined without a path, without a value, and for an empty string, which Kubernetes treats as absent. */
+function stringAt(path: SubPath | undefined, value: JsonValue, field: string): string | undefined {
+  if (path === undefined) return undefined;
+  const [found] = path.walker.values(value);
+  if (found === undefined || found === '') return undefined;
+  if (typeof found === 'string') return found;
+  throw new UntranslatableValue(`${field} leads to ${describe(found)}, which must be a string`);
+}
+
+/** The value with another name, and with another namespace if the value has one. */
+function withParts(reference: CompiledReference, value: JsonValue, target: NamespacedName): JsonValue {
+  if (reference.namePath === undefined) return target.name;
+  const named = reference.namePath.walker.replace(value, [target.name]) ?? null;
+  const { namespacePath } = reference;
+  if (namespacePath === undefined || target.namespace === '') return named;
+  return stringAt(namespacePath, value, 'namespacePath') === undefined
+    ? named
+    : (namespacePath.walker.replace(named, [target.namespace]) ?? null);
+}
+
+/** Describes a value of the wrong type in a message of limited length. */
+function describe(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object'
+    ? 'an object'
+    : `the ${typeof value} ${JSON.stringify(value).slice(0, 40)}`;
+}
+
+/** A path relative to the matched value. */
+interface SubPath {
+  readonly segments: readonly Segment[];
+  readonly walker: PathWalker;
+}
+
+/** An undefined path is not configured. */
+export interface CompiledReference {
+  readonly patchIndex: number;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly apiVersionPath: SubPath | undefined;
+  readonly kindPath: SubPath | undefined;
+  readonly namePath: SubPath | undefined;
+  readonly namespacePath: SubPath | undefined;
+}
+
+export function compileReference(config: ReferenceConfig, patchIndex: number): CompiledReference {
+  const subPath = (text: string | undefined): SubPath | undefined => {
+    if (text === undefined || text === '') return undefined;
+    const parsed = parsePath(text);
+    if (!parsed.ok)
+      throw new PatchError(parsed.problem.message, { index: patchIndex, path: text, kind: 'syntax' });
+    const { segments } = parsed;
+    return { segments, walker: compileWalker(segments, NO_PROTECTED_KEYS) };
+  };
+  return {
+    patchIndex,
+    apiVersion: config.apiVersion,
+    kind: config.kind,
+    apiVersionPath: subPath(config.apiVersionPath),
+    kindPath: subPath(config.kindPath),
+    namePath: subPath(config.namePath),
+    namespacePath: subPath(config.namespacePath),
+  };
+}
+
+/** Sub-paths are relative, so a `metadata` in them is not that of the object, and they contain no wildcards. */
+const NO_PROTECTED_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
+
+/** The value names a namespace, not an object in one. */
+function isNamespaceReference(
+  reference: CompiledReference,
+): reference is CompiledReference & { readonly namespacePath: SubPath } {
+  return reference.namePath === undefined && reference.namespacePath !== undefined;
+}
+
+/** A matched value cannot be translated by a reference or labels patch; the message is for the user. */
+export class UntranslatableValue extends Error {
+  override readonly name = 'UntranslatableValue';
 }

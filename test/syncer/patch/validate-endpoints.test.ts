@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
-import { endpointIpProblem } from '../../../../src/syncer/patch/validation/endpoint-ip.ts';
-import { printPath } from '../../../../src/syncer/patch/paths/print-path.ts';
-import { validateEndpoints } from '../../../../src/syncer/patch/validation/validate-endpoints.ts';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { endpointIpProblem } from '../../../src/syncer/patch/validate-fields.ts';
+import { printPath } from '../../../src/syncer/patch/path-syntax.ts';
+import { validateEndpoints } from '../../../src/syncer/patch/validate-object.ts';
 import { BAD_IPS, changed, GOOD_IPS, REFUSED, TAKEN, VALID } from './endpoint-rules.ts';
 
 function problem(after: JsonObject, before: JsonObject = VALID): string | undefined {

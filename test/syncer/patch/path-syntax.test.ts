@@ -2,9 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parsePath, type Segment } from '../../../../src/syncer/patch/paths/path-syntax.ts';
-import { printPath } from '../../../../src/syncer/patch/paths/print-path.ts';
-import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
+import { parsePath, type Segment, printPath } from '../../../src/syncer/patch/path-syntax.ts';
+import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 
 function parsed(text: string): readonly Segment[] {
   const result = parsePath(text);

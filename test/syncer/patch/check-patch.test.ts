@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PatchConfig } from '../../../../src/config/types.ts';
-import { endpointSliceFields } from '../../../../src/syncer/kinds/endpoint-slices.ts';
-import { endpointsFields } from '../../../../src/syncer/kinds/endpoints.ts';
-import { checkPatch, pathSegments } from '../../../../src/syncer/patch/checks/check-patch.ts';
+import type { PatchConfig } from '../../../src/config/types.ts';
+import { endpointSliceFields } from '../../../src/syncer/kinds/endpoint-slices.ts';
+import { endpointsFields } from '../../../src/syncer/kinds/endpoints.ts';
+import { checkPatch, pathSegments } from '../../../src/syncer/patch/check-patch.ts';
 
 const FIELDS = { Endpoints: endpointsFields, EndpointSlice: endpointSliceFields };
 

@@ -3,15 +3,14 @@
 import fc from 'fast-check';
 import { JSONPath } from 'jsonpath-plus';
 import { describe, expect, test } from 'vitest';
-import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
-import { parsePath } from '../../../../src/syncer/patch/paths/path-syntax.ts';
-import { printPath } from '../../../../src/syncer/patch/paths/print-path.ts';
-import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { parsePath, printPath } from '../../../src/syncer/patch/path-syntax.ts';
+import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import {
   isBookkeepingAnnotation,
   isBookkeepingLabel,
-} from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
-import { compileWalker, type PathWalker } from '../../../../src/syncer/patch/paths/walk.ts';
+} from '../../../src/syncer/translate/metadata/bookkeeping.ts';
+import { compileWalker, type PathWalker } from '../../../src/syncer/patch/walk.ts';
 
 function walker(text: string): PathWalker {
   const parsed = parsePath(text);

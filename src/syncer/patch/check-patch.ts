@@ -1,0 +1,243 @@
+/** Checks a patch without running it: errors and warnings, to which the caller adds file and position; sample values for its path. */
+
+import type * as JsonPathPlus from 'jsonpath-plus';
+import { parsePath, type Segment } from './path-syntax.ts';
+import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/types.ts';
+import { compileExpression } from '../sandbox/front-end/compile-expression.ts';
+import type { MatchFacts } from '../sandbox/front-end/warnings.ts';
+import { nearestWord } from '../../config/schema/suggest.ts';
+import { createRequire } from 'node:module';
+import type { JsonValue } from '../../base/json.ts';
+
+/** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
+export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly PatchFieldProblem[] {
+  const facts = matchFacts(patch.path);
+  return [
+    ...checkPath('path', patch.path, known),
+    ...checkExpression('expression', patch.expression, facts),
+    ...checkExpression('reverseExpression', patch.reverseExpression, facts),
+    ...checkReference(patch.reference),
+  ];
+}
+
+/** The segments of a path, `null` for a wildcard; undefined when it does not parse. */
+export function pathSegments(path: string): readonly PathSegment[] | undefined {
+  const parsed = parsePath(path);
+  return parsed.ok ? parsed.segments.map(plainSegment) : undefined;
+}
+
+function plainSegment(segment: Segment): PathSegment {
+  switch (segment.kind) {
+    case 'key':
+      return segment.key;
+    case 'index':
+      return segment.index;
+    case 'wildcard':
+      return null;
+    default:
+      return segment satisfies never;
+  }
+}
+
+function checkPath(
+  field: string,
+  text: string,
+  known: KnownFields | undefined,
+): readonly PatchFieldProblem[] {
+  const parsed = parsePath(text);
+  if (!parsed.ok) return [{ field, message: parsed.problem.message, offset: parsed.problem.offset }];
+  const problem = (known && unmatchable(text, parsed.segments, known)) ?? otherReading(text, parsed.segments);
+  return problem === undefined ? [] : [{ field, ...problem, severity: 'warning' }];
+}
+
+function checkExpression(
+  field: string,
+  text: string | undefined,
+  facts: MatchFacts,
+): readonly PatchFieldProblem[] {
+  if (text === undefined) return [];
+  const compiled = compileExpression(text, 0);
+  if (compiled.ok)
+    return compiled.warnings(facts).map((warning) => ({ field, ...warning, severity: 'warning' }));
+  return [{ field, message: compiled.problem.message, offset: compiled.problem.offset }];
+}
+
+function matchFacts(path: string): MatchFacts {
+  const parsed = parsePath(path);
+  if (!parsed.ok) return {};
+  const { segments } = parsed;
+  const valueType = valueTypeOf(segments);
+  return {
+    hasWildcard: segments.some(({ kind }) => kind === 'wildcard'),
+    ...(valueType === undefined ? {} : { valueType }),
+  };
+}
+
+const SUB_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
+
+function checkReference(reference: ReferenceConfig | undefined): readonly PatchFieldProblem[] {
+  if (reference === undefined) return [];
+  return SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name]));
+}
+
+/** A path in `reference` has to select exactly one place below the matched value. */
+function checkSubPath(field: string, text: string | undefined): readonly PatchFieldProblem[] {
+  if (text === undefined || text === '') return [];
+  const parsed = parsePath(text);
+  if (!parsed.ok) return [{ field, message: parsed.problem.message, offset: parsed.problem.offset }];
+  if (parsed.segments.length === 0) {
+    return [{ field, message: 'it has to name a member of the matched value', offset: 0 }];
+  }
+  if (!parsed.segments.some((segment) => segment.kind === 'wildcard')) return [];
+  return [
+    {
+      field,
+      message: 'a wildcard is not possible here: it has to name one place',
+      offset: text.indexOf('*'),
+    },
+  ];
+}
+
+/** The fields of an object; `*`: any key; a string: no fields below. */
+export type Fields = { readonly [field: string]: Fields } | 'value' | 'any';
+
+/** The fields of a kind's objects, for warnings about paths. */
+export interface KnownFields {
+  /** With its article: `an Endpoints`. */
+  readonly what: string;
+  readonly fields: Fields;
+}
+
+/** Why a path cannot match an object of this kind; undefined when it can. */
+function unmatchable(
+  text: string,
+  segments: readonly Segment[],
+  known: KnownFields,
+): { readonly message: string; readonly offset: number } | undefined {
+  if (text.startsWith('/')) {
+    const message =
+      'this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]';
+    return { message, offset: 0 };
+  }
+  let { fields } = known;
+  let above = '';
+  for (const segment of segments) {
+    if (fields === 'any') return undefined;
+    const name = segment.kind === 'key' ? segment.key : '';
+    const where = above === '' ? known.what : above;
+    const offset = Math.max(0, name === '' ? 0 : text.lastIndexOf(name));
+    if (fields === 'value')
+      return dottedKey(text, segments) ?? { message: `never matches: ${where} has no fields`, offset };
+    const next: Fields | undefined = fieldOf(fields, segment);
+    // The keys of a mapping have values; what has fields is an element of a list.
+    if (typeof next === 'object' && next === fields['*'] && name !== '' && !/^\d+$/.test(name))
+      return { message: `never matches: ${where} is a list: write ${where}[*].${name}`, offset };
+    if (next === undefined) {
+      const near = nearestWord(
+        name,
+        Object.keys(fields).filter((field) => field !== '*'),
+      );
+      const hint = near === undefined ? '' : `, did you mean "${near}"?`;
+      const what = name === '' ? 'elements' : `field ${JSON.stringify(name)}`;
+      return { message: `never matches: ${where} has no ${what}${hint}`, offset };
+    }
+    if (segment.kind === 'wildcard' && fields['*'] === undefined) return undefined;
+    fields = next;
+    above = segment.kind === 'key' && !/^\d+$/.test(name) ? name : above;
+  }
+  return undefined;
+}
+
+/** For the path of an annotation or label whose key contains dots: each would begin another field. */
+function dottedKey(text: string, segments: readonly Segment[]): ReturnType<typeof unmatchable> {
+  const names = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
+  const [metadata, map, ...key] = names;
+  if (metadata !== 'metadata' || (map !== 'annotations' && map !== 'labels') || key.includes(undefined))
+    return undefined;
+  const path = `metadata.${map}[${JSON.stringify(key.join('.'))}]`;
+  const message = `never matches: a key with dots needs brackets and quotes: ${path}`;
+  return { message, offset: text.indexOf(map) + map.length + 1 };
+}
+
+/** Undefined if the object has no such member. */
+function fieldOf(fields: { readonly [field: string]: Fields }, segment: Segment): Fields | undefined {
+  const elements = Object.hasOwn(fields, '*') ? fields['*'] : undefined;
+  if (segment.kind === 'key')
+    return elements ?? (Object.hasOwn(fields, segment.key) ? fields[segment.key] : undefined);
+  if (segment.kind === 'index') return elements;
+  return elements ?? 'any';
+}
+
+/** Names, indices and wildcards joined by dots mean the same in every notation. */
+const PLAIN = /^(?:[\w-]|\[(?:\d+|\*)\]|\.(?=[\w*])|\*)*$/;
+/** vCluster's notation that jsonpath-plus does not support: quoted names without brackets, and escapes. */
+const VCLUSTER_ONLY = /(?:^|\.)"|\\/;
+
+function otherReading(
+  text: string,
+  segments: readonly Segment[],
+): { readonly message: string; readonly offset: number } | undefined {
+  const path = text
+    .trim()
+    .replace(/^\$?\.?/, '')
+    .replace(/\.$/, '');
+  if (PLAIN.test(path) || VCLUSTER_ONLY.test(path)) return undefined;
+  const [, ...other] = tokenizer()(path.startsWith('[') ? `$${path}` : `$.${path}`);
+  const own = segments.map(tokenOf);
+  const at = own.findIndex((token, i) => token !== other[i]);
+  if (at < 0 && own.length === other.length) return undefined;
+  const key = JSON.stringify(own[at] ?? own.at(-1) ?? '');
+  const reading = other.map((token) => JSON.stringify(token)).join(', ');
+  return {
+    message: `jsonpath-plus reads this path as ${reading}; here the key is ${key}`,
+    offset: Math.max(0, text.indexOf(own[at] ?? '')),
+  };
+}
+
+/** Loaded on first use, because it takes 5 MiB. */
+function tokenizer(): (path: string) => string[] {
+  const require = createRequire(import.meta.url);
+  const { JSONPath } = require('jsonpath-plus') as typeof JsonPathPlus; // the package that its type was taken from
+  return (path) => JSONPath.toPathArray(path);
+}
+
+function tokenOf(segment: Segment): string {
+  switch (segment.kind) {
+    case 'key':
+      return segment.key;
+    case 'index':
+      return String(segment.index);
+    case 'wildcard':
+      return '*';
+    default:
+      return segment satisfies never;
+  }
+}
+
+/** Values of annotations and labels are strings, ports are numbers. */
+function valueTypeOf(segments: readonly Segment[]): 'string' | 'number' | undefined {
+  const keys = segments.map((segment) => (segment.kind === 'key' ? segment.key : ''));
+  const isMapEntry = keys.length === 3 && (keys[1] === 'annotations' || keys[1] === 'labels');
+  if (keys[0] === 'metadata' && isMapEntry) return 'string';
+  return keys.at(-3) === 'ports' && keys.at(-1) === 'port' ? 'number' : undefined;
+}
+
+const LABELS = ['checkout', 'web', 'team-a', 'edge-team-web', 'a-b-c', '7'];
+const ADDRESSES = ['10.0.0.1', '192.0.2.17'];
+const TEXTS = [...LABELS, ...ADDRESSES, 'Web', 'example.com/path', 'a,b', 'a b'];
+const PORTS = [80, 443, 8080, 10_080];
+/** Fields of Endpoints and EndpointSlices that hold DNS labels. */
+const LABEL_FIELDS: ReadonlySet<string> = new Set(['hostname', 'name', 'nodeName', 'zone']);
+
+/** Empty if the path can match values of any type. */
+export function sampleValues(segments: readonly Segment[]): readonly JsonValue[] {
+  const type = valueTypeOf(segments);
+  if (type !== undefined) return type === 'string' ? TEXTS : PORTS;
+  const [above, last] = [segments.at(-2), segments.at(-1)];
+  if (last?.kind === 'key' && LABEL_FIELDS.has(last.key)) return LABELS;
+  const isAddress =
+    last?.kind === 'key' ? last.key === 'ip' : above?.kind === 'key' && above.key === 'addresses';
+  return isAddress && segments[0]?.kind === 'key' && (last?.kind === 'key' || segments[0].key === 'endpoints')
+    ? ADDRESSES
+    : [];
+}

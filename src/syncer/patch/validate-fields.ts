@@ -1,0 +1,236 @@
+/** Checks of single fields: places in a patched object, each with its value before the patches, so that a check covers only changes and
+ * reports a path; names and IP addresses as kube-apiserver 1.36 validates them.
+ */
+
+import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { ConcretePath } from '../translate/types.ts';
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** A path as a linked list, so that valid places allocate no array. */
+interface Trail {
+  readonly above: Trail | undefined;
+  readonly step: string | number;
+}
+
+/** Thrown at the first problem, which ends the validation. */
+export class Refusal extends Error {
+  readonly path: ConcretePath;
+
+  constructor(trail: Trail, message: string) {
+    super(message);
+    const path: (string | number)[] = [];
+    for (let at: Trail | undefined = trail; at !== undefined; at = at.above) path.unshift(at.step);
+    this.path = path;
+  }
+}
+
+export function refuse(trail: Trail, message: string | undefined): void {
+  if (message !== undefined) throw new Refusal(trail, message);
+}
+
+/** A member with its value before the patches. */
+export interface Place {
+  readonly path: Trail;
+  readonly now: JsonValue | undefined;
+  readonly old: JsonValue | undefined;
+  /** It is part of a value that did not exist before the patches. */
+  readonly isNew: boolean;
+}
+
+export function rootPlace(key: string, before: JsonObject, after: JsonObject): Place {
+  return {
+    path: { above: undefined, step: key },
+    now: ownValue(after, key),
+    old: ownValue(before, key),
+    isNew: false,
+  };
+}
+
+export function member(object: JsonValue | undefined, key: string): JsonValue | undefined {
+  return isJsonObject(object) ? ownValue(object, key) : undefined;
+}
+
+export function below(place: Place, key: string): Place {
+  const { path, now, old, isNew } = place;
+  return {
+    path: { above: path, step: key },
+    now: member(now, key),
+    old: member(old, key),
+    isNew: isNew || old === undefined,
+  };
+}
+
+/** The patches did not change it. */
+export function isOld({ now, old, isNew }: Place): boolean {
+  return !isNew && (now === old || jsonEquals(now, old));
+}
+
+/** Go reads null as the empty value of the field. */
+export function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+/** `optional`: null and absent are fine, an empty string is a value; `may be empty`: an empty string is absent. */
+export function checkField(
+  place: Place,
+  problem: (text: string) => string | undefined,
+  presence: 'required' | 'optional' | 'may be empty',
+): void {
+  const { now, path } = place;
+  if (isOld(place)) return;
+  if (isAbsent(now)) {
+    refuse(path, presence === 'required' ? 'is required' : undefined);
+    return;
+  }
+  checkString(place);
+  if (typeof now === 'string' && (now !== '' || presence !== 'may be empty')) refuse(path, problem(now));
+}
+
+/** Checks every element that was not in the list before; null is an empty list. */
+export function checkList(place: Place, checkElement: (element: Place) => void): void {
+  const { now, old, path } = place;
+  if (isAbsent(now) || (now === old && !place.isNew)) return;
+  if (!Array.isArray(now)) {
+    refuse(path, isOld(place) ? undefined : `must be a list, not ${describe(now)}`);
+    return;
+  }
+  const before = Array.isArray(old) ? old : [];
+  // The same element was not changed. If the length differs, elements have moved, so indices do not correspond.
+  const untouched: ReadonlySet<JsonValue> = new Set(before);
+  const isAligned = !place.isNew && before.length === now.length;
+  for (const [at, element] of now.entries()) {
+    if (untouched.has(element) && isJsonObject(element)) continue;
+    const was = isAligned ? before[at] : undefined;
+    try {
+      checkElement({ path: { above: path, step: at }, now: element, old: was, isNew: was === undefined });
+    } catch (error) {
+      // An expression on the whole list returns elements that are equal but not identical.
+      if (!before.some((one) => jsonEquals(one, element))) throw error;
+    }
+  }
+}
+
+export function checkObject(place: Place): void {
+  if (!isJsonObject(place.now) && !isOld(place))
+    refuse(place.path, `must be an object, not ${describe(place.now)}`);
+}
+
+export function checkString(place: Place): void {
+  const { now, path } = place;
+  if (isAbsent(now) || typeof now === 'string' || isOld(place)) return;
+  refuse(path, `must be a string, not ${describe(now)}`);
+}
+
+export function describe(value: JsonValue | undefined): string {
+  if (value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (isJsonObject(value)) return 'an object';
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+const LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+const QUALIFIED = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+
+/** RFC 1123 label: at most 63 of a-z, 0-9 and `-`, not at its edges. */
+export function dnsLabelProblem(text: string): string | undefined {
+  if (text.length > 63) return `must have at most 63 characters, ${show(text)} has ${text.length}`;
+  if (LABEL.test(text)) return undefined;
+  return `must be a DNS label (a-z, 0-9 and "-", not at its edges), not ${show(text)}`;
+}
+
+/** RFC 1123 subdomain: labels joined by dots, at most 253 characters. The length of a part is not limited. */
+export function dnsSubdomainProblem(text: string): string | undefined {
+  if (text.length > 253) return `must have at most 253 characters, ${show(text)} has ${text.length}`;
+  if (text.split('.').every((part) => LABEL.test(part))) return undefined;
+  return `must be a DNS name (a-z, 0-9, "-" and "."), not ${show(text)}`;
+}
+
+/** `name` or `prefix/name`: label keys, finalizers, application protocols. */
+export function qualifiedNameProblem(text: string): string | undefined {
+  const parts = text.split('/');
+  const name = parts.at(-1) ?? '';
+  if (parts.length > 2) return `must be NAME or PREFIX/NAME, not ${show(text)}`;
+  if (parts.length === 2) {
+    const prefix = parts[0] ?? '';
+    if (prefix === '' || dnsSubdomainProblem(prefix) !== undefined) {
+      return `must have a DNS name before the "/", not ${show(text)}`;
+    }
+  }
+  if (name.length > 63)
+    return `must have at most 63 characters in its name, ${show(text)} has ${name.length}`;
+  if (QUALIFIED.test(name)) return undefined;
+  return `must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not ${show(text)}`;
+}
+
+/** Same syntax as a label key, but case-insensitive. */
+export function annotationKeyProblem(key: string): string | undefined {
+  return qualifiedNameProblem(key.toLowerCase());
+}
+
+export function labelValueProblem(value: string): string | undefined {
+  if (value === '') return undefined;
+  if (value.length > 63) return `must have at most 63 characters, ${show(value)} has ${value.length}`;
+  if (QUALIFIED.test(value)) return undefined;
+  return `must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not ${show(value)}`;
+}
+
+function show(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}
+
+/** The error for an invalid address; undefined for a valid one. */
+export function endpointIpProblem(text: string): string | undefined {
+  const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  if (isIPv4(text)) return rangeProblem(specialIpv4(text), shown);
+  // Node accepts a zone (`fe80::1%eth0`), Kubernetes does not.
+  if (!isIPv6(text) || text.includes('%')) return `must be an IP address, not ${shown}`;
+  return rangeProblem(specialIpv6(groupsOf(text)), shown);
+}
+
+function rangeProblem(range: string | undefined, shown: string): string | undefined {
+  return range === undefined ? undefined : `must not be ${range}, not ${shown}`;
+}
+
+function specialIpv4(text: string): string | undefined {
+  if (text === '0.0.0.0') return 'the unspecified address';
+  if (text.startsWith('127.')) return 'in the loopback range (127.0.0.0/8)';
+  if (text.startsWith('169.254.')) return 'in the link-local range (169.254.0.0/16)';
+  return text.startsWith('224.0.0.') ? 'in the link-local multicast range (224.0.0.0/24)' : undefined;
+}
+
+function specialIpv6(groups: readonly number[]): string | undefined {
+  const [first = 0] = groups;
+  const last = groups.at(-1) ?? 0;
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return 'an IPv4-mapped IPv6 address';
+  }
+  if (groups.slice(0, 7).every((group) => group === 0) && last <= 1) {
+    return last === 0 ? 'the unspecified address' : 'the loopback address (::1)';
+  }
+  if ((first & 0xffc0) === 0xfe80) return 'in the link-local range (fe80::/10)';
+  // Scope 2 with any flags: Go checks these bits only.
+  return (first & 0xff0f) === 0xff02 ? 'in the link-local multicast range (ff02::/16)' : undefined;
+}
+
+/** The eight groups of a valid address. */
+function groupsOf(text: string): readonly number[] {
+  const [head = '', tail] = withoutIpv4(text).split('::');
+  const [front, back] = [groupList(head), groupList(tail ?? '')];
+  return tail === undefined
+    ? front
+    : [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back];
+}
+
+function groupList(text: string): readonly number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+}
+
+/** `::ffff:10.0.0.1` as `::ffff:a00:1`. */
+function withoutIpv4(text: string): string {
+  const start = text.lastIndexOf(':') + 1;
+  const bytes = text.slice(start).split('.').map(Number);
+  const [a = 0, b = 0, c = 0, d = 0] = bytes;
+  if (bytes.length !== 4) return text;
+  return `${text.slice(0, start)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+}
