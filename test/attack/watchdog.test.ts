@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { processorMs } from '../../src/syncer/sandbox/process/process-usage.ts';
+import { processorMs } from '../../src/syncer/sandbox/child.ts';
 import { LIMITS, MIB, outcomeOf, TestSandbox, textOf } from '../syncer/sandbox/test-sandbox.ts';
 
 const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];

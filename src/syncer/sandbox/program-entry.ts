@@ -2,10 +2,10 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { oneLine } from '../../base/excerpt.ts';
-import type { Memo, ProgramMemo } from './results/memo.ts';
-import { Projection } from './results/projection.ts';
-import type { ErrorEntry, ProgramMessage } from './process/protocol.ts';
-import { Quarantine } from './quarantine/quarantine.ts';
+import type { Memo, ProgramMemo } from './memo.ts';
+import { Projection } from './projection.ts';
+import type { ErrorEntry, ProgramMessage } from './protocol.ts';
+import { Quarantine } from './quarantine.ts';
 import type { EvaluateError, ObjectIdentity, Program } from './types.ts';
 
 /** Longest message that an expression can put into a log line. */

@@ -1,6 +1,14 @@
 /** Finds forbidden syntax and names before an expression runs, for early and clear errors. The isolation does not depend on this check. */
 
-import { declaredNames } from './declared-names.ts';
+import {
+  declaredNames,
+  identifierName,
+  isNode,
+  isReference,
+  staticKey,
+  type SyntaxNode,
+  type Visit,
+} from './syntax-tree.ts';
 import { contextMemberProblem, isInScope, suggestion } from './names-in-scope.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import {
@@ -11,14 +19,6 @@ import {
   REFUSED_SYNTAX,
   type Refusal,
 } from './refusals.ts';
-import {
-  identifierName,
-  isNode,
-  isReference,
-  staticKey,
-  type SyntaxNode,
-  type Visit,
-} from './syntax-tree.ts';
 
 /** Allowed node types. All other types are rejected, including those that a newer parser adds. */
 const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([

@@ -1,7 +1,13 @@
 /** Computes the read set from the syntax tree: which parts of `context` an expression reads. If that is undecidable, all of it. */
 
-import { declaredNames } from './declared-names.ts';
-import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
+import {
+  declaredNames,
+  identifierName,
+  isReference,
+  staticKey,
+  type SyntaxNode,
+  type Visit,
+} from './syntax-tree.ts';
 import type { ReadSet } from '../types.ts';
 
 export type ContextMember = 'vcluster' | 'hostObject' | 'virtualObject' | 'path';

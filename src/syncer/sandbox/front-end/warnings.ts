@@ -1,10 +1,17 @@
 /** Warnings about an expression that is valid: a probable mistake, or a regular expression that may be slow. */
 
-import { declaredNames } from './declared-names.ts';
+import {
+  declaredNames,
+  identifierName,
+  isNode,
+  isReference,
+  visit,
+  type SyntaxNode,
+  type Visit,
+} from './syntax-tree.ts';
 import type { ParsedExpression } from './parse.ts';
 import { contextUse } from './reads.ts';
 import { staticType, type KnownNames, type StaticType } from './static-type.ts';
-import { identifierName, isNode, isReference, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
 export interface ExpressionWarning {
   readonly message: string;

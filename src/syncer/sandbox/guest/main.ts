@@ -4,7 +4,7 @@
  */
 
 import type * as IsolatedVm from 'isolated-vm';
-import type { ProgramMessage, SetupMessage } from '../process/protocol.ts';
+import type { ProgramMessage, SetupMessage } from '../protocol.ts';
 import type { Realm } from './realm.ts';
 
 type Port<K extends keyof Realm> = IsolatedVm.Reference<Realm[K]>;

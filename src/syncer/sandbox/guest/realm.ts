@@ -2,13 +2,11 @@
  * Nothing here is visible to an expression. Runs inside the isolate, after the files that it imports.
  */
 
-import type { RealmSettings } from '../process/protocol.ts';
-import { createBase64 } from './base64.ts';
+import type { RealmSettings } from '../protocol.ts';
+import { createBase64, addMethods, byCodePoint, createDate, createVirtualToHostDNS } from './globals.ts';
 import { BatchEvaluator, freezeDeep, type ProgramParts } from './evaluator.ts';
-import { addMethods, byCodePoint, createDate } from './dates.ts';
-import { hideStacks } from './error-places.ts';
+import { hideStacks } from './errors.ts';
 import { hardenRealm } from './harden.ts';
-import { createVirtualToHostDNS } from './host-names.ts';
 
 /** Functions with text input and output. Only the child's own code has references to them. */
 export interface Realm {

@@ -4,9 +4,12 @@ import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../../src/config/types.ts';
-import { readGuestSource } from '../../../../src/syncer/sandbox/process/guest-source.ts';
-import { createBase64 } from '../../../../src/syncer/sandbox/guest/base64.ts';
-import { createSha256, createVirtualToHostDNS } from '../../../../src/syncer/sandbox/guest/host-names.ts';
+import { readGuestSource } from '../../../../src/syncer/sandbox/guest-source.ts';
+import {
+  createBase64,
+  createSha256,
+  createVirtualToHostDNS,
+} from '../../../../src/syncer/sandbox/guest/globals.ts';
 import { virtualToHostDNS } from '../../../../src/syncer/translate/names/dns.ts';
 import { createNameTranslator } from '../../../../src/syncer/translate/names/name-translator.ts';
 import { LIMITS } from '../test-sandbox.ts';

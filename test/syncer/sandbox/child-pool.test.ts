@@ -1,10 +1,10 @@
 /** A child that does not start: requests fail instead of waiting, and starts back off. */
 
 import { afterEach, expect, test } from 'vitest';
-import { ChildPool } from '../../../../src/syncer/sandbox/process/child-pool.ts';
-import { readGuestSource } from '../../../../src/syncer/sandbox/process/guest-source.ts';
-import { FakeClock } from '../../../fake-clock.ts';
-import { LIMITS, recordingLogger, type LogLine } from '../test-sandbox.ts';
+import { ChildPool } from '../../../src/syncer/sandbox/child-pool.ts';
+import { readGuestSource } from '../../../src/syncer/sandbox/guest-source.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { LIMITS, recordingLogger, type LogLine } from './test-sandbox.ts';
 
 const pools: ChildPool[] = [];
 afterEach(() => {

@@ -1,12 +1,116 @@
-/** `virtualToHostDNS`: host names, computed inside the isolate, which cannot call the daemon. A test compares them with the daemon's name
- * translation. Runs inside the isolate: only type imports.
+/** Functions that the realm provides: `atob`, `btoa`, `Date` without clock, `localeCompare` without locale, and `virtualToHostDNS`. Tests
+ * compare them with those of the platform and of the daemon. Runs inside the isolate: only type imports.
  */
 
-import type { NamingRules } from '../process/protocol.ts';
+import type { NamingRules } from '../protocol.ts';
+
+interface Base64 {
+  readonly atob: (text: unknown) => string;
+  readonly btoa: (text: unknown) => string;
+}
+
+/** As in browsers. */
+export function createBase64(): Base64 {
+  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const values = new Map(Array.from(digits, (digit, i) => [digit, i]));
+  const { fromCharCode } = String;
+
+  const btoa = (text: unknown): string => {
+    const input = `${text as string}`;
+    let output = '';
+    for (let i = 0; i < input.length; i += 3) {
+      const [a, b, c] = [input.charCodeAt(i), input.charCodeAt(i + 1), input.charCodeAt(i + 2)];
+      if (a > 255 || b > 255 || c > 255) throw new RangeError('btoa takes characters up to U+00FF only');
+      const bits = (a << 16) | ((b || 0) << 8) | (c || 0);
+      output += digits.charAt(bits >> 18) + digits.charAt((bits >> 12) & 63);
+      output += i + 1 < input.length ? digits.charAt((bits >> 6) & 63) : '=';
+      output += i + 2 < input.length ? digits.charAt(bits & 63) : '=';
+    }
+    return output;
+  };
+
+  const atob = (text: unknown): string => {
+    let input = `${text as string}`.replace(/[\t\n\f\r ]/g, '');
+    if (input.length % 4 === 0) input = input.replace(/={1,2}$/, '');
+    if (input.length % 4 === 1) throw new RangeError('atob was given text that is not base64');
+    let [output, bits, count] = ['', 0, 0];
+    for (let i = 0; i < input.length; i++) {
+      const digit = values.get(input.charAt(i));
+      if (digit === undefined) throw new RangeError('atob was given text that is not base64');
+      bits = ((bits << 6) | digit) & 0xffffff;
+      count += 6;
+      if (count >= 8) {
+        count -= 8;
+        output += fromCharCode((bits >> count) & 255);
+      }
+    }
+    return output;
+  };
+  return { atob, btoa };
+}
+
+/** ISO 8601: a date alone, or a date and a time with an optional offset. */
+const ISO_TEXT =
+  /^(?:[+-]\d{6}|\d{4})(?:-\d\d(?:-\d\d)?)?(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/** Everything is UTC and depends only on the input. */
+export function createDate(): unknown {
+  const Native = Date;
+  const { construct } = Reflect;
+
+  const parse = (text: unknown): number => {
+    const input = `${text as string}`;
+    const match = ISO_TEXT.exec(input);
+    if (match === null) return NaN;
+    return Native.parse(match[1] !== undefined && match[2] === undefined ? `${input}Z` : input);
+  };
+  const timeOf = (input: unknown): number => {
+    if (typeof input === 'string') return parse(input);
+    return input instanceof Native ? input.getTime() : Number(input);
+  };
+  const SafeDate = function (...parts: number[]): unknown {
+    if (new.target === undefined || parts.length === 0)
+      throw new TypeError('there is no clock: Date needs an input');
+    const [first = NaN, ...rest] = parts;
+    const time = rest.length === 0 ? timeOf(first) : Native.UTC(first, ...rest);
+    return construct(Native, [time], new.target) as unknown;
+  };
+  Object.defineProperty(SafeDate, 'name', { value: 'Date' });
+  Object.defineProperty(SafeDate, 'prototype', { value: Native.prototype });
+  Object.defineProperty(SafeDate, 'parse', { value: parse });
+  Object.defineProperty(SafeDate, 'UTC', { value: Native.UTC });
+  const shown = {
+    toString(this: Date): string {
+      return Native.prototype.toISOString.call(this);
+    },
+  };
+  Object.defineProperty(Native.prototype, 'constructor', { value: SafeDate });
+  addMethods(Native.prototype, shown);
+  return SafeDate;
+}
+
+/** Adds methods to a prototype, non-enumerable as built-in methods are. */
+export function addMethods(prototype: object, methods: object): void {
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
+    Object.defineProperty(prototype, name, { ...(descriptor as PropertyDescriptor), enumerable: false });
+  }
+}
+
+/** Compares by code point: there is no locale data. */
+export const byCodePoint = {
+  localeCompare(this: string, other: unknown): number {
+    const [a, b] = [`${this}`, `${other as string}`];
+    if (a === b) return 0;
+    let at = 0;
+    while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+    return (a.codePointAt(at) ?? -1) < (b.codePointAt(at) ?? -1) ? -1 : 1;
+  },
+};
 
 const NAME_BYTES_MAX = 63;
 const KEPT_BYTES = 52;
 
+/** Computed here, because the isolate cannot call the daemon. */
 export function createVirtualToHostDNS(naming: NamingRules): (dnsName: string) => string {
   const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
   const service = new RegExp(`^(${label})\\.(${label})\\.svc(\\.[^.\\s]+(?:\\.[^.\\s]+)*\\.?)?$`);

@@ -1,7 +1,7 @@
 /** Limits the depth of values that enter and leave the sandbox, because the daemon traverses them. */
 
-import type { JsonValue } from '../../../base/json.ts';
-import type { EvaluateError } from '../types.ts';
+import type { JsonValue } from '../../base/json.ts';
+import type { EvaluateError } from './types.ts';
 
 const DEPTH_MAX = 64;
 /** API servers accept 10 000 levels; real objects have about ten. */

@@ -1,7 +1,7 @@
 /** Responses of a child process that an attacker controls. */
 
 import { describe, expect, test } from 'vitest';
-import { readResponse } from '../../../../src/syncer/sandbox/results/response-text.ts';
+import { readResponse } from '../../../src/syncer/sandbox/batch.ts';
 
 const none = { undefinedAt: [], errors: [] };
 

@@ -3,16 +3,15 @@
  * and a full queue forms large batches; a second batch is in flight while the first is evaluated.
  */
 
-import type { Timer } from '../../../base/clock.ts';
-import { Batch, failJob } from './batch.ts';
-import { encodeBatch, takeResponse, type EncodedBatch } from './batch-text.ts';
-import type { Job } from './group.ts';
-import type { SandboxChild } from '../process/child.ts';
-import { ChildPool, type PoolOptions } from '../process/child-pool.ts';
-import type { EvaluateError } from '../types.ts';
-import { handleStop, type Stop, type StopOptions } from '../quarantine/stops.ts';
-import { silenceOf } from './silence.ts';
-import { Watchdog } from '../process/watchdog.ts';
+import type { Timer } from '../../base/clock.ts';
+import { Batch, failJob, type Job } from './batch.ts';
+import type { SandboxChild } from './child.ts';
+import { ChildPool, type PoolOptions } from './child-pool.ts';
+import type { EvaluateError } from './types.ts';
+import { handleStop, type Stop, type StopOptions } from './stops.ts';
+import { Watchdog } from './watchdog.ts';
+import type { SetupMessage } from './protocol.ts';
+import type { Route } from './quarantine.ts';
 
 export interface SchedulerOptions extends PoolOptions {
   /** Resident memory of the child above its baseline. */
@@ -244,4 +243,80 @@ export class Scheduler {
     for (const batch of batches) batch.failAll(error);
     for (const job of jobs) failJob(job, error);
   }
+}
+
+interface EncodedBatch {
+  readonly batch: Batch;
+  readonly text: string;
+}
+
+/** The batch and its text, without jobs that cannot be encoded as JSON; undefined if none is left. */
+function encodeBatch(batch: Batch): EncodedBatch | undefined {
+  if (batch.isFinished) return undefined;
+  try {
+    return { batch, text: batch.encode() };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  const rest = new Batch();
+  for (const job of batch.jobs) {
+    if (isWritable(job)) rest.add(job);
+    else failJob(job, { kind: 'runtime', message: 'the value is too large or too deep for the sandbox' });
+  }
+  return rest.isFinished ? undefined : { batch: rest, text: rest.encode() };
+}
+
+function isWritable({ values, objects }: Job): boolean {
+  try {
+    return JSON.stringify([values, objects]).length > 0;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+/** Adds the results in the text to the batch. False if the text is not a valid response to it. */
+function takeResponse(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
+  if (batch.isSpoiled) return true;
+  const before = batch.matchesLeft;
+  const outcome = batch.receive(text);
+  child.completed += before - batch.matchesLeft;
+  batch.isSpoiled = outcome === 'spoiled';
+  return outcome !== 'foreign' && (batch.isSpoiled || isLast === batch.isFinished);
+}
+
+/**
+ * A multiple of the time limit of one match, and a minimum. The isolate's own timeout stops most matches, but not within a builtin, such as
+ * one that copies a long text.
+ */
+const CAREFUL_SILENCE = 4;
+const CAREFUL_SILENCE_MIN_MS = 400;
+/** Shorter in the throttled process, whose time is scarce. */
+const THROTTLED_SILENCE = 1.5;
+/** Shorter for a batch of many, which is sent again with one call per match. */
+const BATCH_SILENCE = 1;
+const CHARS_PER_MS = 10_000;
+
+interface Silence {
+  readonly silenceMs: number;
+  /** Applies only before the first response: decoding a long text and compiling programs does not count against an expression. */
+  readonly allowanceMs: number;
+}
+
+function silenceOf(
+  { batch, text }: EncodedBatch,
+  route: Route,
+  { expressionTimeoutMs, settings }: SetupMessage,
+): Silence {
+  const carefulMs =
+    route === 'throttled'
+      ? expressionTimeoutMs * THROTTLED_SILENCE
+      : Math.max(expressionTimeoutMs * CAREFUL_SILENCE, CAREFUL_SILENCE_MIN_MS);
+  const silenceMs = batch.isCareful
+    ? carefulMs + expressionTimeoutMs * batch.starvations
+    : expressionTimeoutMs * BATCH_SILENCE;
+  return {
+    silenceMs: silenceMs + settings.shareMs,
+    allowanceMs: text.length / CHARS_PER_MS + batch.entries.length,
+  };
 }

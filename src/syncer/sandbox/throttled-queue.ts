@@ -3,10 +3,9 @@
  * It runs one object at a time and uses a bounded share of one processor, so that these objects do not delay all others.
  */
 
-import type { Clock, Timer } from '../../../base/clock.ts';
-import { failJob } from '../batches/batch.ts';
-import type { Job } from '../batches/group.ts';
-import { Scheduler, type SchedulerOptions } from '../batches/scheduler.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { failJob, type Job } from './batch.ts';
+import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 
 /** Share of one processor that the process may use, including its start. */
 const SHARE = 0.08;
@@ -22,7 +21,7 @@ const OLDEST_EVERY = 4;
 const ARRIVALS_MAX = 10_000;
 const IDLE_MS = 30_000;
 
-export type ThrottledQueueOptions = Omit<SchedulerOptions, 'route' | 'divert'>;
+type ThrottledQueueOptions = Omit<SchedulerOptions, 'route' | 'divert'>;
 
 export class ThrottledQueue {
   readonly #options: ThrottledQueueOptions;

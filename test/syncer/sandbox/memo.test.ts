@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../../../src/base/json.ts';
-import { Memo, REMEMBERED_NULL, REMEMBERED_UNDEFINED } from '../../../../src/syncer/sandbox/results/memo.ts';
-import { NOTHING } from '../../../../src/syncer/sandbox/results/projection.ts';
-import { LIMITS, MIB, outcomeOf, TestSandbox } from '../test-sandbox.ts';
+import type { JsonValue } from '../../../src/base/json.ts';
+import { Memo, REMEMBERED_NULL, REMEMBERED_UNDEFINED } from '../../../src/syncer/sandbox/memo.ts';
+import { NOTHING } from '../../../src/syncer/sandbox/projection.ts';
+import { LIMITS, MIB, outcomeOf, TestSandbox } from './test-sandbox.ts';
 
 const VALUE = { value: true, path: false, hostObject: [], virtualObject: [] };
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);

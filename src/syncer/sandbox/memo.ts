@@ -3,9 +3,9 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { JsonValue } from '../../../base/json.ts';
+import type { JsonValue } from '../../base/json.ts';
 import type { Projected } from './projection.ts';
-import type { EvaluateError, ReadSet } from '../types.ts';
+import type { EvaluateError, ReadSet } from './types.ts';
 
 /** A deterministic failure. */
 export class RememberedError {

@@ -3,8 +3,8 @@
  * pruned objects.
  */
 
-import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import type { ObjectContext, ReadSet } from '../types.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { ObjectContext, ReadSet } from './types.ts';
 
 export interface Projected {
   /** The value at the end of each path, in the projection's order; undefined if an object lacks one of them. */

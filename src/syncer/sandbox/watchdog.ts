@@ -1,8 +1,8 @@
 /** Kills a child that is silent for too long or takes too much memory. Idle while the child has no work. */
 
-import type { Clock, Timer } from '../../../base/clock.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
 import type { SandboxChild } from './child.ts';
-import { PROCESSOR_SHARE, STARVED_FACTOR } from './processor-share.ts';
+import { PROCESSOR_SHARE, STARVED_FACTOR } from './guest-source.ts';
 
 export type KillReason = 'timeout' | 'memory';
 

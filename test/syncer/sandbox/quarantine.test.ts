@@ -1,8 +1,8 @@
 /** Delays of objects after a stopped expression, and their assignment to processes. */
 
 import { describe, expect, test } from 'vitest';
-import { Quarantine } from '../../../../src/syncer/sandbox/quarantine/quarantine.ts';
-import { FakeClock } from '../../../fake-clock.ts';
+import { Quarantine } from '../../../src/syncer/sandbox/quarantine.ts';
+import { FakeClock } from '../../fake-clock.ts';
 
 const EVIL = { namespace: 'hostile', name: 'evil' };
 const MINUTE_MS = 60_000;

@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import { runInThisContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
-import { Projection } from '../../../../src/syncer/sandbox/results/projection.ts';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { Projection } from '../../../src/syncer/sandbox/projection.ts';
 
 const OBJECT: JsonObject = {
   metadata: { name: 'web', labels: { a: 'b' }, empty: null },

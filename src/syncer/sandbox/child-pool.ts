@@ -1,12 +1,12 @@
 /** The active child process and, for some time after a kill, a spare that can replace it. */
 
-import type { Clock, Timer } from '../../../base/clock.ts';
-import type { Logger } from '../../../base/logger.ts';
-import { backoffDelayMs } from '../../../base/backoff.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { backoffDelayMs } from '../../base/backoff.ts';
 import { SandboxChild } from './child.ts';
-import { oneLine } from '../../../base/excerpt.ts';
+import { oneLine } from '../../base/excerpt.ts';
 import type { GuestSource } from './guest-source.ts';
-import type { Route } from '../quarantine/quarantine.ts';
+import type { Route } from './quarantine.ts';
 import type { KillReason } from './watchdog.ts';
 
 export interface PoolOptions {
@@ -19,7 +19,7 @@ export interface PoolOptions {
   killed(reason: KillReason | 'exit'): void;
 }
 
-export interface PoolEvents {
+interface PoolEvents {
   /** The active child has become ready, or may be started again. */
   ready(): void;
   message(child: SandboxChild, line: string): void;

@@ -1,11 +1,11 @@
 /** One sandbox process: started without environment, network or files; line-based messages; ended with SIGKILL. */
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, execFileSync } from 'node:child_process';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { GuestSource } from './guest-source.ts';
-import { processorMs, residentBytes } from './process-usage.ts';
+import { readFileSync } from 'node:fs';
 
-export interface ChildEvents {
+interface ChildEvents {
   /** The child can take work. */
   ready(): void;
   /** One line from the child. */
@@ -154,4 +154,32 @@ function flags(source: GuestSource): string[] {
     '--max-semi-space-size=2',
     `--max-old-space-size=${HEAP_MIB}`,
   ];
+}
+
+/** Bytes; undefined when the process has ended or the system does not report it. Read from /proc on Linux, from `ps` elsewhere. */
+export function residentBytes(pid: number): number | undefined {
+  try {
+    const text =
+      process.platform === 'linux'
+        ? readFileSync(`/proc/${pid}/status`, 'utf8')
+        : `VmRSS: ${execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })}`;
+    const kib = /VmRSS:\s*(\d+)/.exec(text)?.[1];
+    return kib === undefined ? undefined : Number(kib) * 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Processor time used so far, milliseconds; undefined on systems other than Linux, which counts in hundredths of a second. */
+export function processorMs(pid: number): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in parentheses may hold anything; user and system time are the 12th and 13th fields after it.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return Number.isFinite(ticks) ? ticks * 10 : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,14 +1,14 @@
 /** The match that a stop of the sandbox is attributed to. */
 
 import { expect, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/logger.ts';
-import { systemClock } from '../../../../src/base/clock.ts';
-import { Batch } from '../../../../src/syncer/sandbox/batches/batch.ts';
-import { compileExpression } from '../../../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { ProgramEntry } from '../../../../src/syncer/sandbox/program-entry.ts';
-import { handleStop } from '../../../../src/syncer/sandbox/quarantine/stops.ts';
-import { NOTHING } from '../../../../src/syncer/sandbox/results/projection.ts';
-import { programOf } from '../test-sandbox.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { Batch } from '../../../src/syncer/sandbox/batch.ts';
+import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
+import { handleStop } from '../../../src/syncer/sandbox/stops.ts';
+import { NOTHING } from '../../../src/syncer/sandbox/projection.ts';
+import { programOf } from './test-sandbox.ts';
 
 const OPTIONS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, clock: systemClock, logger: silentLogger };
 

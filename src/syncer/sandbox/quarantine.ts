@@ -3,9 +3,9 @@
  * bounded share of time.
  */
 
-import type { Clock } from '../../../base/clock.ts';
-import { backoffDelayMs } from '../../../base/backoff.ts';
-import type { ObjectIdentity } from '../types.ts';
+import type { Clock } from '../../base/clock.ts';
+import { backoffDelayMs } from '../../base/backoff.ts';
+import type { ObjectIdentity } from './types.ts';
 
 export type Route = 'main' | 'throttled';
 

@@ -3,11 +3,11 @@
  * per match; if one match is the cause, that match and the rest of its object fail.
  */
 
-import type { Clock } from '../../../base/clock.ts';
-import type { Logger } from '../../../base/logger.ts';
-import type { Batch, Position } from '../batches/batch.ts';
-import { oneLine } from '../../../base/excerpt.ts';
-import type { EvaluateError } from '../types.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Batch, Position } from './batch.ts';
+import { oneLine } from '../../base/excerpt.ts';
+import type { EvaluateError } from './types.ts';
 
 /** Why a batch stopped: a message of the child, or its end. */
 export type Stop =

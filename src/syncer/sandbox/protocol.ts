@@ -14,7 +14,7 @@
  *   limit, and the child ends.
  */
 
-import type { JsonObject, JsonValue } from '../../../base/json.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 
 export interface SetupMessage {
   /** Path of the native addon of isolated-vm. */
