@@ -88,19 +88,13 @@ export class MemoryCluster {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stores an object of another cluster or of a file with its uid and resourceVersion, or with new ones if it has none. */
+  /** Stores an object of another cluster or of a file as it is, with a resourceVersion if it has none. */
   load(plural: string, object: KubeObject): void {
-    const { uid, resourceVersion } = object.metadata;
-    const revision = Number(resourceVersion ?? this.#revision + 1);
-    const metadata = {
-      ...object.metadata,
-      uid: uid ?? this.#newUid(),
-      creationTimestamp: object.metadata.creationTimestamp ?? this.#timestamp(),
-      resourceVersion: String(revision),
-    };
-    const admitted = this.#admitted(plural, { ...object, metadata }, undefined);
+    const resourceVersion = object.metadata.resourceVersion ?? String(this.#revision + 1);
+    const complete = { ...object, metadata: { ...object.metadata, resourceVersion } };
+    const admitted = this.#admitted(plural, copyOf(complete), undefined);
     this.#ofPlural(plural).set(objectKey(object), deepFreeze(admitted));
-    this.#revision = Math.max(this.#revision, revision);
+    this.#revision = Math.max(this.#revision, Number(resourceVersion));
     this.#compactedAt = this.#revision;
   }
 

@@ -16,7 +16,7 @@ import { knownKind } from '../names/kind-scope.ts';
 import { nameProblem } from '../names/object-name.ts';
 import type { Connection } from './world/connection.ts';
 import { formatExplanation, type Explanation } from './explanation/explanation-text.ts';
-import { KeptSandbox } from './world/kept-sandbox.ts';
+import { KeptSandbox } from '../offline/kept-sandbox.ts';
 import { readDaemon, readEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { reaching, readSnapshot, type Snapshot } from './world/snapshot.ts';

@@ -1,142 +1,408 @@
-/** Syncs objects from files, without a cluster: one configuration and its sandbox, for any number of sets of objects. */
+/** Syncs objects from files, without a cluster: the daemon's engine on the objects of the files. */
 
 import { systemClock } from '../../base/clock.ts';
-import { silentLogger } from '../../base/logger.ts';
+import { TerminalError } from '../../base/errors.ts';
 import type { Config } from '../../config/types.ts';
-import { SERVICES, type KubeObject } from '../../kube/object.ts';
-import type { Lister } from '../../kube/types.ts';
-import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import type { Discovery } from '../../kube/discovery.ts';
+import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {
-  compileKinds,
-  syncedKinds,
-  type CompiledKind,
-  type VirtualCache,
-} from '../../syncer/kinds/synced-kinds.ts';
-import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
+  apiVersionOf,
+  keyOf,
+  NAMESPACES,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
-import type { ReferenceLookup } from '../../syncer/patch/types.ts';
-import { foreignServices } from '../../syncer/reconcile/decide/observer.ts';
-import { createOfflineReferences } from '../../syncer/references/offline-references.ts';
-import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
-import { refusalRules } from '../../syncer/references/decide/refusals.ts';
-import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
-import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
-import type { Evaluator, Program } from '../../syncer/sandbox/types.ts';
-import { staticLister } from '../objects/static-lister.ts';
-import type { OwnerReference } from '../../syncer/translate/forge.ts';
-import { createTranslators, pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
+import type { PatchPipeline } from '../../syncer/patch/types.ts';
+import { reverseObject } from '../../syncer/reconcile/copy-forge.ts';
+import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
+import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { backTranslate, type OwnerReference } from '../../syncer/translate/forge.ts';
+import {
+  identityAnnotations,
+  isBookkeepingAnnotation,
+  LAST_SYNCED,
+} from '../../syncer/translate/metadata/bookkeeping.ts';
+import { markerLabels } from '../../syncer/translate/metadata/labels.ts';
+import { virtualByAnnotations, virtualOf } from '../../syncer/translate/metadata/ownership.ts';
+import { kindIdOf } from '../../syncer/translate/merge/recorded-kinds.ts';
+import { createTranslators } from '../../syncer/translation.ts';
+import { apiDefaults } from '../objects/api-defaults.ts';
 
-export interface OfflineSync extends AsyncDisposable {
-  readonly config: Config;
-  /** The synced kinds with their patches; the sandbox has all their programs. */
-  readonly kinds: readonly CompiledKind[];
-  /** The options of the patch pipeline of a synced kind that finds the names of referenced objects with `lookup`. */
-  pipelineOptionsFor(kind: SyncedKind, lookup: ReferenceLookup): PipelineOptions;
-  /** The options to sync these objects, for each kind that is synced: names, patches, references. */
-  readonly optionsForKinds: (world: RenderWorld) => readonly OfflineOptions[];
-  /** The synced kinds, for these virtual objects. */
-  kindsAmong(virtual: readonly KubeObject[]): readonly SyncedKind[];
-  /** A sandbox for other programs under the same limits and the same `context.vcluster`. */
-  createSandbox(programs: readonly Program[]): Promise<Sandbox>;
+export interface FileWorld {
+  readonly virtual: readonly KubeObject[];
+  readonly host: readonly KubeObject[];
 }
 
-const NO_PATCHES = compilePatches([]);
+/** The result for one object, in the order of the input. */
+export type Rendered =
+  | { readonly kind: 'object'; readonly object: KubeObject }
+  /** `of`: the kind of the object. */
+  | { readonly kind: 'skipped'; readonly of: string; readonly key: ObjectKey; readonly reason: string }
+  | { readonly kind: 'failed'; readonly of: string; readonly key: ObjectKey; readonly error: unknown }
+  /** A referenced object that is not imported. */
+  | { readonly kind: 'refused'; readonly of: string; readonly key: ObjectKey; readonly reason: string }
+  /** An object that would be written to the other cluster. */
+  | { readonly kind: 'elsewhere'; readonly object: KubeObject };
 
-export interface OfflineOptions extends RenderOptions {
-  /** The options of `pipeline`. */
-  readonly pipelineOptions: PipelineOptions;
-}
-
-export async function openOfflineSync(config: Config): Promise<OfflineSync> {
-  const open = (programs: readonly Program[]): Promise<Sandbox> =>
-    createSandbox({
-      ...sandboxSettings(config),
-      programs,
-      clock: systemClock,
-      logger: silentLogger,
-    });
-  const kinds = compileKinds(syncedKinds(config));
-  const sandbox = await open(kinds.flatMap(({ patches }) => patches.programs));
-  return {
-    config,
-    kinds,
-    createSandbox: open,
-    pipelineOptionsFor: (kind, lookup) => {
-      const patches = kinds.find((one) => one.kind.resource === kind.resource)?.patches ?? NO_PATCHES;
-      return pipelineOptions({ config, kind, compiled: patches, evaluator: sandbox, lookup });
-    },
-    kindsAmong: (virtual) => kindsAmong(config, virtual),
-    optionsForKinds: (world) =>
-      kindsAmong(config, world.virtual).map((kind, at) =>
-        offlineOptions({
-          config,
-          kind,
-          compiled: kinds[at]?.patches ?? NO_PATCHES,
-          evaluator: sandbox,
-          world,
-        }),
-      ),
-    [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
-  };
-}
-
-/** The synced kinds, in the order of `syncedKinds`, each knowing the virtual objects of the others. */
-export function kindsAmong(config: Config, virtual: readonly KubeObject[]): readonly SyncedKind[] {
-  const caches = new Map<string, VirtualCache>();
-  const kinds = syncedKinds(config, caches).map(({ kind }) => kind);
-  for (const { resource, indexes } of kinds) {
-    const objects = virtual.filter(({ kind }) => kind === resource.kind);
-    caches.set(resource.plural, staticLister(resource, objects, indexes));
-  }
-  return kinds;
-}
-
-export interface OfflineInput {
-  readonly config: Config;
+/** The pipeline of one synced kind, as the engine has built it. */
+export interface KindPipeline {
   readonly kind: SyncedKind;
-  readonly compiled: CompiledPatches;
-  readonly evaluator: Evaluator;
-  readonly world: RenderWorld;
+  readonly options: PipelineOptions;
+  readonly pipeline: PatchPipeline;
 }
 
-/** The render options of one kind for these objects: names, patches, references. */
-export function offlineOptions({ config, kind, compiled, evaluator, world }: OfflineInput): OfflineOptions {
-  const translators = createTranslators(config);
-  const owner = ownerIn(world, config);
-  const { lookup, imports } = createOfflineReferences(world, {
-    policy: kindPolicy(config.sync),
-    rules: refusalRules(config),
-    forge: { ...translators, owner },
+export interface OfflineOptions {
+  /** Default: the sandbox of the daemon, for each rehearsal. */
+  readonly createSandbox?: RehearsalInput['createSandbox'];
+  readonly createPipeline?: RehearsalInput['createPipeline'];
+  readonly progress?: RehearsalInput['progress'] | undefined;
+}
+
+export interface RenderedWorld {
+  readonly rendered: readonly Rendered[];
+  readonly pipelines: readonly KindPipeline[];
+}
+
+/** The host objects after a sync of `world.virtual` to `world.host`. A host object without annotations counts as the copy. */
+export async function renderToHost(
+  world: FileWorld,
+  config: Config,
+  options: OfflineOptions = {},
+): Promise<RenderedWorld> {
+  const host = world.host.map((object) => marked(object, world.virtual, config));
+  const { plans, rehearsal, pipelines } = await rehearseFiles({ ...world, host }, config, options);
+  const rendered = kindsIn(world.virtual, config).map(([resource, object]): Rendered => {
+    const plan = plans(resource, objectKey(object));
+    const { key, of } = { key: objectKey(object), of: resource.kind };
+    const why = plan === undefined ? 'never synced' : skippedReason(plan);
+    if (why !== undefined) return { kind: 'skipped', of, key, reason: why };
+    if (plan?.error !== undefined) return { kind: 'failed', of, key, error: plan.error };
+    const copy = plan?.seen.target && storedAt(rehearsal.clusters.host, resource, plan.seen.target, host);
+    return copy === undefined
+      ? { kind: 'skipped', of, key, reason: 'no copy' }
+      : { kind: 'object', object: copy };
   });
-  const options = pipelineOptions({ config, kind, compiled, evaluator, lookup });
   return {
-    ...translators,
-    kind,
-    owner,
-    foreignService: foreignServices(kind, translators.names, sharedServices(config, world)),
-    imports,
-    pipeline: createPatchPipeline(options),
-    pipelineOptions: options,
-    decide: { requireService: config.requireService },
+    rendered: inOrder(rendered, rehearsal, 'to-host', { world: { ...world, host }, config }),
+    pipelines,
   };
 }
 
-/** The Services among the host objects, if host namespaces are shared with others. */
-function sharedServices({ sync }: Config, { host }: RenderWorld): Lister | undefined {
-  if (sync.namespaces.kind === 'single') return undefined;
-  return staticLister(
-    SERVICES,
-    host.filter(({ kind }) => kind === SERVICES.kind),
+/**
+ * The virtual objects after the changes in `world.host` have been synced back. If a host object has no sync record, every difference from
+ * the translation counts as a change on the host. If there is no virtual object, the whole host object is translated back.
+ */
+export async function renderToVirtual(
+  world: FileWorld,
+  config: Config,
+  options: OfflineOptions = {},
+): Promise<RenderedWorld> {
+  const { names } = createTranslators(config);
+  const copies = kindsIn(world.host, config).map(([resource, object]) => ({
+    resource,
+    object,
+    virtual: virtualOf(object, resource, names),
+  }));
+  const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+  const host = world.host.map((object) =>
+    kinds.includes(object.kind ?? '') ? object : marked(object, world.virtual, config),
+  );
+  const recorded = await withRecords({ ...world, host }, config, options);
+  const { plans, rehearsal, pipelines } = await rehearseFiles(recorded, config, options);
+  const rendered = copies.map(async ({ resource, object, virtual }): Promise<Rendered> => {
+    const of = resource.kind;
+    if (virtual === undefined)
+      return {
+        kind: 'skipped',
+        of,
+        key: objectKey(object),
+        reason: 'it is not a copy from this virtual cluster',
+      };
+    const key = keyOf(virtual);
+    if (!world.virtual.some((one) => one.kind === of && objectKey(one) === key))
+      return translateBack(object, virtual, pipelines, config);
+    const plan = plans(resource, key);
+    const why = plan && skippedReason(plan);
+    if (why !== undefined) return { kind: 'skipped', of, key, reason: why };
+    if (plan?.error !== undefined) return { kind: 'failed', of, key, error: plan.error };
+    const stored = storedAt(rehearsal.clusters.virtual, resource, virtual, world.virtual);
+    return stored === undefined
+      ? { kind: 'skipped', of, key, reason: 'deleted' }
+      : { kind: 'object', object: stored };
+  });
+  return {
+    rendered: inOrder(await Promise.all(rendered), rehearsal, 'to-virtual', { world, config }),
+    pipelines,
+  };
+}
+
+/** Undefined: the object is synced, or its sync fails. */
+function skippedReason({ decision, changes }: ObjectPlan): string | undefined {
+  switch (decision.kind) {
+    case 'ignore':
+    case 'delete':
+      return decision.reason;
+    case 'refuse':
+      return `${decision.reason}: ${decision.note}`;
+    case 'takeOver':
+      return changes.length === 0 ? 'host Service has a selector' : undefined;
+    case 'create':
+    case 'update':
+    case 'rewrite':
+      return undefined;
+  }
+}
+
+interface RehearsedFiles {
+  readonly rehearsal: Rehearsal;
+  readonly plans: (resource: Resource, key: ObjectKey) => ObjectPlan | undefined;
+  readonly pipelines: readonly KindPipeline[];
+}
+
+async function rehearseFiles(
+  world: FileWorld,
+  config: Config,
+  { createPipeline = (_, parts) => createPatchPipeline(parts), progress, ...options }: OfflineOptions,
+): Promise<RehearsedFiles> {
+  const pipelines: KindPipeline[] = [];
+  const discovery = discoveryFor(config);
+  const rehearsal = await rehearse({
+    createSandbox,
+    ...options,
+    ...(progress && { progress }),
+    config,
+    clusters: {
+      virtual: collectionsOf(world.virtual, config),
+      // By its uid, the engine recognizes a copy that it has written.
+      host: collectionsOf(world.host.map(withUid), config),
+    },
+    discoveries: { virtual: discovery, host: discovery },
+    owner: ownerIn(world, config),
+    admit: apiDefaults(),
+    createPipeline(kind, parts) {
+      const pipeline = createPipeline(kind, parts);
+      pipelines.push({ kind, options: parts, pipeline });
+      return pipeline;
+    },
+    nowMs: systemClock.now(),
+  });
+  const byId = new Map(rehearsal.objects.map((plan) => [`${plan.kind.resource.plural} ${plan.key}`, plan]));
+  return { rehearsal, plans: ({ plural }, key) => byId.get(`${plural} ${key}`), pipelines };
+}
+
+function withUid(object: KubeObject, at: number): KubeObject {
+  return { ...object, metadata: { uid: `file-${at}`, ...object.metadata } };
+}
+
+/** The objects of synced kinds, with their resources, in the order of the kinds. */
+function kindsIn(objects: readonly KubeObject[], config: Config): (readonly [Resource, KubeObject])[] {
+  return syncedKinds(config).flatMap(({ kind: { resource } }) =>
+    objects.filter(({ kind }) => kind === resource.kind).map((object) => [resource, object] as const),
   );
 }
 
+function collectionsOf(objects: readonly KubeObject[], config: Config): RehearsalInput['clusters']['host'] {
+  const byPlural = Map.groupBy(objects, (object) => qualifiedPlural(resourceOf(object, config)));
+  return [...byPlural.values()].flatMap((all) => {
+    const [first] = all;
+    return first === undefined ? [] : [{ resource: resourceOf(first, config), objects: all }];
+  });
+}
+
+function resourceOf({ apiVersion = 'v1', kind = '' }: KubeObject, config: Config): Resource {
+  return guessedResource(apiVersion, kind, config);
+}
+
+/** Without discovery, the plural of a kind is guessed. */
+function guessedResource(apiVersion: string, kind: string, { sync }: Config): Resource {
+  const known = [...SYNCABLE_RESOURCES, NAMESPACES].find((one) => one.kind === kind);
+  if (known !== undefined && apiVersionOf(known) === apiVersion) return known;
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  const singular = kind.toLowerCase();
+  const plurals = [`${singular}s`, singular, `${singular}es`, singular.replace(/y$/, 'ies')];
+  const isEnabled = (plural: string): boolean => sync.enabledCustomResources.has(`${plural}.${group}`);
+  return { group, version, kind, plural: plurals.find(isEnabled) ?? `${singular}s`, isNamespaced: true };
+}
+
+/** Every kind that a patch may name is served. */
+function discoveryFor(config: Config): Discovery {
+  const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
+    if (apiVersion === '' || kind === '') throw new TerminalError('a reference without apiVersion or kind');
+    return guessedResource(apiVersion, kind, config);
+  };
+  return { resolve, resolveNamespaced: resolve };
+}
+
 /** Without a cluster the owner's uid is known only where the owner is among the host objects. The default owner need not exist. */
-function ownerIn({ host }: RenderWorld, { owner }: Config): OwnerReference | undefined {
+function ownerIn({ host }: FileWorld, { owner }: Config): OwnerReference | undefined {
   if (owner === undefined) return undefined;
   const { apiVersion, kind, name, isOptional } = owner;
   const found = host.find((object) => object.kind === kind && object.metadata.name === name);
   if (found === undefined && isOptional) return undefined;
   return { apiVersion, kind, name, uid: found?.metadata.uid ?? '' };
+}
+
+/** A host object without annotations gets the bookkeeping of the virtual object whose copy has its name, and a referenced one what it lacks. */
+function marked(host: KubeObject, virtual: readonly KubeObject[], config: Config): KubeObject {
+  const { names } = createTranslators(config);
+  const resource = resourceOf(host, config);
+  const isSynced = syncedKinds(config).some(({ kind }) => kind.resource.plural === resource.plural);
+  const { annotations, labels } = host.metadata;
+  if (annotations !== undefined) {
+    const of = isSynced ? undefined : virtualByAnnotations(host, resource);
+    if (of === undefined) return host;
+    const all = { ...markerLabels(names.vcluster, of.namespace), ...labels };
+    return { ...host, metadata: { ...host.metadata, labels: all } };
+  }
+  const original = virtual.find((object) => {
+    if (object.kind !== host.kind) return false;
+    const target = isSynced ? names.toHost(nameOf(object)) : names.referenceToHost(nameOf(object), resource);
+    return target !== undefined && keyOf(target) === objectKey(host);
+  });
+  if (original === undefined) return host;
+  const metadata = {
+    ...host.metadata,
+    labels: { ...labels, ...markerLabels(names.vcluster, nameOf(original).namespace) },
+    annotations: {
+      ...identityAnnotations(original, resource, nameOf(host)),
+      ...(isSynced ? {} : { [LAST_SYNCED]: '' }),
+    },
+  };
+  return { ...host, metadata };
+}
+
+/** Copies without a sync record get that of the translation as it is now. */
+async function withRecords(world: FileWorld, config: Config, options: OfflineOptions): Promise<FileWorld> {
+  const { names } = createTranslators(config);
+  const isRecorded = ({ metadata }: KubeObject): boolean => metadata.annotations?.[LAST_SYNCED] !== undefined;
+  const unrecorded = new Set(
+    kindsIn(world.host, config).flatMap(([resource, object]) =>
+      virtualOf(object, resource, names) === undefined || isRecorded(object) ? [] : [object],
+    ),
+  );
+  if (unrecorded.size === 0) return world;
+  const others = world.host.filter((object) => !unrecorded.has(object));
+  const { rehearsal } = await rehearseFiles({ virtual: world.virtual, host: others }, config, options);
+  const host = world.host.map((object) => {
+    if (!unrecorded.has(object)) return object;
+    const copy = rehearsal.clusters.host.get(qualifiedPlural(resourceOf(object, config)), objectKey(object));
+    const bookkeeping = Object.entries(copy?.metadata.annotations ?? {}).filter(([key]) =>
+      isBookkeepingAnnotation(key),
+    );
+    const annotations = { ...Object.fromEntries(bookkeeping), ...object.metadata.annotations };
+    const marker = markerLabels(
+      names.vcluster,
+      virtualOf(object, resourceOf(object, config), names)?.namespace ?? '',
+    );
+    return {
+      ...object,
+      metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...marker }, annotations },
+    };
+  });
+  return { virtual: world.virtual, host };
+}
+
+async function translateBack(
+  host: KubeObject,
+  name: NamespacedName,
+  pipelines: readonly KindPipeline[],
+  config: Config,
+): Promise<Rendered> {
+  const found = pipelines.find(({ kind }) => kind.resource.kind === host.kind);
+  if (found === undefined)
+    return { kind: 'skipped', of: host.kind ?? '', key: objectKey(host), reason: 'its kind is not synced' };
+  try {
+    const reversed = await reverseObject(host, undefined, name.namespace, found.pipeline);
+    const parts = { ...createTranslators(config), content: found.kind.content };
+    return { kind: 'object', object: backTranslate(reversed, name, parts) };
+  } catch (error) {
+    return { kind: 'failed', of: host.kind ?? '', key: objectKey(host), error };
+  }
+}
+
+/** What is imported for the references of one kind. An object that is in no file may still exist in a cluster. */
+function references(
+  { references: plans, objects, clusters }: Rehearsal,
+  { plural }: Resource,
+  direction: 'to-host' | 'to-virtual',
+  world: FileWorld,
+): Rendered[] {
+  const ids = new Set(
+    objects
+      .filter(({ kind }) => kind.resource.plural === plural)
+      .flatMap((plan) => plan.references.map((one) => `${kindIdOf(one)} ${keyOf(one)}`)),
+  );
+  return plans
+    .filter(({ seen, isReferenced }) => isReferenced && ids.has(`${seen.kind.id} ${keyOf(seen.virtual)}`))
+    .flatMap(({ seen: { kind, virtual, target }, decision: { action, problem } }): Rendered[] => {
+      if (problem !== undefined && problem.reason !== 'ReferenceNotFound') {
+        const reason = `${problem.reason}: ${problem.note}`;
+        return [{ kind: 'refused', of: kind.virtual.kind, key: keyOf(virtual), reason }];
+      }
+      const object =
+        action === 'to-host' && target !== undefined
+          ? storedAt(clusters.host, kind.host, target, world.host)
+          : action === 'to-virtual'
+            ? storedAt(clusters.virtual, kind.virtual, virtual, world.virtual)
+            : undefined;
+      if (object === undefined) return [];
+      return [{ kind: action === direction ? 'object' : 'elsewhere', object }];
+    });
+}
+
+/** Each kind followed by what its references import; patches of several kinds may name the same object, which is in the result once. */
+function inOrder(
+  rendered: readonly Rendered[],
+  rehearsal: Rehearsal,
+  direction: 'to-host' | 'to-virtual',
+  { world, config }: { readonly world: FileWorld; readonly config: Config },
+): Rendered[] {
+  const seen = new Set<string>();
+  return syncedKinds(config).flatMap(({ kind: { resource } }) => [
+    ...rendered.filter((one) => ofKind(one) === resource.kind),
+    ...references(rehearsal, resource, direction, world).filter((one) => {
+      const id = `${ofKind(one)} ${'object' in one ? objectKey(one.object) : one.key}`;
+      const isFirst = !seen.has(id);
+      seen.add(id);
+      return isFirst;
+    }),
+  ]);
+}
+
+function ofKind(one: Rendered): string {
+  return 'object' in one ? (one.object.kind ?? '') : one.of;
+}
+
+/** Members that an API server sets. */
+const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
+
+/** The object at the end, with the members that an API server sets as they were given. */
+function storedAt(
+  cluster: MemoryCluster,
+  resource: Resource,
+  name: NamespacedName,
+  given: readonly KubeObject[],
+): KubeObject | undefined {
+  const stored = cluster.get(qualifiedPlural(resource), keyOf(name));
+  if (stored === undefined) return undefined;
+  const before = given.find((one) => one.kind === resource.kind && objectKey(one) === keyOf(name));
+  const metadata = { ...stored.metadata };
+  for (const member of SERVER_SET) {
+    const value = before?.metadata[member];
+    if (value === undefined) delete metadata[member];
+    else metadata[member] = value;
+  }
+  return { ...stored, metadata };
+}
+
+function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
+  return { name, namespace };
 }
 
 /** Gives objects without a namespace this one, as kubectl does. */

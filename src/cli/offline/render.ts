@@ -3,15 +3,13 @@
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
-import { objectKey, type KubeObject } from '../../kube/object.ts';
+import { objectKey } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../output/config-report.ts';
 import { readObjects } from '../objects/object-files.ts';
-import { inNamespace, openOfflineSync } from './offline-sync.ts';
-import { renderKinds } from './render-kinds.ts';
+import { inNamespace, renderToHost, renderToVirtual, type FileWorld, type Rendered } from './offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
 import { showProgress } from '../output/terminal.ts';
 import { describeFailure } from './patch-failure.ts';
@@ -60,27 +58,25 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
   }
 }
 
-async function renderWorld(world: RenderWorld, config: Config, isReverse: boolean): Promise<Rendered[]> {
+async function renderWorld(
+  world: FileWorld,
+  config: Config,
+  isReverse: boolean,
+): Promise<readonly Rendered[]> {
   if (syncedKinds(config).length === 0) {
     process.stderr.write(
       'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',
     );
     return [];
   }
-  await using sync = await openOfflineSync(config);
-  const kinds = sync.optionsForKinds(world);
-  const isRendered = ({ kind }: KubeObject): boolean =>
-    kinds.some((options) => options.kind.resource.kind === kind);
-  const total = (isReverse ? world.host : world.virtual).filter(isRendered).length;
+  const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+  const total = (isReverse ? world.host : world.virtual).filter(({ kind = '' }) =>
+    kinds.includes(kind),
+  ).length;
   using progress = showProgress('rendering');
-  let done = 0;
-  const onRendered = (): void => progress.update(++done, total);
-  // Awaited here, because the sandbox is closed on return.
-  return await renderKinds(kinds, (options) =>
-    isReverse
-      ? renderToVirtual(world, { ...options, onRendered })
-      : renderToHost(world, { ...options, onRendered }),
-  );
+  const render = isReverse ? renderToVirtual : renderToHost;
+  const { rendered } = await render(world, config, { progress: (done) => progress.update(done, total) });
+  return rendered;
 }
 
 function print(rendered: readonly Rendered[], output: string): void {
@@ -92,8 +88,8 @@ function print(rendered: readonly Rendered[], output: string): void {
       : json.map((object) => printObject(object, 'yaml')).join('---\n');
   process.stdout.write(text);
   for (const one of rendered) {
-    if (one.kind === 'skipped') process.stderr.write(`skipped ${one.of} ${one.key}: ${one.reason}\n`);
-    if (one.kind === 'refused') process.stderr.write(`skipped ${one.what}: ${one.reason}\n`);
+    if (one.kind === 'skipped' || one.kind === 'refused')
+      process.stderr.write(`skipped ${one.of} ${one.key}: ${one.reason}\n`);
     if (one.kind === 'elsewhere') {
       const what = `${one.object.kind ?? ''} ${objectKey(one.object)}`;
       process.stderr.write(

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Config } from '../../config/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import { disablingSetting, SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import type { Rendered } from '../../syncer/render.ts';
+import type { Rendered } from '../offline/offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import { describeFailure } from '../offline/patch-failure.ts';
@@ -50,7 +50,7 @@ function noteOf(one: Rendered): JsonObject[] {
     case 'skipped':
       return [{ level: 'info', text: `skipped ${one.of} ${one.key}: ${one.reason}` }];
     case 'refused':
-      return [{ level: 'warning', text: `skipped ${one.what}: ${one.reason}` }];
+      return [{ level: 'warning', text: `skipped ${one.of} ${one.key}: ${one.reason}` }];
     case 'elsewhere':
       return [{ level: 'info', text: `${objectKey(one.object)} is imported into the other cluster` }];
     case 'failed':

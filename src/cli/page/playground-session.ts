@@ -2,27 +2,17 @@
 
 import { systemClock } from '../../base/clock.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { silentLogger } from '../../base/logger.ts';
-import type { Config, PatchConfig } from '../../config/types.ts';
+import type { Config } from '../../config/types.ts';
 import { asJson, objectKey, type KubeObject } from '../../kube/object.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
 import {
   tracingPipeline,
   type PatchTrace,
   type TracedMatch,
   type TracedPatch,
 } from '../../syncer/patch/trace.ts';
-import { renderToHost, renderToVirtual, type RenderWorld } from '../../syncer/render.ts';
-import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
-import { sandboxSettings } from '../../syncer/translation.ts';
-import {
-  kindsAmong,
-  offlineOptions,
-  type OfflineInput,
-  type OfflineOptions,
-} from '../offline/offline-sync.ts';
-import { renderKinds } from '../offline/render-kinds.ts';
+import { KeptSandbox } from '../offline/kept-sandbox.ts';
+import { renderToHost, renderToVirtual, type FileWorld } from '../offline/offline-sync.ts';
 import { patchPathsOf } from './object-paths.ts';
 import { readEditedConfig } from './playground-config.ts';
 import { placed, readEditor, readInput, type RunInput } from './playground-input.ts';
@@ -38,9 +28,7 @@ interface ObjectTrace extends JsonObject {
 /** Keeps one sandbox for all runs of the same settings, so that most runs start no process. Runs are one after another. */
 export class PlaygroundSession implements AsyncDisposable {
   readonly #config: Config;
-  #sandbox: Sandbox | undefined;
-  #sandboxSettings = '';
-  #nextProgramId = 0;
+  readonly #sandbox = new KeptSandbox();
   #last: Promise<unknown> = Promise.resolve();
 
   /** `config` is for patches without a configuration around them, which replace its own. */
@@ -61,7 +49,7 @@ export class PlaygroundSession implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#last;
-    await this.#sandbox?.[Symbol.asyncDispose]();
+    await this.#sandbox[Symbol.asyncDispose]();
   }
 
   async #run(input: RunInput): Promise<JsonValue> {
@@ -82,82 +70,38 @@ export class PlaygroundSession implements AsyncDisposable {
     return { problems, patchList, ...(await this.#sync(world, config, input.isReverse)) };
   }
 
-  async #sync(world: RenderWorld, config: Config, isReverse: boolean): Promise<JsonObject> {
-    const configured = syncedKinds(config);
-    const kinds = kindsAmong(config, world.virtual).map((kind, at) => ({
-      kind,
-      compiled: this.#compile(configured[at]?.patches ?? []),
-    }));
-    const originals = kinds.flatMap(({ kind: { resource } }) =>
-      world.virtual.filter(({ kind }) => kind === resource.kind),
-    );
+  async #sync(world: FileWorld, config: Config, isReverse: boolean): Promise<JsonObject> {
+    const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+    const isSynced = ({ kind = '' }: KubeObject): boolean => kinds.includes(kind);
+    const originals = kinds.flatMap((kind) => world.virtual.filter((object) => object.kind === kind));
     const [first] = originals;
-    const programs = kinds.flatMap(({ compiled }) => compiled.programs);
-    const sandbox = await this.#sandboxFor(config);
-    for (const program of programs) sandbox.define(program);
-    const traces: ObjectTrace[] = [];
-    try {
-      const options = kinds.map(({ kind, compiled }) =>
-        tracedOptions({ config, kind, compiled, evaluator: sandbox, world }, traces),
-      );
-      const rendered = await renderKinds(options, (one) =>
-        isReverse ? renderToVirtual(world, one) : renderToHost(world, one),
-      );
-      const result = describeRendered(rendered, (object) =>
-        kinds.some(({ kind }) => kind.resource.kind === object.kind),
-      );
-      return {
-        original: printAll(originals),
-        paths: first === undefined ? [] : patchPathsOf(asJson(first)),
-        ...result,
-        notes: [...unsyncedNotes(config, isReverse ? world.host : world.virtual), ...result.notes],
-        traces: traces.toSorted((a, b) => (a.object < b.object ? -1 : 1)),
-      };
-    } finally {
-      for (const { id } of programs) sandbox.forget(id);
-    }
-  }
-
-  /** Program ids are never used twice in one sandbox. */
-  #compile(patches: readonly PatchConfig[]): CompiledPatches {
-    const compiled = compilePatches(patches, this.#nextProgramId);
-    this.#nextProgramId += compiled.programs.length;
-    return compiled;
-  }
-
-  /** The limits and `context.vcluster` are fixed for a sandbox. Edited patches do not start another process. */
-  async #sandboxFor(config: Config): Promise<Sandbox> {
-    const settings = sandboxSettings(config);
-    const compared = JSON.stringify(settings, (key, value: unknown) =>
-      key === 'patches' ? undefined : value,
-    );
-    if (this.#sandbox === undefined || compared !== this.#sandboxSettings) {
-      await this.#sandbox?.[Symbol.asyncDispose]();
-      this.#sandbox = await createSandbox({
-        ...settings,
-        programs: [],
-        clock: systemClock,
-        logger: silentLogger,
-      });
-      this.#sandboxSettings = compared;
-    }
-    return this.#sandbox;
+    const traces = new Map<string, ObjectTrace>();
+    const render = isReverse ? renderToVirtual : renderToHost;
+    const { rendered } = await render(world, config, {
+      createSandbox: (options) => this.#sandbox.open(options),
+      createPipeline: ({ resource }, options) =>
+        tracingPipeline({ ...options, monotonicMs }, (direction, trace) => {
+          if ((direction === 'toVirtual') !== isReverse) return;
+          const traced = objectTrace(resource.kind, trace);
+          if (!traces.has(traced.object)) traces.set(traced.object, traced);
+        }),
+    });
+    const result = describeRendered(rendered, isSynced);
+    return {
+      original: printAll(originals),
+      paths: first === undefined ? [] : patchPathsOf(asJson(first)),
+      ...result,
+      notes: [...unsyncedNotes(config, isReverse ? world.host : world.virtual), ...result.notes],
+      traces: [...traces.values()].toSorted((a, b) => (a.object < b.object ? -1 : 1)),
+    };
   }
 }
 
-/** Options whose pipeline adds a trace of every object to `traces`. */
-function tracedOptions(input: OfflineInput, traces: ObjectTrace[]): OfflineOptions {
-  const options = offlineOptions(input);
-  const monotonicMs = (): number => systemClock.monotonicMs();
-  const traced = { ...options.pipelineOptions, monotonicMs };
-  const record = (trace: PatchTrace): void => {
-    const object = trace.object as unknown as KubeObject; // a translated object, which has a name
-    traces.push({
-      object: `${input.kind.resource.kind} ${objectKey(object)}`,
-      patches: trace.patches.map(patchJson),
-    });
-  };
-  return { ...options, pipeline: tracingPipeline(traced, (_, trace) => record(trace)) };
+const monotonicMs = (): number => systemClock.monotonicMs();
+
+function objectTrace(kind: string, { object, patches }: PatchTrace): ObjectTrace {
+  const translated = object as unknown as KubeObject; // it has a name
+  return { object: `${kind} ${objectKey(translated)}`, patches: patches.map(patchJson) };
 }
 
 /** `{index, path, action, durationMs, matches: [{path, before?, after?}], nearest?, error?}`; a value that does not exist is absent. */

@@ -1,8 +1,16 @@
 /** What the cases of one configuration cover: entries, their directions, and the branches of their expressions. */
 
+import { systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { silentLogger } from '../../base/logger.ts';
+import type { Config } from '../../config/types.ts';
+import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
-import type { Direction, PatchContext } from '../../syncer/patch/types.ts';
+import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/types.ts';
+import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { sandboxSettings } from '../../syncer/translation.ts';
 import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
 import type {
   EvaluateRequest,
@@ -11,7 +19,6 @@ import type {
   Program,
   ProgramId,
 } from '../../syncer/sandbox/types.ts';
-import type { OfflineOptions, OfflineSync } from '../offline/offline-sync.ts';
 import { probeBranches, type Branch, type BranchProbe } from './branches.ts';
 
 export interface PatchCoverage {
@@ -31,44 +38,35 @@ export interface DirectionCoverage {
 }
 
 interface Application {
-  readonly options: OfflineOptions;
+  readonly kind: SyncedKind;
+  readonly options: PipelineOptions;
   readonly direction: Direction;
   readonly object: JsonObject;
   readonly context: PatchContext;
 }
 
-/** Records every application of the pipeline while the cases run, and traces them afterwards. */
+/** Records every application of the pipelines while the cases run, and traces them afterwards. */
 export class CoverageRun {
-  readonly #sync: OfflineSync;
   readonly #applications: Application[] = [];
 
-  constructor(sync: OfflineSync) {
-    this.#sync = sync;
-  }
-
-  /** The pipelines of all kinds are observed. */
-  optionsForKinds: OfflineSync['optionsForKinds'] = (world) =>
-    this.#sync.optionsForKinds(world).map((options) => this.#observe(options));
-
-  #observe(options: OfflineOptions): OfflineOptions {
-    const { pipeline } = options;
+  readonly createPipeline = (kind: SyncedKind, options: PipelineOptions): PatchPipeline => {
+    const pipeline = createPatchPipeline(options);
     return {
-      ...options,
-      pipeline: {
-        ...pipeline,
-        apply: (direction, object, context) => {
-          this.#applications.push({ options, direction, object, context });
-          return pipeline.apply(direction, object, context);
-        },
+      ...pipeline,
+      apply: (direction, object, context) => {
+        this.#applications.push({ kind, options, direction, object, context });
+        return pipeline.apply(direction, object, context);
       },
     };
-  }
+  };
 
-  async report(): Promise<PatchCoverage[]> {
+  async report(config: Config): Promise<PatchCoverage[]> {
+    const kinds = compileKinds(syncedKinds(config));
     const requests: EvaluateRequest[] = [];
     const matches = await this.#matches(requests);
-    const branches = await this.#branches(requests);
-    return this.#sync.kinds.flatMap(({ kind, patches: { patches } }) =>
+    const programs = kinds.flatMap(({ patches }) => patches.programs);
+    const branches = await takenBranches(programs, requests, config);
+    return kinds.flatMap(({ kind, patches: { patches } }) =>
       patches.map((patch) => ({
         kind: kind.resource.kind,
         index: patch.index,
@@ -87,11 +85,11 @@ export class CoverageRun {
   /** How many values each entry matched, by {@link entryId}. Every evaluation is added to `requests`. */
   async #matches(requests: EvaluateRequest[]): Promise<ReadonlyMap<string, number>> {
     const matches = new Map<string, number>();
-    for (const { options, direction, object, context } of this.#applications) {
-      const { evaluator } = options.pipelineOptions;
+    for (const { kind, options, direction, object, context } of this.#applications) {
+      const { evaluator } = options;
       const traced = await tracePatches(
         {
-          ...options.pipelineOptions,
+          ...options,
           evaluator: evaluator && recording(evaluator, requests),
           monotonicMs: () => 0,
         },
@@ -100,44 +98,51 @@ export class CoverageRun {
         context,
       );
       for (const patch of traced.patches) {
-        const id = entryId(options.kind.resource.kind, patch.index, direction);
+        const id = entryId(kind.resource.kind, patch.index, direction);
         matches.set(id, (matches.get(id) ?? 0) + patch.matches.length);
       }
     }
     return matches;
   }
+}
 
-  async #branches(
-    requests: readonly EvaluateRequest[],
-  ): Promise<ReadonlyMap<ProgramId, DirectionCoverage['branches']>> {
-    const probes = new Map<ProgramId, BranchProbe>();
-    const programs: Program[] = [];
-    for (const { id, expression } of this.#sync.kinds.flatMap(({ patches }) => patches.programs)) {
-      const probe = probeBranches(expression);
-      const compiled = probe && compileExpression(probe.expression, id);
-      if (probe === undefined || compiled?.ok !== true) continue;
-      probes.set(id, probe);
-      programs.push(compiled.program);
-    }
-    const taken = new Map<ProgramId, Set<number>>([...probes.keys()].map((id) => [id, new Set()]));
-    if (programs.length > 0) {
-      await using sandbox = await this.#sync.createSandbox(programs);
-      for (const request of requests) {
-        const hits = taken.get(request.program);
-        if (hits === undefined) continue;
-        const { values } = await evaluated(sandbox, request);
-        for (const value of values) {
-          if (Array.isArray(value)) value.forEach((hit, at) => hit === 1 && hits.add(at));
-        }
+async function takenBranches(
+  programs: readonly Program[],
+  requests: readonly EvaluateRequest[],
+  config: Config,
+): Promise<ReadonlyMap<ProgramId, DirectionCoverage['branches']>> {
+  const probes = new Map<ProgramId, BranchProbe>();
+  const probing: Program[] = [];
+  for (const { id, expression } of programs) {
+    const probe = probeBranches(expression);
+    const compiled = probe && compileExpression(probe.expression, id);
+    if (probe === undefined || compiled?.ok !== true) continue;
+    probes.set(id, probe);
+    probing.push(compiled.program);
+  }
+  const taken = new Map<ProgramId, Set<number>>([...probes.keys()].map((id) => [id, new Set()]));
+  if (probing.length > 0) {
+    await using sandbox = await createSandbox({
+      ...sandboxSettings(config),
+      programs: probing,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    for (const request of requests) {
+      const hits = taken.get(request.program);
+      if (hits === undefined) continue;
+      const { values } = await evaluated(sandbox, request);
+      for (const value of values) {
+        if (Array.isArray(value)) value.forEach((hit, at) => hit === 1 && hits.add(at));
       }
     }
-    return new Map(
-      [...probes].map(([id, probe]) => [
-        id,
-        probe.branches.map((branch, at) => ({ ...branch, isTaken: taken.get(id)?.has(at) === true })),
-      ]),
-    );
   }
+  return new Map(
+    [...probes].map(([id, probe]) => [
+      id,
+      probe.branches.map((branch, at) => ({ ...branch, isTaken: taken.get(id)?.has(at) === true })),
+    ]),
+  );
 }
 
 /** Entries of different kinds have the same indexes. */

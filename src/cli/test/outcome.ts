@@ -3,7 +3,7 @@
 import { PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { asJson, parseKey } from '../../kube/object.ts';
-import type { Rendered } from '../../syncer/render.ts';
+import type { Rendered } from '../offline/offline-sync.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import type { Expectation } from './test-file.ts';
 
@@ -25,13 +25,9 @@ export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual
         outcome[other].push(asJson(withoutBookkeeping(one.object)));
         break;
       case 'skipped':
+      case 'refused':
         outcome.skipped.push({ kind: one.of, ...parseKey(one.key), reason: one.reason });
         break;
-      case 'refused': {
-        const [kind = '', key = ''] = one.what.split(' ');
-        outcome.skipped.push({ kind, ...parseKey(key), reason: one.reason });
-        break;
-      }
       case 'failed':
         outcome.errors.push({ object: { kind: one.of, ...parseKey(one.key) }, ...errorEntry(one.error) });
         break;

@@ -4,27 +4,29 @@ import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asJson, keyOf, objectKey, type KubeObject } from '../../kube/object.ts';
 import { reverseObject } from '../../syncer/reconcile/copy-forge.ts';
-import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
-import { backTranslate } from '../../syncer/translate/forge.ts';
+import type { FileWorld, KindPipeline } from '../offline/offline-sync.ts';
+import { backTranslate, type Translators } from '../../syncer/translate/forge.ts';
 import { withValueAt } from '../../syncer/translate/json-path.ts';
 import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
 import { virtualOf } from '../../syncer/translate/metadata/ownership.ts';
 import { compareWhole, type Mismatch } from './compare.ts';
 import { errorEntry } from './outcome.ts';
 
-/** Where the round trip of the copies of `world.virtual` is not the identity, for each kind in `kinds`. */
+/** Where the round trip of the copies of `world.virtual` is not the identity. */
 export async function roundTrips(
-  world: RenderWorld,
+  world: FileWorld,
   copies: readonly KubeObject[],
-  kinds: readonly RenderOptions[],
+  pipelines: readonly KindPipeline[],
+  translators: Translators,
 ): Promise<Mismatch[]> {
-  return (await Promise.all(kinds.map((options) => roundTrip(world, copies, options)))).flat();
+  const parts = pipelines.map((one) => ({ ...one, ...translators }));
+  return (await Promise.all(parts.map((options) => roundTrip(world, copies, options)))).flat();
 }
 
 async function roundTrip(
-  world: RenderWorld,
+  world: FileWorld,
   copies: readonly KubeObject[],
-  options: RenderOptions,
+  options: KindPipeline & Translators,
 ): Promise<Mismatch[]> {
   const { resource } = options.kind;
   const virtual = new Map(
@@ -49,7 +51,7 @@ async function roundTrip(
 }
 
 /** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
-function crossing(object: KubeObject, { pipeline, kind, labels }: RenderOptions): JsonObject {
+function crossing(object: KubeObject, { pipeline, kind, labels }: KindPipeline & Translators): JsonObject {
   const metadata = { ...object.metadata };
   for (const member of ['annotations', 'labels'] as const) {
     const all = Object.entries(stringMapOf(metadata[member]));

@@ -1,9 +1,9 @@
 /** Runs one test case offline, in the directions for which it has expectations. */
 
 import { objectKey, type KubeObject } from '../../kube/object.ts';
-import { renderToHost, renderToVirtual } from '../../syncer/render.ts';
-import { inNamespace, type OfflineSync } from '../offline/offline-sync.ts';
-import { renderKinds } from '../offline/render-kinds.ts';
+import type { Config } from '../../config/types.ts';
+import { createTranslators } from '../../syncer/translation.ts';
+import { inNamespace, renderToHost, renderToVirtual, type OfflineOptions } from '../offline/offline-sync.ts';
 import type { Mismatch } from './compare.ts';
 import { compareOutcome } from './expectations.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
@@ -20,28 +20,23 @@ export interface CaseRun {
   readonly brokenRoundTrip: readonly Mismatch[];
 }
 
-/** `optionsForKinds` as in {@link OfflineSync}: a coverage run observes the pipelines there. */
-export async function runCase(
-  test: TestCase,
-  sync: Pick<OfflineSync, 'config' | 'optionsForKinds'>,
-): Promise<CaseRun> {
+export async function runCase(test: TestCase, config: Config, options: OfflineOptions): Promise<CaseRun> {
   const world = {
     virtual: inNamespace(test.virtual, 'default'),
-    host: inNamespace(test.host, sync.config.host.namespace),
+    host: inNamespace(test.host, config.host.namespace),
   };
-  const kinds = sync.optionsForKinds(world);
-  const rendered = await renderKinds(kinds, (options) => renderToHost(world, options));
+  const { rendered, pipelines } = await renderToHost(world, config, options);
   const forward = outcomeOf(rendered, 'host');
   const copies = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const mismatches = compareOutcome('', test.expect, forward);
-  const brokenRoundTrip = test.roundTrip ? await roundTrips(world, copies, kinds) : [];
-  if (test.reverse === undefined || kinds.length === 0)
+  const brokenRoundTrip = test.roundTrip
+    ? await roundTrips(world, copies, pipelines, createTranslators(config))
+    : [];
+  if (test.reverse === undefined || pipelines.length === 0)
     return { forward, reverse: undefined, mismatches, brokenRoundTrip };
   const changed = { virtual: world.virtual, host: hostAfter(world.host, copies) };
-  const back = await renderKinds(sync.optionsForKinds(changed), (options) =>
-    renderToVirtual(changed, options),
-  );
-  const reverse = outcomeOf(back, 'virtual');
+  const back = await renderToVirtual(changed, config, options);
+  const reverse = outcomeOf(back.rendered, 'virtual');
   mismatches.push(...compareOutcome('reverse: ', test.reverse, reverse));
   return { forward, reverse, mismatches, brokenRoundTrip };
 }

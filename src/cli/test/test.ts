@@ -8,7 +8,8 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
 import { reportProblems } from '../output/config-report.ts';
-import { openOfflineSync } from '../offline/offline-sync.ts';
+import { KeptSandbox } from '../offline/kept-sandbox.ts';
+import type { OfflineOptions } from '../offline/offline-sync.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';
 import { CoverageRun } from './coverage.ts';
 import { formatReport, type CaseResult, type FileCoverage, type TestFormat } from './report.ts';
@@ -77,16 +78,17 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   for (const [config, of] of Map.groupBy(files, (file) => file.config)) {
     const { config: given } = await loadConfig({ file: config, env: {}, flags: {}, checks: CONFIG_CHECKS });
     const loaded = withHostNamespace(given);
-    await using sync = await openOfflineSync(loaded);
-    const covered = flags.coverage === true ? new CoverageRun(sync) : undefined;
+    await using sandbox = new KeptSandbox();
+    const covered = flags.coverage === true ? new CoverageRun() : undefined;
+    const options: OfflineOptions = {
+      createSandbox: (given) => sandbox.open(given),
+      ...(covered && { createPipeline: covered.createPipeline }),
+    };
     for (const file of of) {
       const runs: CaseRun[] = [];
       for (const test of file.cases) {
         const startMs = monotonicMs();
-        const run = await runCase(test, {
-          config: loaded,
-          optionsForKinds: (covered ?? sync).optionsForKinds,
-        });
+        const run = await runCase(test, loaded, options);
         runs.push(run);
         const durationMs = monotonicMs() - startMs;
         const wrong = flags.update === true ? [] : run.mismatches;
@@ -96,7 +98,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
       }
       if (flags.update === true) await update(file, runs);
     }
-    if (covered !== undefined) coverage.push({ config, patches: await covered.report() });
+    if (covered !== undefined) coverage.push({ config, patches: await covered.report(loaded) });
   }
   const report = { cases: results, coverage: flags.coverage === true ? coverage : undefined };
   progress[Symbol.dispose]();

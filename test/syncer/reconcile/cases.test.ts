@@ -3,15 +3,12 @@
 import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type ObjectMeta } from '../../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { createEndpointSliceKind } from '../../../src/syncer/kinds/endpoint-slices.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
-import { compilePatches } from '../../../src/syncer/patch/compile.ts';
-import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide/decide.ts';
-import { renderToHost } from '../../../src/syncer/render.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
+import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
 import { ownershipOf } from '../../../src/syncer/translate/metadata/ownership.ts';
+import { validConfig } from '../../config/setup.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
 
 const ENGINE = /^(ep-(04|05|06|12|13|14|16|17)|eps-|event-|store-)/;
@@ -30,14 +27,15 @@ const names = createNameTranslator({
   mode,
   referenceNaming: 'short',
 });
-const labels = createLabelTranslator('suffix', mode);
-const pipeline = createPatchPipeline({
-  compiled: compilePatches([]),
-  contentMembers: endpointsKind.content.members,
-  evaluator: undefined,
-  labels,
-  references: { names, lookup: () => undefined, isKindAllowed: () => false, skipPodTargetRefs: true },
-});
+const config = validConfig(`
+sync: {toHost: {endpoints: {enabled: true}, endpointSlices: {enabled: true}}}
+endpointSyncer: {name: suffix, host: {namespace: test}}
+`);
+
+async function render(world: FileWorld): Promise<Rendered | undefined> {
+  const { rendered } = await renderToHost(world, config);
+  return rendered[0];
+}
 
 function object(kind: string, metadata: Partial<ObjectMeta>, rest: JsonObject = {}): KubeObject {
   return { apiVersion: 'v1', kind, metadata: { name: 'web', namespace: 'test', ...metadata }, ...rest };
@@ -46,21 +44,9 @@ function object(kind: string, metadata: Partial<ObjectMeta>, rest: JsonObject = 
 /** The copy of test/web as this program creates it. */
 async function managedCopy(uid = 'u1'): Promise<KubeObject> {
   const virtual = [object('Endpoints', { uid })];
-  const [rendered] = await renderToHost({ virtual, host: [] }, options());
+  const rendered = await render({ virtual, host: [] });
   if (rendered?.kind !== 'object') throw new Error('not rendered');
   return { ...rendered.object, metadata: { ...rendered.object.metadata, uid: 'h1', resourceVersion: '5' } };
-}
-
-function options(requireService = false) {
-  return {
-    kind: endpointsKind,
-    names,
-    labels,
-    pipeline,
-    owner: undefined,
-    foreignService: () => undefined,
-    decide: { requireService },
-  };
 }
 
 async function seen(parts: Partial<Observation>): Promise<Observation> {
@@ -96,13 +82,13 @@ describe('cases of test/cases about the engine', () => {
       (input[side] as unknown as StatedObject[]).map(({ kind, name, namespace, annotations, ...rest }) =>
         object(kind, { name, namespace, ...(annotations ? { annotations } : {}) }, rest as JsonObject),
       );
-    const render = async (labels: Record<string, string>) => {
+    const renderOver = async (labels: Record<string, string>) => {
       const host = state('hostState').map((one) => withMetadata(one, { annotations: {}, labels }));
-      return renderToHost({ virtual: state('virtualState'), host }, options());
+      return render({ virtual: state('virtualState'), host });
     };
-    const [foreign] = await render({});
+    const foreign = await renderOver({});
     expect(foreign?.kind === 'skipped' && foreign.reason).toContain('NotManaged');
-    const [rendered] = await render({ 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' });
+    const rendered = await renderOver({ 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' });
     const [wanted] = (expected as { hostEndpoints: KubeObject[] }).hostEndpoints;
     expect(rendered).toMatchObject({ kind: 'object', object: wanted });
   });
@@ -154,22 +140,24 @@ describe('cases of test/cases about the engine', () => {
 });
 
 describe('cases of test/cases about EndpointSlices', () => {
-  const kind = createEndpointSliceKind({ isEndpointsSynced: true, endpointsOf: () => undefined });
-  const render = async (one: JsonValue | undefined) => {
-    const slice = { kind: 'EndpointSlice', ...(one as unknown as KubeObject) };
-    const [rendered] = await renderToHost({ virtual: [slice], host: [] }, { ...options(), kind });
-    return rendered;
+  const renderSlice = (one: JsonValue | undefined) => {
+    const slice = {
+      ...(one as unknown as KubeObject),
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+    };
+    return render({ virtual: [slice], host: [] });
   };
 
   test('eps-01: the label of the Service names the host Service', async () => {
     const { input, expected } = caseOf('eps-01');
     const { host } = expected as { host: JsonObject };
-    expect(await render(input['virtual'])).toMatchObject({ kind: 'object', object: host });
+    expect(await renderSlice(input['virtual'])).toMatchObject({ kind: 'object', object: host });
   });
 
   test('eps-02, overruled: without a Service it is skipped', async () => {
     const slice = object('EndpointSlice', {}) as unknown as JsonObject;
-    expect(await render(slice)).toMatchObject({ kind: 'skipped', reason: 'no service name' });
+    expect(await renderSlice(slice)).toMatchObject({ kind: 'skipped', reason: 'no service name' });
   });
 });
 

@@ -12,11 +12,12 @@ import type { ClusterName } from '../../../kube/types.ts';
 import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from '../../../syncer/rehearsal.ts';
 import type { Discoveries } from '../../../syncer/references/kinds/referenced-kind.ts';
 import { createSandbox } from '../../../syncer/sandbox/sandbox.ts';
+import { apiDefaults } from '../../objects/api-defaults.ts';
 import { loaderInput } from '../../configuration/config-options.ts';
 import { reportProblems } from '../../output/config-report.ts';
 import { showProgress } from '../../output/terminal.ts';
 import { connect, type Connection } from './connection.ts';
-import type { KeptSandbox } from './kept-sandbox.ts';
+import type { KeptSandbox } from '../../offline/kept-sandbox.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** What a sync would do with a snapshot. */
@@ -67,6 +68,7 @@ export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}
     missingNamespaces,
     discoveries: discoveriesOf(referenced),
     owner,
+    admit: apiDefaults(),
     createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
     ...(options.createPipeline && { createPipeline: options.createPipeline }),
     nowMs: systemClock.now(),
