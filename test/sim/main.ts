@@ -1,5 +1,6 @@
 /**
- * `npm run sim -- --seeds N [--seed S] [--steps K] [--jobs J] [--trace]`: many histories, each from a seed that repeats it.
+ * `npm run sim -- --seeds N [--seed S] [--steps K] [--jobs J] [--trace]`: many histories, each from a seed that repeats it, and of each seed a
+ * world of which a rehearsal predicts the sync.
  * `npm run sim -- --mutants [--only TEXT]`: how many seeds find each of the deliberate bugs in `mutants/`.
  */
 
@@ -11,6 +12,7 @@ import { seededHistory } from './history/seeded-history.ts';
 import { shrinkHistory } from './history/shrink.ts';
 import type { Operation } from './history/operations.ts';
 import { huntMutants } from './mutants/hunt.ts';
+import { predictionProblems } from './prediction.ts';
 import { runHistory } from './sim-run.ts';
 
 const { values } = parseArgs({
@@ -79,6 +81,9 @@ async function runSeeds(): Promise<boolean> {
       runHistory({ ...history, operations, ...(trace === undefined ? {} : { trace }) });
     const violations = await run(history.operations, values.trace ? console.log : undefined);
     progress?.update(seed - firstSeed + 1, seeds);
+    const problems = violations.length === 0 ? await predictionProblems(seed, steps) : [];
+    for (const problem of problems) console.log(`seed ${seed}: ${problem}`);
+    if (problems.length > 0) return false;
     if (violations.length === 0) continue;
     progress?.[Symbol.dispose]();
     console.log(`seed ${seed}: ${violations.join('\n  ')}`);
