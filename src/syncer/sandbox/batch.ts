@@ -1,13 +1,26 @@
-/** Requests that are sent to the child together, grouped by program into columns; the responses are split into requests again. A batch
- * tracks its progress, so that the remaining part can be sent again.
+/** Requests that are sent to the child together, in the order of their arrival. A batch tracks its progress, so that the remaining part can be
+ * sent again. Responses are validated, because the child is not trusted.
  */
 
-import type { ProgramEntry } from './program-entry.ts';
-import type { GroupMessage, ContextRun, LeafColumns, ErrorEntry } from './protocol.ts';
-import type { EvaluateError, ObjectIdentity } from './types.ts';
 import type { JsonValue } from '../../base/json.ts';
-import type { Projected } from './projection.ts';
-import { acceptResult } from './result.ts';
+import type { ProgramEntry } from './program-entry.ts';
+import type { ErrorMessage, JobMessage, ResultMessage } from './protocol.ts';
+import type { EvaluateError, ObjectContext, ObjectIdentity } from './types.ts';
+
+/** The matches of one request that have to be evaluated. */
+export interface Job {
+  readonly entry: ProgramEntry;
+  readonly object: ObjectIdentity;
+  readonly values: readonly (JsonValue | undefined)[];
+  readonly paths: readonly string[] | undefined;
+  /** Only the parts that the program reads. */
+  readonly objects: ObjectContext;
+  /** Called once, with one value or error per match. */
+  complete(
+    values: readonly (JsonValue | undefined)[],
+    errors: ReadonlyMap<number, EvaluateError> | undefined,
+  ): void;
+}
 
 /** Fails a job that was not sent. */
 export function failJob(job: Job, error: EvaluateError): void {
@@ -18,35 +31,28 @@ export function failJob(job: Job, error: EvaluateError): void {
 /** The progress of a batch. */
 export interface Position {
   readonly job: Job;
-  /** Index of the match in the job. */
-  readonly match: number;
   /** The job started in this batch, or in the part of it that was sent last. */
   readonly isFirstJob: boolean;
 }
 
 export class Batch {
-  readonly #groups: Group[] = [];
-  #groupAt = 0;
-  /** Start of the part that was sent last. */
-  #sentGroup = 0;
-  #sentMatch = 0;
-  matches = 0;
+  #jobs: Job[] = [];
+  /** The first job that is not finished, and its results so far. */
+  #at = 0;
+  #values: (JsonValue | undefined)[] = [];
+  #errors: Map<number, EvaluateError> | undefined;
+  /** The first job of the part that was sent last. */
+  #sentAt = 0;
+  #matchesLeft = 0;
   #isCareful = false;
   /** `matchesLeft` when it was last sent to a new process, because earlier matches may have used the memory. */
   retriedFreshAt: number | undefined;
   /** How often it was sent again because the child had too little processor time. */
   starvations = 0;
-  /** The rest of its response is ignored. */
-  isSpoiled = false;
 
   add(job: Job): void {
-    let group = this.#groups.find(({ entry }) => entry === job.entry);
-    if (group === undefined) {
-      group = new Group(job.entry);
-      this.#groups.push(group);
-    }
-    group.add(job);
-    this.matches += job.values.length;
+    this.#jobs.push(job);
+    this.#matchesLeft += job.values.length;
   }
 
   /** One call per match, so that a failure is attributed to one match. Free for a single match. */
@@ -58,84 +64,68 @@ export class Batch {
     this.#isCareful = isCareful;
   }
 
+  /** The jobs that are not finished. */
   get jobs(): readonly Job[] {
-    return this.#groups.flatMap(({ jobs }) => jobs);
+    return this.#jobs.slice(this.#at);
   }
 
-  get entries(): readonly ProgramEntry[] {
-    return this.#groups.map(({ entry }) => entry);
+  /** Their programs. */
+  get entries(): ReadonlySet<ProgramEntry> {
+    return new Set(this.jobs.map(({ entry }) => entry));
   }
 
   get isFinished(): boolean {
-    return this.#groupAt >= this.#groups.length;
+    return this.#at >= this.#jobs.length;
   }
 
   get matchesLeft(): number {
-    let left = 0;
-    for (let i = this.#groupAt; i < this.#groups.length; i++) left += this.#groups[i]?.matchesLeft ?? 0;
-    return left;
+    return this.#matchesLeft;
   }
 
   /** The remaining part as JSON. Throws a RangeError if a value is too deep or the text too long. */
   encode(): string {
-    this.#sentGroup = this.#groupAt;
-    this.#sentMatch = this.#groups[this.#groupAt]?.done.length ?? 0;
-    this.isSpoiled = false;
-    const messages: GroupMessage[] = [];
-    for (let i = this.#groupAt; i < this.#groups.length; i++) {
-      const group = this.#groups[i];
-      if (group !== undefined) messages.push(group.toMessage());
-    }
-    return JSON.stringify(messages);
+    this.#sentAt = this.#at;
+    const begun = this.#values.length;
+    return JSON.stringify(this.jobs.map((job, i) => messageOf(job, i === 0 ? begun : 0)));
   }
 
-  /** Adds the next results. `foreign`: not a valid response to the request. `spoiled`: a result made its list undecodable; the remaining
-   * part has to be sent again.
-   */
-  receive(text: string): 'taken' | 'spoiled' | 'foreign' {
-    const columns = readResponse(text);
-    if (columns === undefined) return 'foreign';
-    for (const column of columns) {
-      const group = this.#groups[this.#groupAt];
-      if (group === undefined) return 'foreign';
-      const outcome = this.#receiveColumn(group, column);
-      if (outcome !== 'taken') return outcome;
+  /** Adds the next results. False if the text is not a valid response to the request. */
+  receive(text: string): boolean {
+    const results = readResults(text);
+    if (results === undefined || results.values.length > this.#matchesLeft) return false;
+    const { values, errors } = results;
+    const errorAt = new Map(errors.map((error) => [error.index, error]));
+    for (let at = 0; at < values.length;) {
+      const job = this.#jobs[this.#at];
+      if (job === undefined) return true; // failed by a callback
+      const count = Math.min(values.length - at, job.values.length - this.#values.length);
+      const begun = this.#values.length;
+      if (begun === 0) this.#values = values.slice(at, at + count);
+      else for (let i = at; i < at + count; i++) this.#values.push(values[i]);
+      for (let i = at; errorAt.size > 0 && i < at + count; i++) {
+        const error = errorAt.get(i);
+        if (error !== undefined) this.#fail(begun + i - at, job.entry.errorOf(error));
+      }
+      at += count;
+      this.#matchesLeft -= count;
+      if (this.#values.length === job.values.length) this.#finish(job);
     }
-    return 'taken';
+    return true;
   }
 
   /** The next match; undefined if all are finished. */
   position(): Position | undefined {
-    const group = this.#groups[this.#groupAt];
-    if (group === undefined) return undefined;
-    const at = group.jobAt(group.done.length);
-    const [job, start = 0] = [group.jobs[at], group.starts[at]];
-    if (job === undefined) return undefined;
-    const isFirstJob = this.#groupAt === this.#sentGroup && at === group.jobAt(this.#sentMatch);
-    return { job, match: group.done.length - start, isFirstJob };
+    const job = this.#jobs[this.#at];
+    return job && { job, isFirstJob: this.#at === this.#sentAt };
   }
 
   /** Fails the next match and the rest of its job. */
   failNext(error: EvaluateError): void {
-    const group = this.#groups[this.#groupAt];
-    const position = this.position();
-    if (group === undefined || position === undefined) return;
-    group.failNext(position.job.values.length - position.match, error);
-    this.#advance(group);
-  }
-
-  /** Removes the jobs that have not begun and that `isWanted` selects. */
-  extract(isWanted: (job: Job) => boolean): Job[] {
-    const extracted: Job[] = [];
-    for (let i = this.#groups.length - 1; i >= this.#groupAt; i--) {
-      const group = this.#groups[i];
-      if (group === undefined) continue;
-      extracted.push(...group.extract(isWanted));
-      if (group.matchesLeft > 0) continue;
-      this.#groups.splice(i, 1);
-      if (group.jobs.length > 0) group.complete();
-    }
-    return extracted;
+    const job = this.#jobs[this.#at];
+    if (job === undefined) return;
+    this.#matchesLeft -= job.values.length - this.#values.length;
+    while (this.#values.length < job.values.length) this.#fail(this.#values.push(undefined) - 1, error);
+    this.#finish(job);
   }
 
   /** Fails all remaining matches. */
@@ -143,281 +133,81 @@ export class Batch {
     while (!this.isFinished) this.failNext(error);
   }
 
-  #receiveColumn(group: Group, column: ResponseColumn): 'taken' | 'spoiled' | 'foreign' {
-    if (column.values === undefined) {
-      group.entry.needsPlainResponse = true;
-      return 'spoiled';
-    }
-    if (!group.take(column.values, column.undefinedAt, column.errors)) return 'foreign';
-    this.#advance(group);
-    return 'taken';
-  }
-
-  #advance(group: Group): void {
-    if (group.matchesLeft > 0) return;
-    this.#groupAt++;
-    group.complete();
-  }
-}
-
-/** The matches of one request that have to be evaluated. */
-export interface Job {
-  readonly entry: ProgramEntry;
-  readonly object: ObjectIdentity;
-  readonly values: readonly (JsonValue | undefined)[];
-  readonly paths: readonly string[] | undefined;
-  readonly objects: Projected;
-  /** Called once, with one value or error per match. */
-  complete(
-    values: readonly (JsonValue | undefined)[],
-    errors: ReadonlyMap<number, EvaluateError> | undefined,
-  ): void;
-}
-
-class Group {
-  readonly entry: ProgramEntry;
-  readonly jobs: Job[] = [];
-  /** First match of each job. */
-  readonly starts: number[] = [];
-  count = 0;
-  done: (JsonValue | undefined)[] = [];
-  #errors: Map<number, EvaluateError> | undefined;
-
-  constructor(entry: ProgramEntry) {
-    this.entry = entry;
-  }
-
-  get matchesLeft(): number {
-    return this.count - this.done.length;
-  }
-
-  add(job: Job): void {
-    this.starts.push(this.count);
-    this.jobs.push(job);
-    this.count += job.values.length;
-  }
-
   /** Removes the jobs that have not begun and that `isWanted` selects. */
   extract(isWanted: (job: Job) => boolean): Job[] {
-    const extracted: Job[] = [];
-    const begun = this.done.length;
-    const kept: Job[] = [];
-    for (const [i, job] of this.jobs.entries()) {
-      const isUntouched = (this.starts[i] ?? 0) >= begun;
-      (isUntouched && isWanted(job) ? extracted : kept).push(job);
-    }
-    if (extracted.length === 0) return extracted;
-    [this.jobs.length, this.starts.length, this.count] = [0, 0, 0];
-    for (const job of kept) this.add(job);
+    const firstUntouched = this.#values.length === 0 ? this.#at : this.#at + 1;
+    const extracted = this.#jobs.filter((job, i) => i >= firstUntouched && isWanted(job));
+    const removed = new Set(extracted);
+    this.#jobs = this.#jobs.filter((job) => !removed.has(job));
+    for (const { values } of extracted) this.#matchesLeft -= values.length;
     return extracted;
-  }
-
-  /** Index of the job that a match belongs to. */
-  jobAt(match: number): number {
-    let [low, high] = [0, this.jobs.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((this.starts[middle] ?? 0) <= match) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
-  /** Takes ownership of the next results. False when there are more than matches left. */
-  take(
-    values: (JsonValue | undefined)[],
-    undefinedAt: readonly number[],
-    errors: ResponseColumn['errors'],
-  ): boolean {
-    if (values.length > this.matchesLeft) return false;
-    const base = this.done.length;
-    for (const index of undefinedAt) values[index] = undefined;
-    for (const error of errors) {
-      const [index, found] =
-        'error' in error ? [error.index, error.error] : [error[0], this.entry.errorOf(error)];
-      values[index] = undefined;
-      this.#fail(base + index, found);
-    }
-    this.#append(values);
-    return true;
-  }
-
-  failNext(count: number, error: EvaluateError): void {
-    for (let i = 0; i < count; i++) this.#fail(this.done.length + i, error);
-    this.#append(Array.from({ length: count }, () => undefined));
-  }
-
-  /** Reports its results to each job. */
-  complete(): void {
-    const [only] = this.jobs;
-    if (only !== undefined && this.jobs.length === 1) {
-      only.complete(this.done, this.#errors);
-      return;
-    }
-    for (let i = 0; i < this.jobs.length; i++) {
-      const [job, start] = [this.jobs[i], this.starts[i] ?? 0];
-      if (job === undefined) continue;
-      const end = start + job.values.length;
-      const values = end - start === 1 ? [this.done[start]] : this.done.slice(start, end);
-      job.complete(values, this.#errors && errorsBetween(this.#errors, start, end));
-    }
-  }
-
-  /** The columns of the remaining matches. */
-  toMessage(): GroupMessage {
-    const { reads, id } = this.entry.program;
-    const from = this.done.length;
-    const values: (JsonValue | null)[] = [];
-    const missing: number[] = [];
-    const paths: string[] = [];
-    const firstJob = this.jobAt(from);
-    for (let i = firstJob; i < this.jobs.length; i++) {
-      const [job, start] = [this.jobs[i], this.starts[i] ?? 0];
-      if (job === undefined) continue;
-      const { length } = job.values;
-      const first = from > start ? from - start : 0;
-      if (reads.value) {
-        for (let m = first; m < length; m++) {
-          const value = job.values[m];
-          if (value === undefined) missing.push(values.length);
-          values.push(value ?? null);
-        }
-      }
-      if (reads.path) for (let m = first; m < length; m++) paths.push(job.paths?.[m] ?? '');
-    }
-    return [
-      id,
-      this.matchesLeft,
-      reads.value ? values : 0,
-      missing.length > 0 ? missing : 0,
-      reads.path ? paths : 0,
-      this.entry.projection.isEmpty ? 0 : this.#contexts(firstJob, from),
-      this.entry.needsPlainResponse ? 1 : 0,
-    ];
-  }
-
-  #contexts(firstJob: number, from: number): LeafColumns | readonly ContextRun[] {
-    const jobs = firstJob === 0 ? this.jobs : this.jobs.slice(firstJob);
-    const skipped = from - (this.starts[firstJob] ?? 0);
-    const leaves: JsonValue[][] = [];
-    let isSingle = true;
-    let escapes = false;
-    for (const { objects, values } of jobs) {
-      const picked = objects.leaves;
-      if (picked === undefined) return this.#runs(jobs, skipped);
-      for (let k = 0; k < picked.length; k++) (leaves[k] ??= []).push(picked[k] ?? null);
-      isSingle &&= values.length === 1;
-      escapes ||= this.entry.projection.escapes(objects);
-    }
-    const counts = isSingle ? 0 : jobs.map(({ values }, i) => values.length - (i === 0 ? skipped : 0));
-    return { counts, leaves, escapes: escapes ? 1 : 0 };
-  }
-
-  /** If an object does not have one of the read paths, all contexts are sent as objects. */
-  #runs(jobs: readonly Job[], skipped: number): readonly ContextRun[] {
-    const { projection } = this.entry;
-    return jobs.map(({ objects, values }, i) => {
-      const { hostObject, virtualObject } = projection.pruned(objects);
-      const count = values.length - (i === 0 ? skipped : 0);
-      return [count, hostObject, virtualObject, projection.escapes(objects) ? 1 : 0];
-    });
-  }
-
-  #append(values: (JsonValue | undefined)[]): void {
-    if (this.done.length === 0) this.done = values;
-    else for (const value of values) this.done.push(value);
   }
 
   #fail(index: number, error: EvaluateError): void {
     this.#errors ??= new Map();
     this.#errors.set(index, error);
   }
-}
 
-function errorsBetween(
-  errors: ReadonlyMap<number, EvaluateError>,
-  start: number,
-  end: number,
-): ReadonlyMap<number, EvaluateError> | undefined {
-  const found = new Map<number, EvaluateError>();
-  for (const [index, error] of errors) {
-    if (index >= start && index < end) found.set(index - start, error);
+  #finish(job: Job): void {
+    const [values, errors] = [this.#values, this.#errors];
+    [this.#values, this.#errors] = [[], undefined];
+    this.#at++;
+    job.complete(values, errors);
   }
-  return found.size > 0 ? found : undefined;
 }
 
-interface ResponseColumn {
-  /** Undefined if a quote in a result made the list invalid. */
-  readonly values: (JsonValue | undefined)[] | undefined;
-  readonly undefinedAt: readonly number[];
-  readonly errors: readonly (ErrorEntry | EvaluateErrorAt)[];
+/** The matches of a job from an index on. */
+function messageOf({ entry, values, paths, objects }: Job, from: number): JobMessage {
+  const { id, reads } = entry.program;
+  const left = from === 0 ? values : values.slice(from);
+  return {
+    program: id,
+    count: left.length,
+    values: reads.value ? left : undefined,
+    missing: reads.value && left.includes(undefined) ? indicesOfUndefined(left) : undefined,
+    paths: reads.path ? paths?.slice(from) : undefined,
+    hostObject: objects.hostObject ?? undefined,
+    virtualObject: objects.virtualObject ?? undefined,
+  };
 }
 
-/** An error that the daemon detected. */
-interface EvaluateErrorAt {
-  readonly index: number;
-  readonly error: EvaluateError;
+function indicesOfUndefined(values: readonly (JsonValue | undefined)[]): readonly number[] {
+  return [...values.keys()].filter((index) => values[index] === undefined);
+}
+
+/** Undefined: not a valid response. */
+export function readResults(text: string): Results | undefined {
+  const parsed = parse(text);
+  if (!isResult(parsed)) return undefined;
+  const { values, undefinedAt = NONE, errors = NONE } = parsed;
+  // Lone surrogates are stringified as escapes, so one check of the text replaces a check of every string.
+  const refused = refusedValues(values, text.includes('\\ud'));
+  const all = refused.length === 0 ? errors : [...errors, ...refused];
+  for (const index of undefinedAt) values[index] = undefined;
+  for (const { index } of all) values[index] = undefined;
+  return { values, errors: all };
+}
+
+/** Valid results of consecutive matches. */
+interface Results {
+  readonly values: readonly (JsonValue | undefined)[];
+  readonly errors: readonly ErrorMessage[];
 }
 
 const NONE: readonly never[] = [];
 
-/** Undefined: not a valid response. */
-export function readResponse(text: string): readonly ResponseColumn[] | undefined {
-  const tab = text.indexOf('\t');
-  const parsed = parse(text.slice(0, tab));
-  if (tab === -1 || !Array.isArray(parsed)) return undefined;
-  const columns: ResponseColumn[] = [];
-  let at = tab + 1;
-  for (const column of parsed as unknown[]) {
-    if (!Array.isArray(column) || column.length !== 4) return undefined;
-    const [count, content, undefinedAt, errors] = column as [unknown, unknown, unknown, unknown];
-    if (!isCount(count) || !isIndices(undefinedAt, count) || !isErrors(errors, count)) return undefined;
-    const lists = {
-      undefinedAt: undefinedAt === 0 ? NONE : undefinedAt,
-      errors: errors === 0 ? NONE : errors,
-    };
-    if (typeof content === 'number') {
-      columns.push({ values: readStrings(text.slice(at, at + content), count), ...lists });
-      at += content;
-    } else if (Array.isArray(content) && content.length === count) {
-      columns.push(readValues(content as JsonValue[], text, lists));
-    } else {
-      return undefined;
-    }
-  }
-  return at === text.length ? columns : undefined;
-}
-
-/** A list of exactly `count` strings. The text has no backslash, so every quote starts or ends a string, and a quote inside a result would
- * yield another number of strings, another type, or invalid JSON.
- */
-function readStrings(text: string, count: number): string[] | undefined {
-  const strings = parse(text);
-  if (!Array.isArray(strings) || strings.length !== count || text.includes('\\')) return undefined;
-  for (let i = 0; i < count; i++) if (typeof strings[i] !== 'string') return undefined;
-  return strings as string[];
-}
-
-function readValues(
-  values: (JsonValue | undefined)[],
-  text: string,
-  lists: { readonly undefinedAt: readonly number[]; readonly errors: readonly ErrorEntry[] },
-): ResponseColumn {
-  // Lone surrogates are stringified as escapes, so one check of the text replaces a check of every string.
-  const mayBeIllFormed = text.includes('\\ud');
-  const found: EvaluateErrorAt[] = [];
+function refusedValues(
+  values: readonly (JsonValue | undefined)[],
+  mayBeIllFormed: boolean,
+): readonly ErrorMessage[] {
+  const refused: ErrorMessage[] = [];
   for (let index = 0; index < values.length; index++) {
     const value = values[index];
-    if (value === null || (typeof value !== 'object' && (!mayBeIllFormed || typeof value !== 'string')))
-      continue;
-    const error = acceptResult(value, mayBeIllFormed);
-    if (error !== undefined) found.push({ index, error });
+    if (typeof value !== 'object' && !mayBeIllFormed) continue;
+    const message = acceptResult(value, mayBeIllFormed);
+    if (message !== undefined) refused.push({ index, kind: 'result', message, line: 0, column: 0 });
   }
-  return {
-    values,
-    undefinedAt: lists.undefinedAt,
-    errors: found.length === 0 ? lists.errors : [...lists.errors, ...found],
-  };
+  return refused;
 }
 
 function parse(text: string): unknown {
@@ -428,22 +218,45 @@ function parse(text: string): unknown {
   }
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0;
-}
-
-function isIndices(value: unknown, count: number): value is readonly number[] | 0 {
-  return value === 0 || (Array.isArray(value) && value.every((index) => isIndex(index, count)));
-}
-
-function isErrors(value: unknown, count: number): value is readonly ErrorEntry[] | 0 {
-  if (value === 0) return true;
+function isResult(
+  value: unknown,
+): value is Omit<ResultMessage, 'values'> & { readonly values: (JsonValue | undefined)[] } {
+  if (typeof value !== 'object' || value === null) return false;
+  const { values, undefinedAt, errors } = value as Record<string, unknown>; // of any type
+  if (!Array.isArray(values) || values.length === 0) return false;
+  const isIndex = (index: unknown): boolean =>
+    typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < values.length;
+  const isError = (error: unknown): boolean => {
+    if (typeof error !== 'object' || error === null) return false;
+    const { index, message } = error as Partial<Record<string, unknown>>; // of any type
+    return isIndex(index) && typeof message === 'string';
+  };
   return (
-    Array.isArray(value) &&
-    value.every((error: unknown) => Array.isArray(error) && error.length === 5 && isIndex(error[0], count))
+    (undefinedAt === undefined || (Array.isArray(undefinedAt) && undefinedAt.every(isIndex))) &&
+    (errors === undefined || (Array.isArray(errors) && errors.every(isError)))
   );
 }
 
-function isIndex(value: unknown, count: number): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < count;
+const RESULT_DEPTH_MAX = 64;
+
+/** Freezes a result, because it may be cached and returned again. Returns its problem, if any. */
+function acceptResult(result: JsonValue | undefined, mayBeIllFormed: boolean): string | undefined {
+  const pending: { value: unknown; depth: number }[] = [{ value: result, depth: 0 }];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, depth } = next;
+    if (typeof value === 'string') {
+      if (mayBeIllFormed && !value.isWellFormed())
+        return 'the result contains a lone surrogate, which cannot be encoded as UTF-8';
+      continue;
+    }
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth >= RESULT_DEPTH_MAX) return `the result is nested deeper than ${RESULT_DEPTH_MAX} levels`;
+    Object.freeze(value);
+    for (const [key, member] of Object.entries(value)) {
+      if (key === '__proto__') return 'the result has a member named `__proto__`';
+      if (mayBeIllFormed) pending.push({ value: key, depth: depth + 1 });
+      if (mayBeIllFormed || typeof member === 'object') pending.push({ value: member, depth: depth + 1 });
+    }
+  }
+  return undefined;
 }

@@ -4,32 +4,25 @@
 
 import { LRUCache } from 'lru-cache';
 import type { JsonValue } from '../../base/json.ts';
-import type { Projected } from './projection.ts';
-import type { EvaluateError, ReadSet } from './types.ts';
+import type { EvaluateError, EvaluateRequest, EvaluateResponse, ObjectContext, ReadSet } from './types.ts';
 
-/** A deterministic failure. */
-export class RememberedError {
-  readonly error: EvaluateError;
-
-  constructor(error: EvaluateError) {
-    this.error = error;
-  }
+/** The result of one match. */
+export interface Outcome {
+  readonly value: JsonValue | undefined;
+  readonly error: EvaluateError | undefined;
 }
 
-/** Placeholders for values that the LRU cache cannot hold. */
-export const REMEMBERED_NULL: unique symbol = Symbol('null');
-export const REMEMBERED_UNDEFINED: unique symbol = Symbol('undefined');
+/** A request, split into cached results and matches that have to be evaluated. */
+export interface Lookup {
+  readonly values: (JsonValue | undefined)[];
+  readonly errors: Map<number, EvaluateError> | undefined;
+  /** Matches that have to be evaluated, and their keys. */
+  readonly missing: readonly number[];
+  readonly keys: readonly string[];
+}
 
-export type Remembered =
-  | Exclude<JsonValue, null>
-  | RememberedError
-  | typeof REMEMBERED_NULL
-  | typeof REMEMBERED_UNDEFINED;
-
-export type MemoKey = string | number | boolean | symbol;
-
-/** Overhead of an entry: two slots in a Map, five in the cache's arrays, two string headers. */
-const ENTRY_BYTES = 160;
+/** Overhead of an entry: two slots in a Map, five in the cache's arrays, two string headers, the outcome. */
+const ENTRY_BYTES = 200;
 const CHARACTER_BYTES = 2;
 
 /** All cached results of one sandbox. */
@@ -69,10 +62,10 @@ export class Memo {
   }
 }
 
-/** Cached results of one program. A key is built by {@link requestKey} once per request and {@link keyOf} once per match. */
+/** Cached results of one program. */
 export class ProgramMemo {
   readonly #account: (bytes: number) => void;
-  readonly #cache: LRUCache<MemoKey, Remembered>;
+  readonly #cache: LRUCache<string, Outcome>;
   readonly #reads: ReadSet;
   readonly #isKeyedByValue: boolean;
 
@@ -87,35 +80,64 @@ export class ProgramMemo {
     return this.#cache.calculatedSize;
   }
 
-  /** The part of the key that all matches of one request share. */
-  requestKey({ leaves, hostObject, virtualObject }: Projected): string {
-    if (!readsObjects(this.#reads)) return '';
-    const text = JSON.stringify(leaves ?? [hostObject, virtualObject]);
-    return `${leaves === undefined ? 'o' : 'l'}${text.length}:${text}`;
+  lookUp({ values, paths }: EvaluateRequest, objects: ObjectContext): Lookup {
+    const objectsKey = this.objectsKey(objects);
+    const found: (JsonValue | undefined)[] = [];
+    let errors: Map<number, EvaluateError> | undefined;
+    const missing: number[] = [];
+    const keys: string[] = [];
+    for (let i = 0; i < values.length; i++) {
+      const key = this.keyOf(objectsKey, values[i], paths?.[i] ?? '');
+      const known = this.get(key);
+      found.push(known?.value);
+      if (known === undefined) {
+        missing.push(i);
+        keys.push(key);
+      } else if (known.error !== undefined) {
+        errors ??= new Map();
+        errors.set(i, known.error);
+      }
+    }
+    return { values: found, errors, missing, keys };
   }
 
-  keyOf(requestKey: string, value: JsonValue | undefined, path: string): MemoKey {
+  /** Adds the results of the missing matches to the cached ones, and to the cache. */
+  complete({ values, errors, missing, keys }: Lookup, evaluated: EvaluateResponse): EvaluateResponse {
+    const all = new Map(errors);
+    for (let m = 0; m < missing.length; m++) {
+      const index = missing[m] ?? 0;
+      const outcome = { value: evaluated.values[m], error: evaluated.errors?.get(m) };
+      values[index] = outcome.value;
+      if (outcome.error !== undefined) all.set(index, outcome.error);
+      const key = keys[m];
+      if (key !== undefined && isDeterministic(outcome)) this.set(key, outcome);
+    }
+    return { values, errors: all.size === 0 ? undefined : all };
+  }
+
+  /** The part of the key that all matches of one request share. */
+  objectsKey({ hostObject, virtualObject }: ObjectContext): string {
+    return readsObjects(this.#reads) ? JSON.stringify([hostObject, virtualObject]) : '';
+  }
+
+  keyOf(objectsKey: string, value: JsonValue | undefined, path: string): string {
     if (this.#isKeyedByValue) {
       // The value itself if possible: no text is built, and the hash of the string is already computed.
-      if (typeof value === 'string') return value.charCodeAt(0) === 0 ? `\0s${value}` : value;
-      if (typeof value === 'number' || typeof value === 'boolean') return value;
-      if (value === null) return REMEMBERED_NULL;
-      return value === undefined ? REMEMBERED_UNDEFINED : `\0j${JSON.stringify(value)}`;
+      return typeof value === 'string' && value.charCodeAt(0) !== 0 ? value : `\0${JSON.stringify(value)}`;
     }
-    const pathPart = this.#reads.path ? `${path.length}:${path}` : '';
-    if (!this.#reads.value) return requestKey + pathPart;
-    if (typeof value === 'string') return `${requestKey}${pathPart}s${value}`;
-    return `${requestKey}${pathPart}${value === undefined ? 'u' : `j${JSON.stringify(value)}`}`;
+    const valueKey = this.#reads.value ? JSON.stringify(value) : '';
+    // JSON has no line breaks, so only the path, which is last, may contain one.
+    return `${objectsKey}\n${valueKey}\n${this.#reads.path ? path : ''}`;
   }
 
-  get(key: MemoKey): Remembered | undefined {
+  get(key: string): Outcome | undefined {
     return this.#cache.get(key);
   }
 
-  set(key: MemoKey, result: Remembered): void {
+  set(key: string, outcome: Outcome): void {
     const before = this.#cache.calculatedSize;
-    const characters = (typeof key === 'string' ? key.length : 0) + charactersOf(result);
-    this.#cache.set(key, result, { size: ENTRY_BYTES + characters * CHARACTER_BYTES });
+    const characters = key.length + charactersOf(outcome);
+    this.#cache.set(key, outcome, { size: ENTRY_BYTES + characters * CHARACTER_BYTES });
     this.#account(this.#cache.calculatedSize - before);
   }
 
@@ -127,12 +149,17 @@ export class ProgramMemo {
   }
 }
 
+/** False for an outcome that must not be cached, because it does not depend on the inputs alone. */
+export function isDeterministic({ error }: Outcome): boolean {
+  return error?.kind !== 'timeout' && error?.kind !== 'memory' && error?.kind !== 'killed';
+}
+
 function readsObjects(reads: ReadSet): boolean {
   return reads.hostObject.length > 0 || reads.virtualObject.length > 0;
 }
 
-function charactersOf(result: Remembered): number {
-  if (typeof result === 'string') return result.length;
-  if (result instanceof RememberedError) return result.error.message.length + 60;
-  return typeof result === 'object' ? JSON.stringify(result).length * 4 : 0;
+function charactersOf({ value, error }: Outcome): number {
+  if (error !== undefined) return error.message.length + 60;
+  if (typeof value === 'string') return value.length;
+  return typeof value === 'object' && value !== null ? JSON.stringify(value).length * 4 : 0;
 }

@@ -1,12 +1,14 @@
-/** The daemon's record of a program: its read set, cached results and quarantine. */
+/** The daemon's record of a program: the part of objects that it reads, its cached results and its quarantine. */
 
 import type { Clock } from '../../base/clock.ts';
 import { oneLine } from '../../base/excerpt.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject } from '../../base/json.ts';
 import type { Memo, ProgramMemo } from './memo.ts';
-import { Projection } from './projection.ts';
-import type { ErrorEntry, ProgramMessage } from './protocol.ts';
+import type { ErrorMessage, ProgramMessage } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
-import type { EvaluateError, ObjectIdentity, Program } from './types.ts';
+import type { EvaluateError, ObjectContext, ObjectIdentity, Program } from './types.ts';
+
+export const NO_OBJECTS: ObjectContext = { hostObject: null, virtualObject: null };
 
 /** Longest message that an expression can put into a log line. */
 const MESSAGE_CHARS_MAX = 300;
@@ -15,41 +17,42 @@ const KINDS: ReadonlySet<string> = new Set(['runtime', 'result', 'result-size', 
 export class ProgramEntry {
   readonly program: Program;
   readonly message: ProgramMessage;
-  readonly projection: Projection;
-  /** A result contained quotes, so results are no longer sent as joined strings. */
-  needsPlainResponse = false;
   readonly quarantine: Quarantine;
   /** Undefined: results are not cached. */
   readonly memo: ProgramMemo | undefined;
   /** It reads only the configuration, so one evaluation serves all matches. */
   readonly isConstant: boolean;
+  readonly #readsObjects: boolean;
 
   constructor(program: Program, memo: Memo | undefined, clock: Clock) {
     const { id, source, reads, usesContext } = program;
     this.program = program;
-    this.projection = new Projection(reads);
-    const { host, virtual } = this.projection.builders ?? { host: null, virtual: null };
-    // On one line, because positions are relative to the beginning of the program's source.
-    this.message = {
-      id,
-      source: `({ host: ${host}, virtual: ${virtual}, factory: ${source} })`,
-      usesContext,
-    };
+    this.message = { id, source, usesContext };
     this.quarantine = new Quarantine(clock);
     this.memo = memo?.open(reads);
-    this.isConstant = !reads.value && !reads.path && this.projection.isEmpty;
+    this.#readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
+    this.isConstant = !reads.value && !reads.path && !this.#readsObjects;
+  }
+
+  /** The part of the context that is sent, and that is part of the cache key; null if an object does not exist or is not read. */
+  readObjects({ hostObject, virtualObject }: ObjectContext): ObjectContext {
+    if (!this.#readsObjects) return NO_OBJECTS;
+    const { reads } = this.program;
+    return {
+      hostObject: prune(hostObject, reads.hostObject),
+      virtualObject: prune(virtualObject, reads.virtualObject),
+    };
   }
 
   /** Converts an error of the child: validated, on one line, with the position in the user's expression. */
-  errorOf([, kind, message, line, column]: ErrorEntry): EvaluateError {
-    const place = this.#placeOf(line, column);
+  errorOf({ kind, message, line, column }: ErrorMessage): EvaluateError {
     return {
       kind: KINDS.has(kind) ? kind : 'runtime',
       message: oneLine(
-        String(message).replace(/\bcontext_(vcluster|hostObject|virtualObject|path)_*/g, 'context.$1'),
+        message.replace(/\bcontext_(vcluster|hostObject|virtualObject|path)_*/g, 'context.$1'),
         MESSAGE_CHARS_MAX,
       ),
-      ...place,
+      ...this.#placeOf(line, column),
     };
   }
 
@@ -67,4 +70,29 @@ export class ProgramEntry {
     }
     return found === undefined ? {} : { line: found[2], column: found[3] };
   }
+}
+
+type Path = readonly string[];
+
+/** The object with only the values at these paths. Lists are kept as a whole, because their members such as `length` cannot be extracted. */
+function prune(object: JsonObject | null, paths: readonly Path[]): JsonObject | null {
+  if (object === null || paths.length === 0) return null;
+  if (paths.some((path) => path.length === 0)) return object;
+  const part: JsonObject = {};
+  for (const [key, below] of byFirstKey(paths)) {
+    const value = ownValue(object, key);
+    if (value === undefined) continue;
+    setOwn(part, key, isJsonObject(value) ? prune(value, below) : value);
+  }
+  return part;
+}
+
+function byFirstKey(paths: readonly Path[]): Map<string, Path[]> {
+  const tree = new Map<string, Path[]>();
+  for (const [key = '', ...rest] of paths) {
+    const known = tree.get(key);
+    if (known === undefined) tree.set(key, [rest]);
+    else known.push(rest);
+  }
+  return tree;
 }

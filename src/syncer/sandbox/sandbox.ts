@@ -5,24 +5,15 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Job } from './batch.ts';
 import { readGuestSource } from './guest-source.ts';
-import {
-  Memo,
-  type Remembered,
-  RememberedError,
-  type MemoKey,
-  type ProgramMemo,
-  REMEMBERED_NULL,
-  REMEMBERED_UNDEFINED,
-} from './memo.ts';
-import { NOTHING, type Projected } from './projection.ts';
-import { ProgramEntry } from './program-entry.ts';
-import { INPUT_DEPTH_MAX, isDeeperThan } from './result.ts';
+import { isDeterministic, Memo, type Outcome } from './memo.ts';
+import { NO_OBJECTS, ProgramEntry } from './program-entry.ts';
 import { Scheduler } from './scheduler.ts';
 import { ThrottledQueue } from './throttled-queue.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,
   Evaluator,
+  ObjectContext,
   ObjectIdentity,
   Program,
   ProgramId,
@@ -80,7 +71,7 @@ class ProcessSandbox implements Sandbox {
   readonly #entries = new Map<ProgramId, ProgramEntry>();
   readonly #memo: Memo | undefined;
   /** Results of constant programs, which do not count against the memory limit of the memo. */
-  readonly #folded = new Map<ProgramId, Remembered>();
+  readonly #folded = new Map<ProgramId, Outcome>();
   #queues: { readonly main: Scheduler; readonly throttled: ThrottledQueue } | undefined;
   #isClosed = false;
 
@@ -136,7 +127,7 @@ class ProcessSandbox implements Sandbox {
     done: (response: EvaluateResponse) => void,
   ): EvaluateResponse | undefined {
     const known = this.#folded.get(entry.program.id);
-    if (known !== undefined) return everyRemembered(count, known);
+    if (known !== undefined) return everyOutcome(count, known);
     const refused = this.#quarantined(entry, NO_OBJECT, count);
     if (refused !== undefined) return refused;
     this.#add({
@@ -144,12 +135,11 @@ class ProcessSandbox implements Sandbox {
       object: NO_OBJECT,
       values: [undefined],
       paths: undefined,
-      objects: NOTHING,
+      objects: NO_OBJECTS,
       complete: ([value], errors) => {
-        const error = errors?.get(0);
-        const result = rememberedOf(value, error);
-        if (result !== undefined) this.#folded.set(entry.program.id, result);
-        done(error === undefined ? everyValue(count, value) : everyError(count, error));
+        const outcome = { value, error: errors?.get(0) };
+        if (isDeterministic(outcome)) this.#folded.set(entry.program.id, outcome);
+        done(everyOutcome(count, outcome));
       },
     });
     return undefined;
@@ -160,16 +150,32 @@ class ProcessSandbox implements Sandbox {
     request: EvaluateRequest,
     done: (response: EvaluateResponse) => void,
   ): EvaluateResponse | undefined {
-    const lookup = lookUp(entry, request);
-    if (lookup === undefined) {
+    const { object, values, paths } = request;
+    const objects = entry.readObjects(request.context);
+    if (isTooDeep(objects, entry.program.reads.value ? values : [])) {
       const message = `the value is nested deeper than ${INPUT_DEPTH_MAX} levels`;
-      return everyError(request.values.length, { kind: 'runtime', message });
+      return everyError(values.length, { kind: 'runtime', message });
     }
-    if (entry.memo !== undefined) this.#metrics.memo(lookup.hits, lookup.misses);
-    if (lookup.response !== undefined) return lookup.response;
-    const refused = this.#quarantined(entry, request.object, request.values.length);
+    const { memo } = entry;
+    const lookup = memo?.lookUp(request, objects);
+    const missing = lookup?.missing ?? [];
+    if (lookup !== undefined) this.#metrics.memo(values.length - missing.length, missing.length);
+    if (lookup !== undefined && missing.length === 0) return { values: lookup.values, errors: lookup.errors };
+    const refused = this.#quarantined(entry, object, values.length);
     if (refused !== undefined) return refused;
-    this.#add(lookup.job(done));
+    const isWhole = lookup === undefined || missing.length === values.length;
+    this.#add({
+      entry,
+      object,
+      values: isWhole ? values : missing.map((index) => values[index]),
+      paths: isWhole ? paths : paths && missing.map((index) => paths[index] ?? ''),
+      objects,
+      complete: (results, errors) => {
+        entry.recordOutcome(object, errors);
+        const evaluated = { values: results, errors };
+        done(memo === undefined || lookup === undefined ? evaluated : memo.complete(lookup, evaluated));
+      },
+    });
     return undefined;
   }
 
@@ -202,150 +208,34 @@ class ProcessSandbox implements Sandbox {
   }
 }
 
-interface Lookup {
-  readonly hits: number;
-  readonly misses: number;
-  /** Set if all results were cached. */
-  readonly response: EvaluateResponse | undefined;
-  /** The matches to evaluate; `done` receives the complete response. */
-  job(done: (response: EvaluateResponse) => void): Job;
+/** API servers accept 10 000 levels; real objects have about ten. Deeper values are not sent, because the daemon traverses them. */
+const INPUT_DEPTH_MAX = 1000;
+
+function isTooDeep(
+  { hostObject, virtualObject }: ObjectContext,
+  values: readonly (JsonValue | undefined)[],
+): boolean {
+  return [hostObject, virtualObject].some(isDeep) || values.some(isDeep);
 }
 
-/** Undefined when the inputs are too deep to be sent. */
-function lookUp(entry: ProgramEntry, request: EvaluateRequest): Lookup | undefined {
-  const objects = entry.projection.cut(request.context);
-  const { reads } = entry.program;
-  if (reads.value && isAnyTooDeep(request.values)) return undefined;
-  if (
-    objects !== NOTHING &&
-    isAnyTooDeep([...(objects.leaves ?? []), objects.hostObject, objects.virtualObject])
-  ) {
-    return undefined;
-  }
-  if (entry.memo === undefined) return new WholeRequest(entry, request, objects);
-  return new PartialRequest(entry, request, objects);
+function isDeep(value: JsonValue | undefined): boolean {
+  return typeof value === 'object' && isDeeperThan(value, INPUT_DEPTH_MAX);
 }
 
-function isAnyTooDeep(values: readonly (JsonValue | undefined)[]): boolean {
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (typeof value === 'object' && isDeeperThan(value, INPUT_DEPTH_MAX)) return true;
+/** Recursion ends at `levels`. */
+function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (isDeeperThan(value[i], levels - 1)) return true;
+    return false;
   }
+  for (const key in value) if (isDeeperThan(value[key], levels - 1)) return true;
   return false;
 }
 
-class WholeRequest implements Lookup {
-  readonly hits = 0;
-  readonly misses: number;
-  readonly response = undefined;
-  readonly #entry: ProgramEntry;
-  readonly #request: EvaluateRequest;
-  readonly #objects: Projected;
-
-  constructor(entry: ProgramEntry, request: EvaluateRequest, objects: Projected) {
-    this.#entry = entry;
-    this.#request = request;
-    this.#objects = objects;
-    this.misses = request.values.length;
-  }
-
-  job(done: (response: EvaluateResponse) => void): Job {
-    const { object, values, paths } = this.#request;
-    const complete: Job['complete'] = (results, errors) => {
-      this.#entry.recordOutcome(object, errors);
-      done({ values: results, errors });
-    };
-    return { entry: this.#entry, object, values, paths, objects: this.#objects, complete };
-  }
-}
-
-class PartialRequest implements Lookup {
-  readonly #entry: ProgramEntry;
-  readonly #request: EvaluateRequest;
-  readonly #objects: Projected;
-  readonly #results: (JsonValue | undefined)[] = [];
-  #errors: Map<number, EvaluateError> | undefined;
-  /** Matches that have to be evaluated, and their keys. */
-  readonly #missing: number[] = [];
-  readonly #keys: MemoKey[] = [];
-
-  constructor(entry: ProgramEntry, request: EvaluateRequest, objects: Projected) {
-    this.#entry = entry;
-    this.#request = request;
-    this.#objects = objects;
-    if (entry.memo !== undefined) this.#lookUpAll(entry.memo);
-  }
-
-  get hits(): number {
-    return this.#request.values.length - this.#missing.length;
-  }
-
-  get misses(): number {
-    return this.#missing.length;
-  }
-
-  get response(): EvaluateResponse | undefined {
-    return this.#missing.length > 0 ? undefined : { values: this.#results, errors: this.#errors };
-  }
-
-  job(done: (response: EvaluateResponse) => void): Job {
-    const { object, values, paths } = this.#request;
-    const isAll = this.#missing.length === values.length;
-    return {
-      entry: this.#entry,
-      object,
-      values: isAll ? values : this.#missing.map((index) => values[index]),
-      paths: isAll || paths === undefined ? paths : this.#missing.map((index) => paths[index] ?? ''),
-      objects: this.#objects,
-      complete: (results, errors) => {
-        this.#entry.recordOutcome(object, errors);
-        this.#remember(results, errors);
-        done({ values: this.#results, errors: this.#errors });
-      },
-    };
-  }
-
-  #lookUpAll(memo: ProgramMemo): void {
-    const { values, paths } = this.#request;
-    const requestKey = memo.requestKey(this.#objects);
-    const results = this.#results;
-    for (let i = 0; i < values.length; i++) {
-      const key = memo.keyOf(requestKey, values[i], paths === undefined ? '' : (paths[i] ?? ''));
-      const known = memo.get(key);
-      if (known === undefined) {
-        this.#missing.push(i);
-        this.#keys.push(key);
-        results.push(undefined);
-      } else if (typeof known === 'string') {
-        results.push(known);
-      } else if (known instanceof RememberedError) {
-        this.#fail(i, known.error);
-        results.push(undefined);
-      } else {
-        results.push(valueOf(known));
-      }
-    }
-  }
-
-  #remember(
-    results: readonly (JsonValue | undefined)[],
-    errors: ReadonlyMap<number, EvaluateError> | undefined,
-  ): void {
-    for (let m = 0; m < this.#missing.length; m++) {
-      const index = this.#missing[m] ?? 0;
-      const error = errors?.get(m);
-      this.#results[index] = results[m];
-      if (error !== undefined) this.#fail(index, error);
-      const key = this.#keys[m];
-      const outcome = rememberedOf(results[m], error);
-      if (key !== undefined && outcome !== undefined) this.#entry.memo?.set(key, outcome);
-    }
-  }
-
-  #fail(index: number, error: EvaluateError): void {
-    this.#errors ??= new Map();
-    this.#errors.set(index, error);
-  }
+function everyOutcome(count: number, { value, error }: Outcome): EvaluateResponse {
+  return error === undefined ? everyValue(count, value) : everyError(count, error);
 }
 
 function everyValue(count: number, value: JsonValue | undefined): EvaluateResponse {
@@ -355,32 +245,6 @@ function everyValue(count: number, value: JsonValue | undefined): EvaluateRespon
 function everyError(count: number, error: EvaluateError): EvaluateResponse {
   const values = Array.from({ length: count }, () => undefined);
   return { values, errors: new Map(values.map((_, index) => [index, error])) };
-}
-
-function everyRemembered(count: number, known: Remembered): EvaluateResponse {
-  return known instanceof RememberedError
-    ? everyError(count, known.error)
-    : everyValue(count, valueOf(known));
-}
-
-function valueOf(known: Exclude<Remembered, RememberedError>): JsonValue | undefined {
-  if (known === REMEMBERED_UNDEFINED) return undefined;
-  return known === REMEMBERED_NULL ? null : known;
-}
-
-/** Undefined for an outcome that must not be cached, because it does not depend on the inputs alone. */
-function rememberedOf(
-  value: JsonValue | undefined,
-  error: EvaluateError | undefined,
-): Remembered | undefined {
-  if (error !== undefined) {
-    const { kind } = error;
-    return kind === 'timeout' || kind === 'memory' || kind === 'killed'
-      ? undefined
-      : new RememberedError(error);
-  }
-  if (value === undefined) return REMEMBERED_UNDEFINED;
-  return value === null ? REMEMBERED_NULL : value;
 }
 
 /** The error for an object on which the expression does not run before `untilMs`. */

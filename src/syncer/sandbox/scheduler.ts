@@ -132,7 +132,7 @@ export class Scheduler {
     const batch = new Batch();
     batch.isCareful = this.#options.route === 'throttled';
     let taken = 0;
-    while (taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matches < BATCH_MATCHES_MAX) {
+    while (taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matchesLeft < BATCH_MATCHES_MAX) {
       const job = this.#jobs[taken++];
       if (job === undefined) continue;
       this.#matches -= job.values.length;
@@ -153,7 +153,7 @@ export class Scheduler {
 
   #divertFrom(batch: Batch): void {
     const { divert } = this.#options;
-    if (divert === undefined || batch.entries.every(({ quarantine }) => quarantine.isEmpty)) return;
+    if (divert === undefined || [...batch.entries].every(({ quarantine }) => quarantine.isEmpty)) return;
     for (const job of batch.extract((each) => this.#isDiverted(each))) divert(job);
   }
 
@@ -198,7 +198,6 @@ export class Scheduler {
     }
     if (!isLast) return;
     this.#inFlight.shift();
-    if (head.batch.isSpoiled) this.#again.unshift(head.batch);
     this.#watchHead();
     this.#flush();
     if (this.#inFlight.length === 0) this.#collectTimer ??= this.#scheduleCollection();
@@ -277,12 +276,10 @@ function isWritable({ values, objects }: Job): boolean {
 
 /** Adds the results in the text to the batch. False if the text is not a valid response to it. */
 function takeResponse(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
-  if (batch.isSpoiled) return true;
   const before = batch.matchesLeft;
-  const outcome = batch.receive(text);
+  const isValid = batch.receive(text);
   child.completed += before - batch.matchesLeft;
-  batch.isSpoiled = outcome === 'spoiled';
-  return outcome !== 'foreign' && (batch.isSpoiled || isLast === batch.isFinished);
+  return isValid && isLast === batch.isFinished;
 }
 
 /**
@@ -317,6 +314,6 @@ function silenceOf(
     : expressionTimeoutMs * BATCH_SILENCE;
   return {
     silenceMs: silenceMs + settings.shareMs,
-    allowanceMs: text.length / CHARS_PER_MS + batch.entries.length,
+    allowanceMs: text.length / CHARS_PER_MS + batch.entries.size,
   };
 }

@@ -3,10 +3,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/base/json.ts';
-import { Memo, REMEMBERED_NULL, REMEMBERED_UNDEFINED } from '../../../src/syncer/sandbox/memo.ts';
-import { NOTHING } from '../../../src/syncer/sandbox/projection.ts';
+import { Memo } from '../../../src/syncer/sandbox/memo.ts';
 import { LIMITS, MIB, outcomeOf, TestSandbox } from './test-sandbox.ts';
 
+const of = (value: JsonValue | undefined) => ({ value, error: undefined });
 const VALUE = { value: true, path: false, hostObject: [], virtualObject: [] };
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
 
@@ -20,7 +20,7 @@ describe('keys', () => {
       fc.property(inputs, inputs, fc.nat(2), (a, b, which) => {
         const memo = memos[which];
         const keys = [a, b].map(({ value, path, leaf }) =>
-          memo?.keyOf(memo.requestKey({ ...NOTHING, leaves: [leaf] }), value, path),
+          memo?.keyOf(memo.objectsKey({ hostObject: { leaf }, virtualObject: null }), value, path),
         );
         const read = ({ value, path, leaf }: typeof a): string =>
           JSON.stringify([[value === undefined, value], which === 1 ? path : 0, which === 2 ? leaf : 0]);
@@ -31,8 +31,9 @@ describe('keys', () => {
   });
 
   test.each([
-    ['\0j{"a":1}', { a: 1 }],
-    ['\0s', '\0'],
+    ['\0{"a":1}', { a: 1 }],
+    ['\0"\\u0000"', '\0'],
+    ['\0undefined', undefined],
     ['1', 1],
     ['null', null],
   ])('of %j and %j differ', (a, b) => {
@@ -45,12 +46,12 @@ describe('the budget', () => {
   test('applies to the sum of all programs, and the largest one is evicted first', () => {
     const memo = new Memo(20_000);
     const [greedy, modest] = [memo.open(VALUE), memo.open(VALUE)];
-    modest.set('kept', 'x');
+    modest.set('kept', of('x'));
     for (let i = 0; i < 1000; i++) {
-      greedy.set(`key${i}`, 'x'.repeat(i % 50));
+      greedy.set(`key${i}`, of('x'.repeat(i % 50)));
       expect(memo.bytes).toBeLessThanOrEqual(20_000);
     }
-    expect(modest.get('kept')).toBe('x');
+    expect(modest.get('kept')).toEqual(of('x'));
     expect(greedy.get('key999')).toBeDefined();
     expect(greedy.get('key0')).toBeUndefined();
   });
@@ -58,8 +59,8 @@ describe('the budget', () => {
   test('is freed when a program is removed', () => {
     const memo = new Memo(MIB);
     const program = memo.open(VALUE);
-    program.set('a', REMEMBERED_NULL);
-    program.set('b', REMEMBERED_UNDEFINED);
+    program.set('a', of(null));
+    program.set('b', of(undefined));
     expect(memo.bytes).toBeGreaterThan(0);
     memo.close(program);
     expect(memo.bytes).toBe(0);

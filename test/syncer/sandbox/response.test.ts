@@ -1,58 +1,100 @@
 /** Responses of a child process that an attacker controls. */
 
 import { describe, expect, test } from 'vitest';
-import { readResponse } from '../../../src/syncer/sandbox/batch.ts';
-
-const none = { undefinedAt: [], errors: [] };
+import { systemClock } from '../../../src/base/clock.ts';
+import { Batch, readResults } from '../../../src/syncer/sandbox/batch.ts';
+import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
+import { programOf } from './test-sandbox.ts';
 
 describe('an answer', () => {
   test('of strings', () => {
-    expect(readResponse('[[2,9,0,0]]\t["a","b"]')).toEqual([{ values: ['a', 'b'], ...none }]);
+    expect(readResults('{"values":["a","b"]}')).toEqual({ values: ['a', 'b'], errors: [] });
   });
 
-  test('of two texts and a list', () => {
-    const text = '[[1,5,0,0],[2,[1,{}],[0],0],[2,9,0,0]]\t["a"]["b","c"]';
-    expect(readResponse(text)).toEqual([
-      { values: ['a'], ...none },
-      { values: [1, {}], undefinedAt: [0], errors: [] },
-      { values: ['b', 'c'], ...none },
-    ]);
+  test('of strings that need escapes', () => {
+    const values = ['","', '"', '\\', '\n', '\u2028', '\ud83d\ude00', '],[', '\t'];
+    expect(readResults(JSON.stringify({ values }))).toEqual({ values, errors: [] });
   });
 
-  test.each([
-    ['a quote that makes one string more', '[[1,9,0,0]]\t["a","b"]'],
-    ['a quote that makes a list', '[[2,13,0,0]]\t["x",["y"],""]'],
-    ['a quote that breaks the list', '[[1,6,0,0]]\t["a""]'],
-    ['a backslash', '[[2,11,0,0]]\t["a\\",","b"]'],
-    ['something that is not a string', '[[2,7,0,0]]\t["a",1]'],
-  ])('with %s is detected as corrupt', (_what, text) => {
-    expect(readResponse(text)?.[0]?.values).toBeUndefined();
+  test('of values, undefined and errors', () => {
+    const error = { index: 2, kind: 'runtime', message: 'm', line: 1, column: 2 };
+    const text = JSON.stringify({ values: [null, {}, null, null], undefinedAt: [0], errors: [error] });
+    expect(readResults(text)).toEqual({ values: [undefined, {}, undefined, null], errors: [error] });
   });
 
   test.each([
     '',
     '[]',
-    'x\t',
-    '{}\t',
-    '[1]\t',
-    '[[1,[1],0]]\t',
-    '[[0,[],0,0]]\t',
-    '[[1,[1,2],0,0]]\t',
-    '[[1,"x",0,0]]\t',
-    '[[1,[1],[5],0]]\t',
-    '[[1,[1],[-1],0]]\t',
-    '[[1,[1],0,[[9,"runtime","m",0,0]]]]\t',
-    '[[1,[1],0,[0]]]\t',
-    '[[1,[1],0,0]]\tmore',
-    '[[1,5,0,0]]\t["a"]more',
-    '[[1.5,[1],0,0]]\t',
+    'x',
+    '{}',
+    '1',
+    'null',
+    '[["a"]]',
+    '{"values":[]}',
+    '{"values":"x"}',
+    '{"values":["a""]}',
+    '{"values":[1],"undefinedAt":[5]}',
+    '{"values":[1],"undefinedAt":[-1]}',
+    '{"values":[1],"undefinedAt":[0.5]}',
+    '{"values":[1],"undefinedAt":0}',
+    '{"values":[1],"errors":[{"index":9,"kind":"runtime","message":"m","line":0,"column":0}]}',
+    '{"values":[1],"errors":[{"index":0,"kind":"runtime","message":[],"line":0,"column":0}]}',
+    '{"values":[1],"errors":[0]}',
+    '{"values":[1],"errors":{}}',
+    '{"values":[1]}more',
   ])('%j is none', (text) => {
-    expect(readResponse(text)).toBeUndefined();
+    expect(readResults(text)).toBeUndefined();
   });
 
   test('with a value that is too deep or ill-formed fails there', () => {
     const deep = `${'['.repeat(65)}${']'.repeat(65)}`;
-    const [column] = readResponse(`[[3,[1,${deep},"\\ud800"],0,0]]\t`) ?? [];
-    expect(column?.errors.map((each) => ('error' in each ? each.index : -1))).toEqual([1, 2]);
+    const results = readResults(`{"values":[1,${deep},"\\ud800"]}`);
+    expect(results?.errors.map(({ index, kind }) => [index, kind])).toEqual([
+      [1, 'result'],
+      [2, 'result'],
+    ]);
+  });
+});
+
+describe('a batch', () => {
+  const twoJobs = (outcomes: unknown[]): Batch => {
+    const batch = new Batch();
+    const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
+    for (const values of [['a', 'b', 'c'], ['d']]) {
+      batch.add({
+        entry,
+        object: { namespace: 'ns', name: 'web' },
+        values,
+        paths: undefined,
+        objects: NO_OBJECTS,
+        complete: (results, errors) => void outcomes.push([results, [...(errors?.keys() ?? [])]]),
+      });
+    }
+    return batch;
+  };
+  const error = (index: number) => ({ index, kind: 'runtime', message: 'm', line: 0, column: 0 });
+
+  test('assigns results and errors to jobs, in any division, and sends only the rest again', () => {
+    const outcomes: unknown[] = [];
+    const batch = twoJobs(outcomes);
+    expect(batch.receive(JSON.stringify({ values: [1] }))).toBe(true);
+    expect(JSON.parse(batch.encode())).toMatchObject([
+      { count: 2, values: ['b', 'c'] },
+      { count: 1, values: ['d'] },
+    ]);
+    const rest = { values: [null, null, 4], undefinedAt: [0], errors: [error(1)] };
+    expect(batch.receive(JSON.stringify(rest))).toBe(true);
+    expect(outcomes).toEqual([
+      [[1, undefined, undefined], [2]],
+      [[4], []],
+    ]);
+    expect([batch.isFinished, batch.matchesLeft]).toEqual([true, 0]);
+  });
+
+  test('takes no more results than it has matches', () => {
+    const outcomes: unknown[] = [];
+    expect(twoJobs(outcomes).receive(JSON.stringify({ values: [1, 2, 3, 4, 5] }))).toBe(false);
+    expect(outcomes).toEqual([]);
   });
 });

@@ -5,9 +5,8 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { Batch } from '../../../src/syncer/sandbox/batch.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
+import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
 import { handleStop } from '../../../src/syncer/sandbox/stops.ts';
-import { NOTHING } from '../../../src/syncer/sandbox/projection.ts';
 import { programOf } from './test-sandbox.ts';
 
 const OPTIONS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, clock: systemClock, logger: silentLogger };
@@ -22,7 +21,7 @@ test('each match that runs out of memory is tried on a new process before it fai
       object: { namespace: 'ns', name },
       values: [name],
       paths: undefined,
-      objects: NOTHING,
+      objects: NO_OBJECTS,
       complete: (_values, errors) => void outcomes.push(`${name}: ${errors?.get(0)?.kind ?? 'value'}`),
     });
   }
@@ -30,11 +29,11 @@ test('each match that runs out of memory is tried on a new process before it fai
   const memory = (isFresh: boolean): boolean => handleStop(batch, 'memory', isFresh, OPTIONS);
   expect(memory(false)).toBe(true); // sent again with one call per match
   expect(memory(false)).toBe(true); // `a` on a new process
-  expect(batch.receive('[[1,["a"],0,0]]\t')).toBe('taken');
+  expect(batch.receive('{"values":["a"]}')).toBe(true);
   expect(memory(false)).toBe(true); // `b` on a new process: the memory may be that of `a`
   expect(batch.position()?.job.object.name).toBe('b');
   expect(memory(true)).toBe(true); // `b` alone
   expect(batch.position()?.job.object.name).toBe('c');
-  batch.receive('[[1,["c"],0,0]]\t');
+  batch.receive('{"values":["c"]}');
   expect(outcomes).toEqual(['a: value', 'b: memory', 'c: value']);
 });

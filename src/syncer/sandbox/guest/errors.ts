@@ -3,26 +3,30 @@
  * for the host only. Runs inside the isolate: only type imports.
  */
 
-import type { ErrorEntry } from '../protocol.ts';
+import type { ErrorMessage } from '../protocol.ts';
 
 const MESSAGE_CHARS_MAX = 300;
 const STACK_CHARS_MAX = 4000;
 
 export type ErrorPlaces = WeakMap<object, ErrorPlace>;
 
-export function describeThrown(thrown: unknown, index: number, places: ErrorPlaces): ErrorEntry {
+export function describeThrown(thrown: unknown, index: number, places: ErrorPlaces): ErrorMessage {
   try {
     if (typeof thrown !== 'object' || thrown === null) {
-      return [index, 'runtime', `threw ${describePrimitive(thrown)}`, 0, 0];
+      return runtimeError(index, `threw ${describePrimitive(thrown)}`);
     }
     const { name, message } = thrown as { name?: unknown; message?: unknown };
     const title = textOf(name, MESSAGE_CHARS_MAX) || 'an object';
     const text = textOf(message, MESSAGE_CHARS_MAX);
     const [line, column] = errorPlace(thrown, message, places) ?? [0, 0];
-    return [index, 'runtime', text === '' ? `threw ${title}` : `${title}: ${text}`, line, column];
+    return { ...runtimeError(index, text === '' ? `threw ${title}` : `${title}: ${text}`), line, column };
   } catch {
-    return [index, 'runtime', 'threw a value that cannot be described', 0, 0];
+    return runtimeError(index, 'threw a value that cannot be described');
   }
+}
+
+function runtimeError(index: number, message: string): ErrorMessage {
+  return { index, kind: 'runtime', message, line: 0, column: 0 };
 }
 
 function describePrimitive(thrown: unknown): string {

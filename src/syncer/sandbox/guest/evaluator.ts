@@ -3,12 +3,12 @@
  * `REALM_FILES`.
  */
 
-import type { ColumnMessage, ContextRun, GroupMessage, LeafColumns, ErrorEntry } from '../protocol.ts';
+import type { ErrorMessage, JobMessage, ResultMessage } from '../protocol.ts';
+import { describeThrown, type ErrorPlaces } from './errors.ts';
 import { PlainJsonCopier, ResultProblem, type PlainJson } from './plain-json.ts';
-import { type ErrorPlaces, describeThrown } from './errors.ts';
 
 /** The function that a program's source returns, see `generateSource`. */
-type ProgramFunction = (...inputs: ProgramInputs) => unknown;
+export type ProgramFunction = (...inputs: ProgramInputs) => unknown;
 type ProgramInputs = [
   value: unknown,
   valueExists: boolean,
@@ -18,19 +18,11 @@ type ProgramInputs = [
   context: unknown,
 ];
 
-/** Builds an object from columns of leaves, see `Projection`. */
-type ObjectBuilder = (leaves: LeafColumns['leaves'], at: number) => unknown;
-
 /** The value of the source in a program message. */
-export interface ProgramParts {
-  readonly factory: (vcluster: unknown) => ProgramFunction;
-  readonly host: ObjectBuilder | null;
-  readonly virtual: ObjectBuilder | null;
-}
+export type ProgramFactory = (vcluster: unknown) => ProgramFunction;
 
 interface ProgramRecord {
   readonly program: ProgramFunction | undefined;
-  readonly parts: ProgramParts | undefined;
   readonly usesContext: boolean;
   /** Why there is no program. */
   readonly problem: string;
@@ -39,9 +31,10 @@ interface ProgramRecord {
 /** Maximum number of matches between two reads of the clock. */
 const STRIDE_MAX = 32;
 const OUTPUT_CHARS_MAX = 2 * 1024 * 1024;
+/** A shorter string is within the size limit, whatever its characters are. */
+const SMALL_CHARS = 100_000;
 const NOT_KNOWN: ProgramRecord = {
   program: undefined,
-  parts: undefined,
   usesContext: false,
   problem: 'the program is unknown',
 };
@@ -56,20 +49,15 @@ interface EvaluatorTools {
 
 export class BatchEvaluator {
   readonly #records = new Map<number, ProgramRecord>();
-  readonly #columnTools: ColumnTools;
+  readonly #copier = new PlainJsonCopier();
   readonly #tools: EvaluatorTools;
-  #groups: readonly GroupMessage[] = [];
-  #groupAt = 0;
-  /** The next match of the group. */
+  #jobs: readonly JobMessage[] = [];
+  #jobAt = 0;
+  /** The next match of the job. */
   #matchAt = 0;
-  #runAt = 0;
-  #runEnd = 0;
-  #hostObject: unknown = null;
-  #virtualObject: unknown = null;
 
   constructor(tools: EvaluatorTools) {
     this.#tools = tools;
-    this.#columnTools = { copier: new PlainJsonCopier(), places: tools.places };
   }
 
   define(id: number, record: ProgramRecord): void {
@@ -81,113 +69,60 @@ export class BatchEvaluator {
   }
 
   load(batch: string): void {
-    this.#groups = JSON.parse(batch) as readonly GroupMessage[];
-    this.#enterGroup(0);
+    this.#jobs = JSON.parse(batch) as readonly JobMessage[];
+    [this.#jobAt, this.#matchAt] = [0, 0];
   }
 
   /** Evaluates up to `matchesMax` matches. The response starts with `.` when the batch is finished, else with `+`. */
   advance(matchesMax: number): string {
-    const { now, shareMs } = this.#tools;
-    const columns: ColumnMessage[] = [];
-    let [texts, chars, left, stride] = ['', 0, matchesMax, 1];
+    const { now, shareMs, places } = this.#tools;
+    const list = new ResultList(this.#copier, places);
+    let [left, stride, unchecked] = [matchesMax, 1, 0];
     let checkedAt = now();
     const end = checkedAt + shareMs;
-    for (let group = this.#group; group !== undefined && left > 0; group = this.#group) {
+    for (let job = this.#jobs[this.#jobAt]; job !== undefined && left > 0; job = this.#jobs[this.#jobAt]) {
       const from = this.#matchAt;
-      // Each value is read once, so its slot can hold the result.
-      const column = new ResultColumn(
-        group[2] === 0 ? [] : (group[2] as PlainJson[]),
-        from,
-        this.#columnTools,
-      );
-      const record = this.#records.get(group[0]) ?? NOT_KNOWN;
-      while (this.#matchAt < group[1] && left > 0) {
-        const to = Math.min(this.#matchAt + Math.min(stride, left), group[1]);
-        left -= to - this.#matchAt;
-        while (this.#matchAt < to) this.#evaluateRun(group, record, column, to);
-        const time = now();
-        // The clock is read often for slow matches, rarely for fast ones.
-        stride = time - checkedAt > 1 ? 1 : Math.min(stride * 2, STRIDE_MAX);
-        checkedAt = time;
-        if (time >= end || chars + column.chars > OUTPUT_CHARS_MAX) left = 0;
-      }
-      chars += column.chars;
-      const isWhole = from === 0 && this.#matchAt === group[1];
-      const { message, text } = column.take(this.#matchAt, isWhole, group[6]);
-      columns.push(message);
-      texts += text;
-      if (this.#matchAt === group[1]) this.#enterGroup(this.#groupAt + 1);
+      this.#evaluate(job, Math.min(job.count, from + Math.min(stride - unchecked, left)), list);
+      unchecked += this.#matchAt - from;
+      left -= this.#matchAt - from;
+      if (this.#matchAt === job.count) [this.#jobAt, this.#matchAt] = [this.#jobAt + 1, 0];
+      if (unchecked < stride) continue;
+      const time = now();
+      // The clock is read often for slow matches, rarely for fast ones.
+      stride = time - checkedAt > 1 ? 1 : Math.min(stride * 2, STRIDE_MAX);
+      [checkedAt, unchecked] = [time, 0];
+      if (time >= end || list.chars > OUTPUT_CHARS_MAX) left = 0;
     }
-    const isFinished = this.#group === undefined;
-    if (isFinished) this.#groups = [];
-    return `${isFinished ? '.' : '+'}${JSON.stringify(columns)}\t${texts}`;
+    const isFinished = this.#jobAt >= this.#jobs.length;
+    if (isFinished) this.#jobs = [];
+    return `${isFinished ? '.' : '+'}${JSON.stringify(list.toMessage())}`;
   }
 
-  get #group(): GroupMessage | undefined {
-    return this.#groups[this.#groupAt];
-  }
-
-  #enterGroup(at: number): void {
-    [this.#groupAt, this.#matchAt, this.#runAt, this.#runEnd] = [at, 0, 0, 0];
-    [this.#hostObject, this.#virtualObject] = [null, null];
-  }
-
-  #nextRun(contexts: readonly ContextRun[] | LeafColumns, { parts }: ProgramRecord): void {
-    const at = this.#runAt++;
-    let escapes: 0 | 1 = 0;
-    if (isLeafColumns(contexts)) {
-      const { counts, leaves } = contexts;
-      this.#runEnd = this.#matchAt + (counts === 0 ? 1 : (counts[at] ?? 1));
-      this.#hostObject = parts?.host?.(leaves, at) ?? null;
-      this.#virtualObject = parts?.virtual?.(leaves, at) ?? null;
-      ({ escapes } = contexts);
-    } else {
-      let count = 0;
-      [count, this.#hostObject, this.#virtualObject, escapes] = contexts[at] ?? [1, null, null, 0];
-      this.#runEnd = this.#matchAt + count;
+  /** Evaluates the matches of the job up to `end`. */
+  #evaluate(job: JobMessage, end: number, list: ResultList): void {
+    const { values, missing, paths, hostObject = null, virtualObject = null } = job;
+    const { program, usesContext, problem } = this.#records.get(job.program) ?? NOT_KNOWN;
+    if (this.#matchAt === 0) {
+      // The program can keep a reference to them.
+      freezeDeep(hostObject);
+      freezeDeep(virtualObject);
     }
-    if (escapes === 0) return;
-    freezeDeep(this.#hostObject);
-    freezeDeep(this.#virtualObject);
-  }
-
-  /** Evaluates matches that share their objects, up to `end`. */
-  #evaluateRun(group: GroupMessage, record: ProgramRecord, column: ResultColumn, end: number): void {
-    // By index, because destructuring costs as much as an evaluation.
-    const values = group[2];
-    const missing = group[3];
-    const paths = group[4];
-    const contexts = group[5];
-    if (contexts !== 0 && this.#matchAt >= this.#runEnd) this.#nextRun(contexts, record);
-    const to = contexts === 0 ? end : Math.min(end, this.#runEnd);
-    const hostObject = this.#hostObject;
-    const virtualObject = this.#virtualObject;
-    const { program, usesContext } = record;
-    const { results } = column;
-    let chars = 0;
-    for (let i = this.#matchAt; i < to; i++) {
+    for (let i = this.#matchAt; i < end; i++) {
       if (program === undefined) {
-        column.refuse(i, new ResultProblem('syntax', record.problem));
+        list.refuse(new ResultProblem('syntax', problem));
         continue;
       }
       try {
-        const exists = missing === 0 || !missing.includes(i);
-        const value = !exists ? undefined : values === 0 ? null : values[i];
-        const path = paths === 0 ? '' : (paths[i] ?? '');
+        const exists = missing === undefined || !missing.includes(i);
+        const value = exists ? (values === undefined ? null : values[i]) : undefined;
+        const path = paths?.[i] ?? '';
         const context = usesContext ? this.#contextOf(hostObject, virtualObject, path) : undefined;
-        const result = program(value, exists, path, hostObject, virtualObject, context);
-        if (typeof result === 'string' && result.length < SMALL_CHARS) {
-          results[i] = result;
-          chars += result.length;
-        } else {
-          column.accept(result, i);
-        }
+        list.accept(program(value, exists, path, hostObject, virtualObject, context));
       } catch (thrown) {
-        column.fail(i, thrown);
+        list.fail(thrown);
       }
     }
-    column.chars += chars;
-    this.#matchAt = to;
+    this.#matchAt = end;
   }
 
   #contextOf(hostObject: unknown, virtualObject: unknown, path: string): object {
@@ -195,8 +130,74 @@ export class BatchEvaluator {
   }
 }
 
-function isLeafColumns(contexts: readonly ContextRun[] | LeafColumns): contexts is LeafColumns {
-  return !Array.isArray(contexts);
+/** The results of consecutive matches: JSON values are kept, all others become errors. */
+class ResultList {
+  /** Approximate size. */
+  chars = 0;
+  readonly #copier: PlainJsonCopier;
+  readonly #places: ErrorPlaces;
+  /** null where there is none. */
+  readonly #values: PlainJson[] = [];
+  readonly #undefinedAt: number[] = [];
+  readonly #errors: ErrorMessage[] = [];
+
+  constructor(copier: PlainJsonCopier, places: ErrorPlaces) {
+    this.#copier = copier;
+    this.#places = places;
+  }
+
+  /** Adds any result. Throws, without adding it, if reading the result throws. */
+  accept(result: unknown): void {
+    switch (typeof result) {
+      case 'string':
+        this.chars += result.length;
+        this.#add(result.length < SMALL_CHARS ? result : (this.#copier.checkText(result) ?? result));
+        return;
+      case 'boolean':
+        this.#add(result);
+        return;
+      case 'number':
+        this.#add(result - result === 0 ? result : unknownToJson(String(result)));
+        return;
+      case 'undefined':
+        this.#undefinedAt.push(this.#values.length);
+        this.#values.push(null);
+        return;
+      case 'object':
+        this.#add(result === null ? null : this.#copier.copy(result));
+        this.chars += this.#copier.lastBytes;
+        return;
+      default:
+        this.refuse(unknownToJson(`a ${typeof result}`));
+    }
+  }
+
+  refuse({ kind, message }: ResultProblem): void {
+    this.#errors.push({ index: this.#values.length, kind, message, line: 0, column: 0 });
+    this.#values.push(null);
+  }
+
+  fail(thrown: unknown): void {
+    this.#errors.push(describeThrown(thrown, this.#values.length, this.#places));
+    this.#values.push(null);
+  }
+
+  toMessage(): ResultMessage {
+    return {
+      values: this.#values,
+      undefinedAt: this.#undefinedAt.length > 0 ? this.#undefinedAt : undefined,
+      errors: this.#errors.length > 0 ? this.#errors : undefined,
+    };
+  }
+
+  #add(result: PlainJson | ResultProblem): void {
+    if (result instanceof ResultProblem) this.refuse(result);
+    else this.#values.push(result);
+  }
+}
+
+function unknownToJson(what: string): ResultProblem {
+  return new ResultProblem('result', `the result is ${what}, which JSON does not know`);
 }
 
 /** Not recursive, because data may have any depth. */
@@ -209,103 +210,4 @@ export function freezeDeep(value: unknown): void {
     const members: unknown[] = Object.values(next);
     for (let i = 0; i < members.length; i++) pending.push(members[i]);
   }
-}
-
-/** A shorter string is within the size limit, whatever its characters are. */
-const SMALL_CHARS = 100_000;
-
-interface ColumnTools {
-  readonly copier: PlainJsonCopier;
-  readonly places: ErrorPlaces;
-}
-
-class ResultColumn {
-  /** By index of the match in its group; null where there is none. */
-  readonly results: PlainJson[];
-  /** Characters stored through this class. */
-  chars = 0;
-  readonly #copier: PlainJsonCopier;
-  readonly #places: ErrorPlaces;
-  /** Index of the first match. */
-  readonly #from: number;
-  readonly #undefinedAt: number[] = [];
-  readonly #errors: ErrorEntry[] = [];
-  #isText = true;
-
-  /** Takes ownership of `results`. */
-  constructor(results: PlainJson[], from: number, tools: ColumnTools) {
-    this.results = results;
-    this.#from = from;
-    this.#copier = tools.copier;
-    this.#places = tools.places;
-  }
-
-  /** Stores any result. A caller may store small strings directly. Throws if reading the result throws. */
-  accept(result: unknown, at: number): void {
-    switch (typeof result) {
-      case 'boolean':
-        this.#store(result, at);
-        return;
-      case 'number':
-        if (result - result === 0) this.#store(result, at);
-        else this.refuse(at, unknownToJson(String(result)));
-        return;
-      case 'undefined':
-        this.results[at] = null;
-        this.#undefinedAt.push(at - this.#from);
-        return;
-      case 'string':
-        this.#store(result.length < SMALL_CHARS ? result : (this.#copier.checkText(result) ?? result), at);
-        this.chars += result.length;
-        return;
-      case 'object':
-        this.#store(result === null ? null : this.#copier.copy(result), at);
-        this.chars += this.#copier.lastBytes;
-        return;
-      default:
-        this.refuse(at, unknownToJson(`a ${typeof result}`));
-    }
-  }
-
-  refuse(at: number, problem: ResultProblem): void {
-    this.results[at] = null;
-    this.#errors.push([at - this.#from, problem.kind, problem.message, 0, 0]);
-  }
-
-  fail(at: number, thrown: unknown): void {
-    this.results[at] = null;
-    this.#errors.push(describeThrown(thrown, at - this.#from, this.#places));
-  }
-
-  /** The message for the matches up to `end`, and its text, see `ColumnMessage`. */
-  take(end: number, isWhole: boolean, plainResponse: 0 | 1): { message: ColumnMessage; text: string } {
-    const values = isWhole ? this.results : this.results.slice(this.#from, end);
-    const text = this.#isText && plainResponse === 0 ? joined(values as (string | null)[]) : undefined;
-    const message: ColumnMessage = [
-      end - this.#from,
-      text === undefined ? values : text.length,
-      this.#undefinedAt.length > 0 ? this.#undefinedAt : 0,
-      this.#errors.length > 0 ? this.#errors : 0,
-    ];
-    return { message, text: text ?? '' };
-  }
-
-  #store(result: PlainJson | ResultProblem, at: number): void {
-    if (result instanceof ResultProblem) {
-      this.refuse(at, result);
-      return;
-    }
-    this.results[at] = result;
-    if (typeof result !== 'string') this.#isText = false;
-  }
-}
-
-function unknownToJson(what: string): ResultProblem {
-  return new ResultProblem('result', `the result is ${what}, which JSON does not know`);
-}
-
-/** A list of strings as JSON, if no string needs an escape. Quotes are detected by the receiver. null becomes an empty string. */
-function joined(strings: readonly (string | null)[]): string | undefined {
-  const text = `["${strings.join('","')}"]`;
-  return text.includes('\\') || text.includes('\n') || !text.isWellFormed() ? undefined : text;
 }

@@ -231,9 +231,9 @@ function define(
   const options = { timeout: SETUP_TIMEOUT_MS };
   try {
     const script = isolate.compileScriptSync(source, { filename: `program-${id}` });
-    const parts = script.runSync(context, { reference: true, ...options });
-    defineIn.applySync(undefined, [id, usesContext, parts.derefInto(), ''], options);
-    parts.release();
+    const factory = script.runSync(context, { reference: true, ...options });
+    defineIn.applySync(undefined, [id, usesContext, factory.derefInto(), ''], options);
+    factory.release();
     script.release();
   } catch (error) {
     if (isolate.isDisposed) throw error;

@@ -4,13 +4,13 @@
 
 import type { RealmSettings } from '../protocol.ts';
 import { createBase64, addMethods, byCodePoint, createDate, createVirtualToHostDNS } from './globals.ts';
-import { BatchEvaluator, freezeDeep, type ProgramParts } from './evaluator.ts';
+import { BatchEvaluator, freezeDeep, type ProgramFactory } from './evaluator.ts';
 import { hideStacks } from './errors.ts';
 import { hardenRealm } from './harden.ts';
 
 /** Functions with text input and output. Only the child's own code has references to them. */
 export interface Realm {
-  define(id: number, usesContext: boolean, parts: ProgramParts | undefined, problem: string): void;
+  define(id: number, usesContext: boolean, factory: ProgramFactory | undefined, problem: string): void;
   forget(id: number): void;
   /** Loads a batch and evaluates it until it is finished or the limit of time or output size is reached. */
   begin(batch: string): string;
@@ -34,8 +34,8 @@ export function installRealm(settingsText: string): Realm {
   addMethods(String.prototype, byCodePoint);
   hardenRealm({ ...base64, virtualToHostDNS: createVirtualToHostDNS(names) });
   return {
-    define(id, usesContext, parts, problem) {
-      evaluator.define(id, { program: parts?.factory(vcluster), parts, usesContext, problem });
+    define(id, usesContext, factory, problem) {
+      evaluator.define(id, { program: factory?.(vcluster), usesContext, problem });
     },
     forget: (id) => evaluator.forget(id),
     begin(batch) {
