@@ -1,5 +1,6 @@
 /** The client process of the API benchmark: runs phases that it receives over IPC, and sends back their results. */
 
+import { messageOf } from '../src/base/errors.ts';
 import { HttpConnection, requestText, type Peer, type RequestParts } from './http-connection.ts';
 
 /** Sends requests for a time, or a number of them, over several connections with one request in flight each. */
@@ -215,7 +216,7 @@ async function within(promise: Promise<void>, deadlineMs: number): Promise<void>
 }
 
 function fatal(error: unknown): void {
-  process.send?.({ error: error instanceof Error ? error.message : String(error) });
+  process.send?.({ error: messageOf(error) });
 }
 
 const client = new Client();

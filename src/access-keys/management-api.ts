@@ -7,7 +7,7 @@ import type { ListenOptions } from '../apiserver/http/http-server.ts';
 import { startServer, type RunningServer } from '../apiserver/http/start-server.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
 import type { ManagementConfig } from '../config/types.ts';
-import { TerminalError } from '../base/errors.ts';
+import { TerminalError, messageOf } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
@@ -113,7 +113,7 @@ async function makeDataDir(dataDir: string, logger: Logger): Promise<void> {
       logger.warn({ dataDir }, 'every local user can write to the data directory: chmod 700');
     }
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new TerminalError(`managementApi.dataDir ${dataDir} cannot be created: ${why}`, { cause: error });
   }
 }

@@ -91,7 +91,11 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
 /** An error of the file system in words. */
 export function fileProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return FILE_PROBLEMS[code] ?? (error instanceof Error ? error.message : String(error));
+  return FILE_PROBLEMS[code] ?? messageOf(error);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** This program has a bug. */

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseBindAddress } from './bind-address.ts';
-import { TerminalError } from './errors.ts';
+import { TerminalError, messageOf } from './errors.ts';
 import type { Logger } from './logger.ts';
 
 /** Current result of one check. */
@@ -125,7 +125,7 @@ function runCheck(run: () => CheckResult): CheckResult {
   try {
     return run();
   } catch (error) {
-    return { isOk: false, detail: error instanceof Error ? error.message : String(error) };
+    return { isOk: false, detail: messageOf(error) };
   }
 }
 

@@ -3,6 +3,7 @@
  * `renewDeadlineMs` after it sent the last successful renewal. Others wait for `leaseDurationMs` after they observed it, which ends later.
  */
 
+import { messageOf } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import { sleep } from '../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
@@ -264,8 +265,4 @@ function isOvertaken(error: unknown): boolean {
 function textOf(spec: JsonObject | undefined, member: string): string {
   const value = spec?.[member];
   return typeof value === 'string' ? value : '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

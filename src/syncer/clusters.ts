@@ -13,7 +13,7 @@ import {
 } from '../kube/credentials/kubeconfig.ts';
 import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
-import { TerminalError } from '../base/errors.ts';
+import { TerminalError, messageOf } from '../base/errors.ts';
 import { ignoreNotFound, isTransient, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
@@ -266,7 +266,7 @@ async function untilResponse<T>(
         attempts += 1;
         lastError = error;
         if (!isReported(attempts)) return;
-        const message = error instanceof Error ? error.message : String(error);
+        const message = messageOf(error);
         const hint = cluster === 'virtual' && virtualHint !== undefined ? { hint: virtualHint } : {};
         const fields = { cluster, error: message, ...hint, attempts, retryInMs: Math.round(delayMs) };
         const what =

@@ -1,6 +1,6 @@
 /** The server that runs beside the sync: the key and token API. Neither waits for the other, or ends with it. */
 
-import { TerminalError } from '../base/errors.ts';
+import { TerminalError, messageOf } from '../base/errors.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
@@ -27,7 +27,7 @@ export function startCompanion(
       return running;
     } catch (error) {
       if (stopping.signal.aborted) return undefined;
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = messageOf(error);
       result = { isOk: false, detail };
       // Any error but a TerminalError is a defect, so its stack is logged.
       const fields = error instanceof TerminalError ? { reason: detail } : { err: error };

@@ -1,5 +1,6 @@
 /** Reports copies of kinds that are not synced. They stay on the host as they are, until a user enables their sync or removes them. */
 
+import { messageOf } from '../base/errors.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
@@ -47,7 +48,7 @@ export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
       }
     } catch (error) {
       // The right to list a kind that is not synced is optional.
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       logger.debug({ kind, error: why }, 'copies of a kind that is not synced cannot be listed');
     }
   }

@@ -1,6 +1,7 @@
 /** Which replica may write: the only one, or the one that holds the Lease. */
 
 import { hostname } from 'node:os';
+import { messageOf } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
@@ -97,7 +98,7 @@ class PublishedConfiguration {
       if (signal.aborted) return;
       // The right is optional: that it is missing is no failure.
       const isForbidden = error instanceof StatusError && error.code === 403;
-      const why = isForbidden ? {} : { error: error instanceof Error ? error.message : String(error) };
+      const why = isForbidden ? {} : { error: messageOf(error) };
       this.#options.logger.info(
         { lease: keyOf(this.#lease), ...why },
         'configuration in use is not published, so status, diff and explain cannot compare theirs with it; rbac prints the rights',

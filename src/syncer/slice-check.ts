@@ -6,6 +6,7 @@
  * syncer must have written lately, or last. Slices are listed periodically instead of watched.
  */
 
+import { messageOf } from '../base/errors.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/types.ts';
@@ -56,7 +57,7 @@ export async function checkSlices(options: SliceCheckOptions, signal: AbortSigna
       // What another syncer wrote before the start may have been its last write.
       await reportContested(options, Math.max(startedMs, clock.now() - RECENT_MS));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       logger.debug({ error: why }, 'EndpointSlices of the host cannot be checked');
     }
   }

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { messageOf } from '../../src/base/errors.ts';
 
 const KUBE = join(import.meta.dirname, 'kube');
 const SERVERS = ['kube-apiserver', 'kube-controller-manager'];
@@ -73,7 +74,7 @@ async function build(script: string, args: readonly string[]): Promise<void> {
   } catch (cause) {
     throw new Error(
       'the Kubernetes programs could not be built: install Go 1.26 or newer, or point KUBEBUILDER_ASSETS at a folder with ' +
-        `${PROGRAMS.join(', ')}\n${cause instanceof Error ? cause.message : String(cause)}`,
+        `${PROGRAMS.join(', ')}\n${messageOf(cause)}`,
       { cause },
     );
   }

@@ -8,7 +8,7 @@ import type { ResourceDefinition } from '../../apiserver/objects/resource-defini
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { storeKey, type Target } from '../../apiserver/request/target.ts';
 import { SERVER_USER, type UserInfo } from '../../apiserver/request/user.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -140,7 +140,7 @@ function targetOf(definition: ResourceDefinition): Target {
 }
 
 function unusable(file: string, what: string, cause: unknown): TerminalError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   const message = `managementApi.bootstrapKeyFile ${file} cannot be ${what}: ${why}`;
   return new TerminalError(message, { cause });
 }

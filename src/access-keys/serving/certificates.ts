@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { checkPair } from './check-pair.ts';
 import { selfSigned, servingNames } from './self-signed.ts';
@@ -94,7 +94,7 @@ class RenewedCertificate implements ServingCertificate {
       logger.info({ validTo: new X509Certificate(pair.cert).validTo }, 'serving with a new certificate');
       warnOfValidity(pair, this.#options);
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = messageOf(error);
       // The files of a pair are not replaced atomically; the old pair is served in the meantime.
       if (problem !== this.#problem) {
         logger.warn({ problem }, 'cannot use the new certificate, serving with the old one');

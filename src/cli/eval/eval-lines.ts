@@ -5,6 +5,7 @@
 
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { messageOf } from '../../base/errors.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   readContext,
@@ -98,7 +99,7 @@ function parseJson(text: string): { value: JsonValue } | { error: string } {
   try {
     return { value: JSON.parse(text) as JsonValue }; // any JSON value
   } catch (error) {
-    return { error: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { error: `not JSON: ${messageOf(error)}` };
   }
 }
 

@@ -1,6 +1,7 @@
 /** Prints secrets: a file that standard output is redirected to is restricted to its owner before the secret is written. */
 
 import { fchmodSync, fstatSync } from 'node:fs';
+import { messageOf } from '../../base/errors.ts';
 
 interface SecretOutput {
   readonly fd: number;
@@ -21,7 +22,7 @@ function restrictToOwner(fd: number): void {
   try {
     fchmodSync(fd, stat.mode & ~GROUP_AND_OTHERS);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     process.stderr.write(
       `warning: other users can read the file with this secret, and its mode cannot be changed: ${why}\n`,
     );

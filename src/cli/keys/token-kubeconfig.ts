@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { TerminalError } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
 import { serverNameOf } from './keys-output.ts';
@@ -105,7 +105,7 @@ function authorityData(file: string): string {
   try {
     return readFileSync(file).toString('base64');
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new TerminalError(`--cluster-certificate-authority cannot be read: ${why}`, { cause: error });
   }
 }

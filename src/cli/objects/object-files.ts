@@ -6,7 +6,7 @@ import { Composer, Parser } from 'yaml';
 import { createSourceFile, problemAt } from '../../config/source/problem.ts';
 import { yamlMessage } from '../../config/source/yaml-source.ts';
 import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
-import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
+import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../apiserver/validation/names.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { showProgress } from '../output/terminal.ts';
@@ -84,7 +84,7 @@ export function parseObjects(
       const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
       found.push(...objectsIn(value, report));
     } catch (error) {
-      report(error instanceof Error ? error.message : String(error));
+      report(messageOf(error));
     }
   }
   return found;

@@ -1,6 +1,6 @@
 /** The error message of a failed patch. */
 
-import { PatchError } from '../../base/errors.ts';
+import { PatchError, messageOf } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
 
 /** One line with index and path, then the expression with a caret where the place is known. */
@@ -12,5 +12,5 @@ export function describePatchError({ index, path, kind, message, excerpt }: Patc
 /** Why an object could not be translated, for any error. */
 export function describeFailure(error: unknown): string {
   if (error instanceof PatchError) return describePatchError(error);
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

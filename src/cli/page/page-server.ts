@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { TerminalError } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { denialOf } from './page-guard.ts';
 import { findPageModules } from './page-modules.ts';
@@ -116,7 +116,7 @@ async function answerCall(
     const result = await call(await readJson(request));
     send(response, 'application/json', JSON.stringify(result));
   } catch (error) {
-    sendText(response, 400, error instanceof Error ? error.message : String(error));
+    sendText(response, 400, messageOf(error));
   }
 }
 

@@ -1,6 +1,6 @@
 /** The outcome of a case in one direction, in the format of the expectations in test files. */
 
-import { PatchError } from '../../base/errors.ts';
+import { PatchError, messageOf } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { asJson, parseKey } from '../../kube/object.ts';
 import type { Rendered } from '../offline/offline-sync.ts';
@@ -40,7 +40,7 @@ export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual
 
 /** A failure as an entry of `errors`, without its object. */
 export function errorEntry(error: unknown): JsonObject {
-  const contains = error instanceof Error ? error.message : String(error);
+  const contains = messageOf(error);
   if (!(error instanceof PatchError)) return { contains };
   return { patch: error.index, path: error.path, kind: error.kind, contains };
 }

@@ -1,5 +1,6 @@
 /** Explains why there was no response, with the next step where it is known. */
 
+import { messageOf } from '../../base/errors.ts';
 import { TransportError } from '../types.ts';
 
 const UNKNOWN_AUTHORITY =
@@ -31,7 +32,7 @@ const HINTS: Readonly<Record<string, string>> = {
 export function transportError(error: unknown, what: string): TransportError {
   if (error instanceof TransportError) return error;
   const code = errorCode(error);
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   const hint = code === undefined ? undefined : HINTS[code];
   const detail = hint === undefined ? reason : `${hint} (${code})`;
   return new TransportError(`no response to ${what}: ${detail}`, { cause: error });

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { fileProblem, TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
@@ -103,7 +103,7 @@ function certificateSource(entry: UserEntry): Credentials['certificate'] {
     try {
       return both();
     } catch (cause) {
-      throw new TransportError(cause instanceof Error ? cause.message : String(cause), { cause });
+      throw new TransportError(messageOf(cause), { cause });
     }
   };
 }
@@ -112,7 +112,7 @@ function checkPair(pair: ClientCertificate, what: string): void {
   try {
     createSecureContext(pair);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new TerminalError(
       `${what}: client-certificate and client-key are not a PEM certificate and its key: ${why}`,
       { cause },

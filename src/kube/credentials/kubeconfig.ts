@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { Cluster } from './client-node-parts.ts';
-import { fileProblem, TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
 import { SECRETS } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -235,7 +235,7 @@ function checkAuthority({ ca }: ServerTrust, what: string): void {
   try {
     new X509Certificate(ca);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new TerminalError(`${what}: certificate-authority is not a certificate in PEM: ${why}`, { cause });
   }
 }

@@ -1,5 +1,6 @@
 /** Records Events on objects. Failures are counted and logged once, and never affect syncing. */
 
+import { messageOf } from '../../base/errors.ts';
 import type { KubeObject, Resource } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Timer } from '../../base/clock.ts';
@@ -175,7 +176,7 @@ class AggregatingRecorder implements EventRecorder {
 
   #failed(series: EventSeries, error: unknown): void {
     const { logger } = this.#options;
-    const fields = { reason: series.reason, error: error instanceof Error ? error.message : String(error) };
+    const fields = { reason: series.reason, error: messageOf(error) };
     const reaction = reactionTo(error);
     if (reaction === 'drop') {
       logger.debug(fields, 'event dropped');

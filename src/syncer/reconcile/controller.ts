@@ -1,6 +1,6 @@
 /** Workers that take keys from the queue, reconcile them, and requeue, log and count each result. */
 
-import { PatchError, TerminalError } from '../../base/errors.ts';
+import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
 import type { ObjectKey } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
@@ -241,8 +241,4 @@ function isQuiet({ outcome, isTransient = false }: ReconcileResult): boolean {
 
 function isExpected(error: unknown): boolean {
   return [PatchError, StatusError, TransportError, TerminalError].some((type) => error instanceof type);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

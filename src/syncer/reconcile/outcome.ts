@@ -1,6 +1,6 @@
 /** Maps an error to the time of its retry and the Event for the user. Pure. */
 
-import { PatchError, TerminalError } from '../../base/errors.ts';
+import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
 import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
 
@@ -73,7 +73,7 @@ function statusOutcome(error: StatusError, namespaceAdvice: string): Outcome {
 }
 
 function syncError(error: unknown): Outcome['warning'] {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return { reason: 'SyncError', note: `${failedStep(error)} failed and is retried: ${message}` };
 }
 

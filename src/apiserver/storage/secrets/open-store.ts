@@ -1,7 +1,7 @@
 /** Opens the store after checking its permissions, so that a missing one is reported at the start. */
 
 import { missingRights, type WantedRight } from '../../../kube/access-review.ts';
-import { TerminalError } from '../../../base/errors.ts';
+import { TerminalError, messageOf } from '../../../base/errors.ts';
 import { isTransient } from '../../../kube/status-error.ts';
 import { retry, type BackoffLimits } from '../../../base/retry.ts';
 import { StoreError } from '../store.ts';
@@ -50,7 +50,7 @@ async function untilAnswered<T>(
       signal,
       isRetryable: isTransient,
       onRetry(error, delayMs) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = messageOf(error);
         const fields = { error: message, delayMs: Math.round(delayMs) };
         logger.warn(fields, 'the host cluster of the store does not respond yet');
       },

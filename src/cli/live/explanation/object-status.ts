@@ -1,6 +1,6 @@
 /** Why an object is, or is not, in sync: one state, one reason, one sentence. Pure. */
 
-import { PatchError } from '../../../base/errors.ts';
+import { PatchError, messageOf } from '../../../base/errors.ts';
 import { keyOf } from '../../../kube/object.ts';
 import { isNamespaceMissing } from '../../../syncer/reconcile/outcome.ts';
 import type { Decision } from '../../../syncer/reconcile/decide/decide.ts';
@@ -159,7 +159,7 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
     const [message = ''] = describePatchError(error).split('\n');
     return { state: 'failed', reason: 'PatchFailed', sentence: `${what} is not synced: ${message}${after}` };
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return { state: 'failed', reason: 'SyncError', sentence: `${what} is not synced: ${message}` };
 }
 

@@ -1,5 +1,6 @@
 /** The watched kinds: kinds that patches name from the start, other kinds from their first reference on. */
 
+import { messageOf } from '../../../base/errors.ts';
 import type { ObservableInformer } from '../../../kube/informer/informer.ts';
 import type { CacheEvent, ClusterName } from '../../../kube/types.ts';
 import { sleep } from '../../../base/clock.ts';
@@ -160,7 +161,7 @@ export class KindRegistry {
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ kind: id, err: error }, 'referenced kind cannot be watched');
-      this.#noteUnavailable(id, error instanceof Error ? error.message : String(error));
+      this.#noteUnavailable(id, messageOf(error));
     }
   }
 

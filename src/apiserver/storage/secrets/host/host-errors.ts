@@ -1,5 +1,6 @@
 /** Classifies failed requests to the host cluster, and converts them into errors of the store. */
 
+import { messageOf } from '../../../../base/errors.ts';
 import { TransportError } from '../../../../kube/types.ts';
 import { StatusError } from '../../../../kube/status-error.ts';
 import { orderedKey, StoreError, type StoreKey } from '../../store.ts';
@@ -54,7 +55,7 @@ export function unreachable(
   error: unknown,
   { namespace, isOutcomeUnknown }: { namespace: string; isOutcomeUnknown: boolean },
 ): StoreError | StatusError {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   if (!isOutcomeUnknown) {
     return unavailable(`${placeOf(namespace)} cannot be reached at the moment; retry later: ${why}`, error);
   }

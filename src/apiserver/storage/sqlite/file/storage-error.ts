@@ -1,6 +1,6 @@
 /** Explains errors of SQLite and of the file system to the operator: what failed, on which file, and the next step. */
 
-import { TerminalError } from '../../../../base/errors.ts';
+import { TerminalError, messageOf } from '../../../../base/errors.ts';
 
 /** By primary result code, https://www.sqlite.org/rescode.html, or by code of the file system. */
 const ADVICE: ReadonlyMap<number | string, string> = new Map<number | string, string>([
@@ -31,7 +31,7 @@ const ADVICE: ReadonlyMap<number | string, string> = new Map<number | string, st
 export function storageMessage(error: unknown, file: string): string {
   if (error instanceof TerminalError) return error.message;
   const advice = ADVICE.get(codeOf(error));
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return advice === undefined ? `${file}: ${message}` : `${file} ${advice} (${message})`;
 }
 
