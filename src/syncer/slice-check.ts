@@ -11,6 +11,7 @@ import { sleep, type Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type ManagedFieldsEntry } from '../kube/object.ts';
+import { LABEL_LENGTH_MAX } from '../kube/names.ts';
 import { isJsonObject } from '../base/json.ts';
 import { FIELD_MANAGER } from './reconcile/write/writer.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
@@ -39,7 +40,6 @@ const SERVICE_NAME = 'kubernetes.io/service-name';
 const CONTROLLER_MANAGER = 'kube-controller-manager';
 /** A fight writes many times a second. */
 const RECENT_MS = 60_000;
-const NAME_MAX = 63;
 const RANDOM_CHARS = 5;
 const NOTE =
   'Another syncer, most likely that of vCluster, also writes the EndpointSlice "%" of the host copy, without the patches. ' +
@@ -95,7 +95,7 @@ function hasOtherWriter({ metadata: { managedFields = [] } }: KubeObject, sinceM
 
 /** API servers generate names from the prefix `SERVICE-`, cut to 58 characters, and five random characters. */
 function isGeneratedFor(service: string, name: string): boolean {
-  return name.slice(0, -RANDOM_CHARS) === `${service}-`.slice(0, NAME_MAX - RANDOM_CHARS);
+  return name.slice(0, -RANDOM_CHARS) === `${service}-`.slice(0, LABEL_LENGTH_MAX - RANDOM_CHARS);
 }
 
 async function report(

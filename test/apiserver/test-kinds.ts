@@ -6,7 +6,7 @@ import { defineResource } from '../../src/apiserver/objects/resource-definition.
 import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../src/apiserver/schema/notation.ts';
 import { objectField } from '../../src/apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../src/apiserver/validation/names.ts';
+import { subdomainProblem } from '../../src/kube/names.ts';
 
 const TYPES = `
 OwnedAccessKey = metadata! meta.ObjectMeta; spec! OwnedAccessKeySpec; status! OwnedAccessKeyStatus

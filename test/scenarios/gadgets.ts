@@ -3,7 +3,7 @@
 import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
 import { defineResource, type ResourceDefinition } from '../../src/apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../../src/apiserver/schema/notation.ts';
-import { subdomainProblem } from '../../src/apiserver/validation/names.ts';
+import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { TestCluster } from './cluster-client.ts';

@@ -12,7 +12,7 @@ import {
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { failure, forbidden, invalid } from '../../apiserver/status.ts';
 import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../apiserver/validation/names.ts';
+import { subdomainProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';

@@ -6,7 +6,7 @@ import { defineResource, type ResourceDefinition } from '../objects/resource-def
 import type { TypeTable } from '../schema/notation.ts';
 import { ageText, textColumn } from '../objects/presentation/table.ts';
 import { metadataOf, objectField, text } from '../validation/metadata.ts';
-import { subdomainProblem } from '../validation/names.ts';
+import { subdomainProblem } from '../../kube/names.ts';
 
 const STORAGE = 'events';
 

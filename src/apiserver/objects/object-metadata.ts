@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { jsonEquals, type JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
+import { LABEL_LENGTH_MAX } from '../../kube/names.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { Target } from '../request/target.ts';
 import { duplicateOwners, metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
@@ -10,7 +11,7 @@ import { duplicateOwners, metadataOf, objectField, objectList, text } from '../v
 /** The alphabet of Kubernetes: without vowels, so that no words appear. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_LENGTH = 5;
-const PREFIX_LENGTH_MAX = 63 - SUFFIX_LENGTH;
+const PREFIX_LENGTH_MAX = LABEL_LENGTH_MAX - SUFFIX_LENGTH;
 
 /** The prefix, cut so that the name fits a label, and five random letters. */
 export function generatedName(prefix: string, random: Random): string {

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FieldError } from '../field-error.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
 import { listField, metadataOf } from '../validation/metadata.ts';
-import type { NameCheck } from '../validation/names.ts';
+import type { NameCheck } from '../../kube/names.ts';
 import type { UserInfo } from '../request/user.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';

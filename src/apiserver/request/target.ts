@@ -6,7 +6,7 @@ import type { ResourceDefinition, Subresource } from '../objects/resource-defini
 import { shortened } from '../field-error.ts';
 import { badRequest, type GroupName } from '../status.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
-import { labelProblem } from '../validation/names.ts';
+import { labelProblem } from '../../kube/names.ts';
 
 export interface Target {
   readonly definition: ResourceDefinition;

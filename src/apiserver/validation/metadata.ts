@@ -3,7 +3,7 @@
 import { jsonEquals, isJsonObject, type JsonArray, type JsonObject } from '../../base/json.ts';
 import { FOREGROUND, ORPHAN } from '../objects/collector-finalizers.ts';
 import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
-import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from './names.ts';
+import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from '../../kube/names.ts';
 
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 

@@ -1,5 +1,6 @@
 /** The rows of `names`: virtual names to host names and back. Pure. */
 
+import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../../kube/names.ts';
 import { ENDPOINT_SLICES, keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import type { KnownKind } from './kind-scope.ts';
@@ -23,11 +24,8 @@ export interface NameTranslation {
 /** The Endpoints and the Service of the API server itself, which the host has too. */
 const NEVER_SYNCED = 'default/kubernetes';
 
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 /** Names of these kinds may be any path segment (`system:node`). */
 const PATH_NAMED = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']);
-const NAME_MAX = 253;
 
 /** A virtual name as typed: `NAMESPACE/NAME`, or `NAME` of a cluster-scoped kind. */
 export function translateVirtualName(text: string, kind: KnownKind, names: NameTranslator): NameTranslation {
@@ -80,21 +78,21 @@ function parseName(text: string, { kind, scope }: KnownKind): NamespacedName | {
     return { problem: `"${text}": ${kind} objects are cluster-scoped, write NAME without a namespace` };
   }
   const [namespace = '', name = ''] = isNamespaced ? parts : ['', text];
-  if (isNamespaced && !NAMESPACE.test(namespace)) {
+  if (isNamespaced && !isDnsLabel(namespace)) {
     const rule = `lower-case letters, digits and "-", at most 63, starting and ending with a letter or a digit`;
     return { problem: `"${text}": "${namespace}" is not the name of a namespace (${rule})` };
   }
   if (!isNameOf(kind, name)) {
-    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_MAX}, starting and ending with a letter or a digit`;
+    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_LENGTH_MAX}, starting and ending with a letter or a digit`;
     return { problem: `"${text}": "${name}" is not the name of an object (${rule})` };
   }
   return { namespace, name };
 }
 
 function isNameOf(kind: string, name: string): boolean {
-  if (name === '' || name.length > NAME_MAX) return false;
+  if (name === '' || name.length > NAME_LENGTH_MAX) return false;
   if (PATH_NAMED.has(kind)) return name !== '.' && name !== '..' && !/[/%\s]/.test(name);
-  return kind === 'Namespace' ? NAMESPACE.test(name) : SUBDOMAIN.test(name);
+  return kind === 'Namespace' ? isDnsLabel(name) : isDnsSubdomain(name);
 }
 
 /** A Namespace follows the namespace mapping, if there is one; every other kind follows the cluster-scoped rule. */

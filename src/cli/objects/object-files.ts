@@ -7,7 +7,7 @@ import { createSourceFile, problemAt } from '../../config/source/problem.ts';
 import { yamlMessage } from '../../config/source/yaml-source.ts';
 import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
 import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
-import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../apiserver/validation/names.ts';
+import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { showProgress } from '../output/terminal.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';

@@ -1,13 +1,13 @@
 /** Types of configuration fields, each with its error messages and the pattern that an editor can check. */
 
 import * as z from 'zod';
+import { DNS_LABEL_PATTERN } from '../../kube/names.ts';
 import { BIND_ADDRESS_PATTERN, parseBindAddress } from '../../base/bind-address.ts';
 import { DURATION_PATTERN, formatDuration, parseDuration, TEXT_MAX } from '../values/duration.ts';
 import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../values/quantity.ts';
 
-const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
-const DNS_LABEL = new RegExp(`^${LABEL}$`, 'u');
-const DNS_LABEL_OR_EMPTY = new RegExp(`^(${LABEL})?$`, 'u');
+const DNS_LABEL = new RegExp(`^${DNS_LABEL_PATTERN}$`, 'u');
+const DNS_LABEL_OR_EMPTY = new RegExp(`^(${DNS_LABEL_PATTERN})?$`, 'u');
 const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
 const LABEL_RULE =
   'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';

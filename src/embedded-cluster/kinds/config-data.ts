@@ -7,7 +7,7 @@ import { defineResource, type ResourceDefinition } from '../../apiserver/objects
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
 import { objectField, text } from '../../apiserver/validation/metadata.ts';
-import { dataKeyProblem, subdomainProblem } from '../../apiserver/validation/names.ts';
+import { dataKeyProblem, subdomainProblem } from '../../kube/names.ts';
 
 const BYTES_MAX = 1024 * 1024;
 

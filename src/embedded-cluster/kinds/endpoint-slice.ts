@@ -12,7 +12,7 @@ import { defineResource, type ResourceDefinition } from '../../apiserver/objects
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
 import { listField, objectList, text } from '../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../apiserver/validation/names.ts';
+import { subdomainProblem } from '../../kube/names.ts';
 import { reservedAddress } from './endpoints.ts';
 
 const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6'];

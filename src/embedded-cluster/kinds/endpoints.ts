@@ -13,7 +13,7 @@ import { defineResource, type ResourceDefinition } from '../../apiserver/objects
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
 import { listField, objectList, text } from '../../apiserver/validation/metadata.ts';
-import { labelProblem, subdomainProblem } from '../../apiserver/validation/names.ts';
+import { labelProblem, subdomainProblem } from '../../kube/names.ts';
 
 export function endpoints(types: TypeTable): ResourceDefinition {
   return defineResource({

@@ -6,7 +6,7 @@ import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
 import { objectField, text } from '../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../apiserver/validation/names.ts';
+import { subdomainProblem } from '../../kube/names.ts';
 
 export function leases(types: TypeTable): ResourceDefinition {
   return defineResource({

@@ -11,7 +11,7 @@ import {
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/validation/metadata.ts';
-import { labelProblem } from '../../apiserver/validation/names.ts';
+import { labelProblem } from '../../kube/names.ts';
 
 const VERBS: readonly Verb[] = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
 

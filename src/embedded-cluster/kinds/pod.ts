@@ -6,7 +6,7 @@ import { defineResource, type ResourceDefinition } from '../../apiserver/objects
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
 import { metadataOf, objectField, objectList, text } from '../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../apiserver/validation/names.ts';
+import { subdomainProblem } from '../../kube/names.ts';
 
 export function pods(types: TypeTable): ResourceDefinition {
   const spec = (field: string) => (object: JsonObject) => text(objectField(object, 'spec'), field);

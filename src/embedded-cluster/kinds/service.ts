@@ -19,7 +19,7 @@ import {
   objectList,
   text,
 } from '../../apiserver/validation/metadata.ts';
-import { labelProblem } from '../../apiserver/validation/names.ts';
+import { labelProblem } from '../../kube/names.ts';
 import { portNumberErrors } from './endpoints.ts';
 
 export function services(types: TypeTable): ResourceDefinition {

@@ -3,6 +3,13 @@
  */
 
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import {
+  isDnsLabel,
+  isDnsSubdomain,
+  isQualifiedName,
+  LABEL_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+} from '../../kube/names.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { isIPv4, isIPv6 } from 'node:net';
 
@@ -129,20 +136,17 @@ export function describe(value: JsonValue | undefined): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-const LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
-const QUALIFIED = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
-
-/** RFC 1123 label: at most 63 of a-z, 0-9 and `-`, not at its edges. */
 export function dnsLabelProblem(text: string): string | undefined {
-  if (text.length > 63) return `must have at most 63 characters, ${show(text)} has ${text.length}`;
-  if (LABEL.test(text)) return undefined;
+  if (text.length > LABEL_LENGTH_MAX)
+    return `must have at most ${LABEL_LENGTH_MAX} characters, ${show(text)} has ${text.length}`;
+  if (isDnsLabel(text)) return undefined;
   return `must be a DNS label (a-z, 0-9 and "-", not at its edges), not ${show(text)}`;
 }
 
-/** RFC 1123 subdomain: labels joined by dots, at most 253 characters. The length of a part is not limited. */
 export function dnsSubdomainProblem(text: string): string | undefined {
-  if (text.length > 253) return `must have at most 253 characters, ${show(text)} has ${text.length}`;
-  if (text.split('.').every((part) => LABEL.test(part))) return undefined;
+  if (text.length > NAME_LENGTH_MAX)
+    return `must have at most ${NAME_LENGTH_MAX} characters, ${show(text)} has ${text.length}`;
+  if (isDnsSubdomain(text)) return undefined;
   return `must be a DNS name (a-z, 0-9, "-" and "."), not ${show(text)}`;
 }
 
@@ -153,13 +157,13 @@ export function qualifiedNameProblem(text: string): string | undefined {
   if (parts.length > 2) return `must be NAME or PREFIX/NAME, not ${show(text)}`;
   if (parts.length === 2) {
     const prefix = parts[0] ?? '';
-    if (prefix === '' || dnsSubdomainProblem(prefix) !== undefined) {
+    if (!isDnsSubdomain(prefix)) {
       return `must have a DNS name before the "/", not ${show(text)}`;
     }
   }
-  if (name.length > 63)
-    return `must have at most 63 characters in its name, ${show(text)} has ${name.length}`;
-  if (QUALIFIED.test(name)) return undefined;
+  if (name.length > LABEL_LENGTH_MAX)
+    return `must have at most ${LABEL_LENGTH_MAX} characters in its name, ${show(text)} has ${name.length}`;
+  if (isQualifiedName(name)) return undefined;
   return `must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not ${show(text)}`;
 }
 
@@ -170,8 +174,9 @@ export function annotationKeyProblem(key: string): string | undefined {
 
 export function labelValueProblem(value: string): string | undefined {
   if (value === '') return undefined;
-  if (value.length > 63) return `must have at most 63 characters, ${show(value)} has ${value.length}`;
-  if (QUALIFIED.test(value)) return undefined;
+  if (value.length > LABEL_LENGTH_MAX)
+    return `must have at most ${LABEL_LENGTH_MAX} characters, ${show(value)} has ${value.length}`;
+  if (isQualifiedName(value)) return undefined;
   return `must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not ${show(value)}`;
 }
 

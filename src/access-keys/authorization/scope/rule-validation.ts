@@ -10,7 +10,7 @@ import {
   type FieldError,
 } from '../../../apiserver/field-error.ts';
 import { listField, objectList, text } from '../../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../../apiserver/validation/names.ts';
+import { subdomainProblem } from '../../../kube/names.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { ANY, nameProblem } from './scope-names.ts';
 import { TARGET_KINDS } from '../target.ts';

@@ -1,12 +1,10 @@
 /** Validation of the names in scopes: projects, spaces, virtual clusters, clusters. */
 
 import { invalidValue, requiredValue, type FieldError } from '../../../apiserver/field-error.ts';
-import { pathSegmentProblem } from '../../../apiserver/validation/names.ts';
+import { NAME_LENGTH_MAX, pathSegmentProblem } from '../../../kube/names.ts';
 
 /** Matches every name; never part of a name. */
 export const ANY = '*';
-
-export const NAME_LENGTH_MAX = 253;
 
 /** A name that can be a segment of a URL, or {@link ANY}. */
 export function nameErrors(name: string, path: string): FieldError[] {

@@ -9,7 +9,7 @@ import {
 } from '../../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../../apiserver/schema/notation.ts';
 import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../../apiserver/validation/names.ts';
+import { subdomainProblem } from '../../../kube/names.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import { keyColumns } from './key-columns.ts';

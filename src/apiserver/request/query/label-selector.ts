@@ -1,7 +1,7 @@
 /** Label selectors in a query, such as `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. */
 
 import type { StringMap } from '../../../kube/object.ts';
-import { labelKeyProblem, labelValueProblem } from '../../validation/names.ts';
+import { labelKeyProblem, labelValueProblem } from '../../../kube/names.ts';
 import { SELECTOR_REQUIREMENTS_MAX } from '../../limits.ts';
 import { badRequest } from '../../status.ts';
 

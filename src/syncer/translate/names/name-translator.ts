@@ -2,6 +2,7 @@
 
 import { LRUCache } from 'lru-cache';
 import type { NamespaceMode } from '../../../config/types.ts';
+import { isDnsLabel } from '../../../kube/names.ts';
 import type { NamespacedName } from '../../../kube/object.ts';
 import {
   clusterScopedName,
@@ -24,7 +25,7 @@ export interface NameTranslatorOptions {
 }
 
 const EMPTY: NamespacedName = { namespace: '', name: '' };
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Looser than a DNS subdomain. */
 const SUBDOMAIN = /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
 const SEPARATOR = '-x-';
 
@@ -140,7 +141,7 @@ function splits(name: string, vcluster: string): readonly NamespacedName[] {
   const found: NamespacedName[] = [];
   for (let at = pair.indexOf(SEPARATOR); at >= 0; at = pair.indexOf(SEPARATOR, at + 1)) {
     const candidate = { name: pair.slice(0, at), namespace: pair.slice(at + SEPARATOR.length) };
-    if (SUBDOMAIN.test(candidate.name) && NAMESPACE.test(candidate.namespace)) found.push(candidate);
+    if (SUBDOMAIN.test(candidate.name) && isDnsLabel(candidate.namespace)) found.push(candidate);
   }
   return found;
 }

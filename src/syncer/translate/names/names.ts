@@ -1,9 +1,8 @@
 /** The naming rules, as pure functions; the configuration selects one of them elsewhere. */
 
 import { hash } from 'node:crypto';
+import { LABEL_LENGTH_MAX } from '../../../kube/names.ts';
 
-/** Maximum length of a name in bytes: the limit of label values and DNS labels. */
-const NAME_BYTES_MAX = 63;
 /** Length of the prefix that is kept of a longer name, before a dash and digits of its digest. */
 const KEPT_BYTES = 52;
 const DIGEST_DIGITS = 10;
@@ -29,9 +28,9 @@ export function safeConcat(parts: readonly string[]): string {
 
 function shorten(full: string): string {
   // UTF-16 units never outnumber UTF-8 bytes, and three times as many bytes is the most there can be.
-  if (full.length * 3 <= NAME_BYTES_MAX) return full;
+  if (full.length * 3 <= LABEL_LENGTH_MAX) return full;
   const bytes = Buffer.byteLength(full);
-  if (bytes <= NAME_BYTES_MAX) return full;
+  if (bytes <= LABEL_LENGTH_MAX) return full;
   const isAscii = bytes === full.length;
   const kept = isAscii ? full.slice(0, KEPT_BYTES) : Buffer.from(full).subarray(0, KEPT_BYTES).toString();
   return `${kept}-${hash('sha256', full, 'hex').slice(0, DIGEST_DIGITS)}`.replaceAll('.-', '-');

@@ -1,5 +1,6 @@
 /** What may be wrong with `sync.toHost.namespaces.mappings.byName`, in vCluster's words. */
 
+import { isDnsLabel } from '../../../kube/names.ts';
 import { NAME_PLACEHOLDER, resolvePlaceholder, WILDCARD } from './namespace-mappings.ts';
 
 export interface NamespaceMappingProblem {
@@ -10,7 +11,6 @@ export interface NamespaceMappingProblem {
 
 /** Longest literal prefix of a pattern: something must be left for what the wildcard stands for. */
 const PREFIX_MAX = 32;
-const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_PREFIX = /^[a-z0-9][-a-z0-9]*$/;
 
 type Side = 'virtual namespace' | 'host namespace';
@@ -65,7 +65,7 @@ function exactProblem(name: string, side: Side, vcluster: string): string | unde
   const placeholder = placeholderProblem(name, side);
   if (placeholder !== undefined) return placeholder;
   const resolved = resolvePlaceholder(name, vcluster);
-  return resolved.length <= 63 && LABEL.test(resolved)
+  return isDnsLabel(resolved)
     ? undefined
     : `invalid ${side} name '${name}': lower-case letters, digits and '-', at most 63, starting and ending with a letter or a digit`;
 }

@@ -1,24 +1,47 @@
-/** Syntax of names, labels and annotations in Kubernetes. Each check returns the problem, or undefined. */
+/** Syntax of names, labels and annotations in Kubernetes. Each `…Problem` returns what a kube-apiserver says, or undefined. */
+
+/** Maximum length of a DNS label, of a label's value and of the name in a label's key. */
+export const LABEL_LENGTH_MAX = 63;
+/** Maximum length of a DNS subdomain, which is what most names are. */
+export const NAME_LENGTH_MAX = 253;
+
+/** A DNS label with its limit, as the source of a pattern. */
+export const DNS_LABEL_PATTERN = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
 
 const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const DNS_SUBDOMAIN = `${DNS_LABEL}(\\.${DNS_LABEL})*`;
 const QUALIFIED_NAME = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const LABEL_VALUE = '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?';
 
-const isDnsLabel = new RegExp(`^${DNS_LABEL}$`);
-const isDnsSubdomain = new RegExp(`^${DNS_SUBDOMAIN}$`);
-const isQualifiedName = new RegExp(`^${QUALIFIED_NAME}$`);
-const isLabelValue = new RegExp(`^${LABEL_VALUE}$`);
+const DNS_LABEL_FORM = new RegExp(`^${DNS_LABEL}$`);
+const DNS_SUBDOMAIN_FORM = new RegExp(`^${DNS_SUBDOMAIN}$`);
+const QUALIFIED_NAME_FORM = new RegExp(`^${QUALIFIED_NAME}$`);
+const LABEL_VALUE_FORM = new RegExp(`^${LABEL_VALUE}$`);
 
 export type NameCheck = (name: string) => string | undefined;
+
+/** RFC 1123: a-z, 0-9 and `-`, not at its edges. */
+export function isDnsLabel(name: string): boolean {
+  return name.length <= LABEL_LENGTH_MAX && DNS_LABEL_FORM.test(name);
+}
+
+/** RFC 1123: labels joined by dots. The length of a part is not limited. */
+export function isDnsSubdomain(name: string): boolean {
+  return name.length <= NAME_LENGTH_MAX && DNS_SUBDOMAIN_FORM.test(name);
+}
+
+/** The part of a label's key after its prefix. */
+export function isQualifiedName(name: string): boolean {
+  return name.length <= LABEL_LENGTH_MAX && QUALIFIED_NAME_FORM.test(name);
+}
 
 function tooManyCharacters(max: number): string {
   return `must be no more than ${max} characters`;
 }
 
 export function subdomainProblem(name: string): string | undefined {
-  if (name.length > 253) return tooManyCharacters(253);
-  if (isDnsSubdomain.test(name)) return undefined;
+  if (name.length > NAME_LENGTH_MAX) return tooManyCharacters(NAME_LENGTH_MAX);
+  if (isDnsSubdomain(name)) return undefined;
   return (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
     `alphanumeric character (e.g. 'example.com', regex used for validation is '${DNS_SUBDOMAIN}')`
@@ -26,8 +49,8 @@ export function subdomainProblem(name: string): string | undefined {
 }
 
 export function labelProblem(name: string): string | undefined {
-  if (name.length > 63) return tooManyCharacters(63);
-  if (isDnsLabel.test(name)) return undefined;
+  if (name.length > LABEL_LENGTH_MAX) return tooManyCharacters(LABEL_LENGTH_MAX);
+  if (isDnsLabel(name)) return undefined;
   return (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
     `alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${DNS_LABEL}')`
@@ -58,8 +81,8 @@ export function labelKeyProblem(key: string): string | undefined {
     if (wrong) return `prefix part ${wrong}`;
   }
   if (name === '') return 'name part must be non-empty';
-  if (name.length > 63) return `name part ${tooManyCharacters(63)}`;
-  return isQualifiedName.test(name) ? undefined : `name part ${mustConsist()}`;
+  if (name.length > LABEL_LENGTH_MAX) return `name part ${tooManyCharacters(LABEL_LENGTH_MAX)}`;
+  return isQualifiedName(name) ? undefined : `name part ${mustConsist()}`;
 }
 
 function mustConsist(): string {
@@ -70,8 +93,8 @@ function mustConsist(): string {
 }
 
 export function labelValueProblem(value: string): string | undefined {
-  if (value.length > 63) return tooManyCharacters(63);
-  if (isLabelValue.test(value)) return undefined;
+  if (value.length > LABEL_LENGTH_MAX) return tooManyCharacters(LABEL_LENGTH_MAX);
+  if (LABEL_VALUE_FORM.test(value)) return undefined;
   return (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " +
     "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is " +
@@ -81,7 +104,7 @@ export function labelValueProblem(value: string): string | undefined {
 
 /** Keys of a ConfigMap's or a Secret's data. */
 export function dataKeyProblem(key: string): string | undefined {
-  if (key.length > 253) return tooManyCharacters(253);
+  if (key.length > NAME_LENGTH_MAX) return tooManyCharacters(NAME_LENGTH_MAX);
   if (key === '.' || key === '..') return `must not be '${key}'`;
   if (key.startsWith('..')) return "must not start with '..'";
   if (/^[-._a-zA-Z0-9]+$/.test(key)) return undefined;
