@@ -32,7 +32,7 @@ export const PROCESSOR_SHARE = 0.7;
 /** After this multiple of its limit, an expression counts as timed out in any case. */
 export const STARVED_FACTOR = 10;
 
-/** In dependency order. */
+/** The modules of the realm. */
 const REALM_FILES = ['allow-list', 'harden', 'plain-json', 'errors', 'evaluator', 'globals', 'realm'];
 const MIB = 1024 * 1024;
 const HEAP_MIB_MIN = 16;
@@ -49,15 +49,18 @@ export function readGuestSource(
   const { name, namespace, config } = vcluster;
   // V8 accepts about thirty characters.
   const collectorName = `gc${randomBytes(12).toString('hex')}`;
-  const [main = '', ...realm] = readScripts(['main', ...REALM_FILES]);
+  const [main = '', ...modules] = readScripts(['main', ...REALM_FILES]);
+  const specifierOf = (file: string): string => `./${file}.${sourceExtension(import.meta.url)}`;
   return {
-    main,
+    // TypeScript marks a module without imports, but the program is a script.
+    main: main.replace(/^export \{\};$/m, ''),
     addon,
     regexpBacktracksMax: REGEXP_BACKTRACKS_MAX,
     setup: {
       addon,
       collectorName,
-      realm: realmSource(realm),
+      modules: Object.fromEntries(REALM_FILES.map((file, i) => [specifierOf(file), modules[i] ?? ''])),
+      entry: specifierOf('realm'),
       settings: {
         collectorName,
         shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
@@ -74,19 +77,13 @@ export function readGuestSource(
   };
 }
 
-/** A script whose value is `installRealm`. */
-function realmSource(files: readonly string[]): string {
-  return `(() => {\n"use strict";\n${files.join('\n')}\nreturn installRealm;\n})()`;
-}
-
-/** Reads files of the guest, without types, imports and `export`, because they are joined to one script. */
+/** Reads files of the guest, without types. */
 function readScripts(files: readonly string[]): string[] {
   const extension = sourceExtension(import.meta.url);
   const texts = files.map((file) =>
     readFileSync(new URL(`./guest/${file}.${extension}`, import.meta.url), 'utf8'),
   );
-  const plain = extension === 'ts' ? stripTypes(texts) : texts;
-  return plain.map((text) => text.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, ''));
+  return extension === 'ts' ? stripTypes(texts) : texts;
 }
 
 /** Finds the prebuilt addon for this Node version as isolated-vm does. */

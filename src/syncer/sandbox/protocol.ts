@@ -21,8 +21,10 @@ export interface SetupMessage {
   readonly addon: string;
   /** Name of the global function that collects garbage, in every context of the child. */
   readonly collectorName: string;
-  /** Source of the realm: a script whose value is `installRealm`. */
-  readonly realm: string;
+  /** Sources of the realm's modules by specifier. */
+  readonly modules: Readonly<Record<string, string>>;
+  /** The module that exports `installRealm`. */
+  readonly entry: string;
   readonly settings: RealmSettings;
   /** Heap limit of the isolate, MiB. */
   readonly heapMiB: number;

@@ -1,6 +1,5 @@
 /** Evaluates batches, with text as input and output, so that one call into the isolate serves many matches. A call returns after a limited
- * time or output size, so that the daemon sees progress. Runs inside the isolate: only imports of types and of files that precede it in
- * `REALM_FILES`.
+ * time or output size, so that the daemon sees progress. Runs inside the isolate: only imports of types and of files beside it.
  */
 
 import type { ErrorMessage, JobMessage, ResultMessage } from '../protocol.ts';

@@ -14,10 +14,8 @@ interface IsolateHandles {
   readonly context: IsolatedVm.Context;
   readonly define: Port<'define'>;
   readonly forget: Port<'forget'>;
-  readonly begin: Port<'begin'>;
-  readonly resume: Port<'resume'>;
   readonly load: Port<'load'>;
-  readonly step: Port<'step'>;
+  readonly advance: Port<'advance'>;
   readonly collect: Port<'collect'>;
 }
 
@@ -154,7 +152,7 @@ function collect(): void {
 function run(line: string): void {
   if (setup === undefined || handles === undefined) throw new Error('no setup');
   const { expressionTimeoutMs, batchTimeoutMs } = setup;
-  const { isolate, load, begin, resume, step } = handles;
+  const { isolate, load, advance } = handles;
   const isCareful = line.charAt(0) === 'C';
   const batch = line.slice(isCareful ? 2 : 1);
   const whole = new Stopwatch();
@@ -163,20 +161,16 @@ function run(line: string): void {
   const limit = isCareful ? expressionTimeoutMs : expressionTimeoutMs * FAST_SHARE;
   const timeout = isCareful ? limit * (1 + Number(line.charAt(1))) : limit;
   try {
-    if (isCareful) load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
-    call = new Stopwatch();
-    let response = isCareful
-      ? step.applySync(undefined, [], { timeout })
-      : begin.applySync(undefined, [batch], { timeout });
-    send(response);
-    while (response.charAt(0) === '+') {
+    load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
+    for (;;) {
+      call = new Stopwatch();
+      const response = advance.applySync(undefined, [isCareful ? 1 : Infinity], { timeout });
+      send(response);
+      if (response.charAt(0) !== '+') return;
       if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs, setup)) {
         send('L');
         return;
       }
-      call = new Stopwatch();
-      response = (isCareful ? step : resume).applySync(undefined, [], { timeout });
-      send(response);
     }
   } catch {
     // The realm catches errors of expressions, so this error comes from the isolate. The reason is read from its state, not from a message,
@@ -198,11 +192,19 @@ function openIsolate(): IsolateHandles {
   if (setup === undefined || ivm === undefined) throw new Error('no setup');
   const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });
   const context = isolate.createContextSync();
-  const install = context.evalSync(setup.realm, {
-    reference: true,
-    filename: 'realm',
-    timeout: SETUP_TIMEOUT_MS,
-  });
+  const modules = new Map<string, IsolatedVm.Module>();
+  for (const [specifier, source] of Object.entries(setup.modules)) {
+    modules.set(specifier, isolate.compileModuleSync(source, { filename: specifier }));
+  }
+  const moduleOf = (specifier: string): IsolatedVm.Module => {
+    const module = modules.get(specifier);
+    if (module === undefined) throw new Error(`the realm has no module ${specifier}`);
+    return module;
+  };
+  const entry = moduleOf(setup.entry);
+  entry.instantiateSync(context, moduleOf);
+  entry.evaluateSync({ timeout: SETUP_TIMEOUT_MS });
+  const install = entry.namespace.getSync('installRealm', { reference: true });
   const realm = install.applySync(undefined, [JSON.stringify(setup.settings)], {
     result: { reference: true },
     timeout: SETUP_TIMEOUT_MS,
@@ -214,10 +216,8 @@ function openIsolate(): IsolateHandles {
     context,
     define: port('define'),
     forget: port('forget'),
-    begin: port('begin'),
-    resume: port('resume'),
     load: port('load'),
-    step: port('step'),
+    advance: port('advance'),
     collect: port('collect'),
   };
   for (const program of programs.values()) define(opened, program);

@@ -1,5 +1,5 @@
 /** Sets up the realm inside the isolate: keeps the functions it needs, hardens the rest, and returns the functions that the child calls.
- * Nothing here is visible to an expression. Runs inside the isolate, after the files that it imports.
+ * Nothing here is visible to an expression. Runs inside the isolate: only imports of types and of files beside it.
  */
 
 import type { RealmSettings } from '../protocol.ts';
@@ -12,14 +12,9 @@ import { hardenRealm } from './harden.ts';
 export interface Realm {
   define(id: number, usesContext: boolean, factory: ProgramFactory | undefined, problem: string): void;
   forget(id: number): void;
-  /** Loads a batch and evaluates it until it is finished or the limit of time or output size is reached. */
-  begin(batch: string): string;
-  /** Continues where the last call stopped. */
-  resume(): string;
-  /** Loads a batch without evaluating it. */
   load(batch: string): void;
-  /** Evaluates exactly one match. */
-  step(): string;
+  /** Evaluates up to `matchesMax` matches of the batch, until the limit of time or output size is reached. */
+  advance(matchesMax: number): string;
   collect(): void;
 }
 
@@ -38,13 +33,8 @@ export function installRealm(settingsText: string): Realm {
       evaluator.define(id, { program: factory?.(vcluster), usesContext, problem });
     },
     forget: (id) => evaluator.forget(id),
-    begin(batch) {
-      evaluator.load(batch);
-      return evaluator.advance(Infinity);
-    },
-    resume: () => evaluator.advance(Infinity),
     load: (batch) => evaluator.load(batch),
-    step: () => evaluator.advance(1),
+    advance: (matchesMax) => evaluator.advance(matchesMax),
     collect: () => collect(),
   };
 }
