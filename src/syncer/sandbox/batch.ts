@@ -36,6 +36,8 @@ export interface Position {
 }
 
 export class Batch {
+  /** The programs of all jobs. */
+  readonly entries = new Set<ProgramEntry>();
   #jobs: Job[] = [];
   /** The first job that is not finished, and its results so far. */
   #at = 0;
@@ -52,6 +54,7 @@ export class Batch {
 
   add(job: Job): void {
     this.#jobs.push(job);
+    this.entries.add(job.entry);
     this.#matchesLeft += job.values.length;
   }
 
@@ -67,11 +70,6 @@ export class Batch {
   /** The jobs that are not finished. */
   get jobs(): readonly Job[] {
     return this.#jobs.slice(this.#at);
-  }
-
-  /** Their programs. */
-  get entries(): ReadonlySet<ProgramEntry> {
-    return new Set(this.jobs.map(({ entry }) => entry));
   }
 
   get isFinished(): boolean {
@@ -162,7 +160,7 @@ function messageOf({ entry, values, paths, objects }: Job, from: number): JobMes
   const left = from === 0 ? values : values.slice(from);
   return {
     program: id,
-    count: left.length,
+    count: reads.value ? undefined : left.length,
     values: reads.value ? left : undefined,
     missing: reads.value && left.includes(undefined) ? indicesOfUndefined(left) : undefined,
     paths: reads.path ? paths?.slice(from) : undefined,

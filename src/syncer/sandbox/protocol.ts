@@ -65,7 +65,8 @@ export interface ProgramMessage {
 /** The matches of one program in one object. What the program does not read is absent. */
 export interface JobMessage {
   readonly program: number;
-  readonly count: number;
+  /** Absent if there are values. */
+  readonly count: number | undefined;
   /** In JSON, null for a value that does not exist. */
   readonly values: readonly (JsonValue | undefined)[] | undefined;
   /** Indices of values that do not exist; absent: none. */

@@ -215,7 +215,7 @@ function isTooDeep(
   { hostObject, virtualObject }: ObjectContext,
   values: readonly (JsonValue | undefined)[],
 ): boolean {
-  return [hostObject, virtualObject].some(isDeep) || values.some(isDeep);
+  return isDeep(hostObject) || isDeep(virtualObject) || values.some(isDeep);
 }
 
 function isDeep(value: JsonValue | undefined): boolean {

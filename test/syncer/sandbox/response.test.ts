@@ -80,8 +80,8 @@ describe('a batch', () => {
     const batch = twoJobs(outcomes);
     expect(batch.receive(JSON.stringify({ values: [1] }))).toBe(true);
     expect(JSON.parse(batch.encode())).toMatchObject([
-      { count: 2, values: ['b', 'c'] },
-      { count: 1, values: ['d'] },
+      { program: 1, values: ['b', 'c'] },
+      { program: 1, values: ['d'] },
     ]);
     const rest = { values: [null, null, 4], undefinedAt: [0], errors: [error(1)] };
     expect(batch.receive(JSON.stringify(rest))).toBe(true);

@@ -81,10 +81,11 @@ export class BatchEvaluator {
     const end = checkedAt + shareMs;
     for (let job = this.#jobs[this.#jobAt]; job !== undefined && left > 0; job = this.#jobs[this.#jobAt]) {
       const from = this.#matchAt;
-      this.#evaluate(job, Math.min(job.count, from + Math.min(stride - unchecked, left)), list);
+      const count = job.values?.length ?? job.count ?? 0;
+      this.#evaluate(job, Math.min(count, from + Math.min(stride - unchecked, left)), list);
       unchecked += this.#matchAt - from;
       left -= this.#matchAt - from;
-      if (this.#matchAt === job.count) [this.#jobAt, this.#matchAt] = [this.#jobAt + 1, 0];
+      if (this.#matchAt >= count) [this.#jobAt, this.#matchAt] = [this.#jobAt + 1, 0];
       if (unchecked < stride) continue;
       const time = now();
       // The clock is read often for slow matches, rarely for fast ones.
@@ -101,11 +102,9 @@ export class BatchEvaluator {
   #evaluate(job: JobMessage, end: number, list: ResultList): void {
     const { values, missing, paths, hostObject = null, virtualObject = null } = job;
     const { program, usesContext, problem } = this.#records.get(job.program) ?? NOT_KNOWN;
-    if (this.#matchAt === 0) {
-      // The program can keep a reference to them.
-      freezeDeep(hostObject);
-      freezeDeep(virtualObject);
-    }
+    // The program can keep a reference to them.
+    if (hostObject !== null) freezeDeep(hostObject);
+    if (virtualObject !== null) freezeDeep(virtualObject);
     for (let i = this.#matchAt; i < end; i++) {
       if (program === undefined) {
         list.refuse(new ResultProblem('syntax', problem));
