@@ -79,8 +79,6 @@ export const CLIENT_TIMEOUTS: ClientTimeouts = {
 
 /** 68 years. The deletionTimestamp of an unlimited grace period would have a year that clients cannot parse. */
 export const GRACE_SECONDS_MAX = 2 ** 31 - 1;
-/** Requirements of a label selector. */
-export const SELECTOR_REQUIREMENTS_MAX = 200;
 /** Bytes of `Warning` headers in one response, as in a kube-apiserver. */
 export const WARNING_BYTES_MAX = 4096;
 /** Invalid, unknown and duplicate fields that one response names. */

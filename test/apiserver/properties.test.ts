@@ -16,7 +16,7 @@ import { strategicMerge } from '../../src/apiserver/patch/strategic-merge.ts';
 import { decodeObject } from '../../src/apiserver/schema/decode.ts';
 import { duplicateFields } from '../../src/apiserver/schema/json-text.ts';
 import { parseFieldSelector } from '../../src/apiserver/request/query/field-selector.ts';
-import { parseLabelSelector } from '../../src/apiserver/request/query/label-selector.ts';
+import { parseLabelSelector } from '../../src/kube/label-selector.ts';
 import { decodeContinue, encodeContinue } from '../../src/apiserver/objects/continue-token.ts';
 import { jsonEquals, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 
@@ -213,7 +213,7 @@ describe('queries', () => {
           outcome(() => parseLabelSelector(selector)({ a: '1' })),
           outcome(() => parseFieldSelector(selector, ['a'])),
         ]).toEqual([
-          expect.stringMatching(/^(fine|StatusError)$/),
+          expect.stringMatching(/^(fine|SelectorError)$/),
           expect.stringMatching(/^(fine|StatusError)$/),
         ]);
       }),

@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { parseLabelSelector, type LabelPredicate } from '../../apiserver/request/query/label-selector.ts';
+import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
-import { StatusError } from '../../kube/status-error.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
@@ -89,7 +88,7 @@ function selectorOf({ selector = '' }: StatusFlags): LabelPredicate | undefined 
   try {
     return parseLabelSelector(selector);
   } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
+    if (!(error instanceof SelectorError)) throw error;
     process.stderr.write(`error: --selector ${JSON.stringify(selector)}: ${error.message}\n`);
     return undefined;
   }

@@ -8,7 +8,7 @@ import { integerIn } from './query-integer.ts';
 import { currentForm, type Target } from '../target.ts';
 import type { ResourceDefinition } from '../../objects/resource-definition.ts';
 import { parseFieldSelector } from './field-selector.ts';
-import { parseLabelSelector } from './label-selector.ts';
+import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../../kube/label-selector.ts';
 import { badRequest } from '../../status.ts';
 import { metadataOf, objectField, text } from '../../validation/metadata.ts';
 
@@ -38,7 +38,7 @@ export function parseListQuery(
   integerIn(query, 'timeoutSeconds');
   const labelText = query.get('labelSelector') ?? '';
   const fieldText = query.get('fieldSelector') ?? '';
-  const labels = parseLabelSelector(labelText);
+  const labels = labelPredicate(labelText);
   const fields = parseFieldSelector(fieldText, [...BASE_FIELDS, ...Object.keys(definition.selectableFields)]);
   const limit = Math.max(0, integerIn(query, 'limit') ?? 0);
   const continueToken = query.get('continue') ?? '';
@@ -62,6 +62,14 @@ export function parseListQuery(
     limit,
     continueToken,
   };
+}
+
+function labelPredicate(text: string): LabelPredicate {
+  try {
+    return parseLabelSelector(text);
+  } catch (error) {
+    throw error instanceof SelectorError ? badRequest(error.message) : error;
+  }
 }
 
 function fieldOf(definition: ResourceDefinition, object: JsonObject, field: string): string {

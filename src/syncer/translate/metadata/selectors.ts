@@ -1,7 +1,7 @@
 /** Translates label selectors in both directions: plain maps, LabelSelector objects and selector strings. Only keys change. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import { parseSelector, printSelector } from './selector-string.ts';
+import { printSelector, selectorRequirements, UnexpectedToken } from '../../../kube/label-selector.ts';
 import type { LabelTranslator } from '../types.ts';
 
 /** Not a label selector; the message says why, in one line. */
@@ -32,10 +32,27 @@ function mapSelector(selector: JsonValue, mapKey: MapKey): JsonValue {
 }
 
 function mapText(text: string, mapKey: MapKey): string {
-  const parsed = parseSelector(text);
-  if (!parsed.ok) throw new SelectorError(`"${text}" is not a label selector: ${parsed.message}`);
-  return printSelector(parsed.requirements.map((one) => ({ ...one, key: mapKey(one.key) })));
+  try {
+    const requirements = [...selectorRequirements(text)];
+    return printSelector(requirements.map((one) => ({ ...one, key: mapKey(one.key) })));
+  } catch (error) {
+    if (!(error instanceof UnexpectedToken)) throw error;
+    const found = error.found === '' ? 'the end' : `"${error.found}" at ${error.column}`;
+    const wanted = EXPECTED[error.expected];
+    throw new SelectorError(`"${text}" is not a label selector: found ${found}, expected ${wanted}`);
+  }
 }
+
+const EXPECTED: Readonly<Record<UnexpectedToken['expected'], string>> = {
+  first: 'a label key',
+  next: 'a label key',
+  key: 'a label key',
+  value: 'a value',
+  operator: 'an operator or ","',
+  '(': '"("',
+  ')': '")"',
+  ',': '","',
+};
 
 /** A plain map may have a label named `matchLabels`, but its value is a string then. */
 function isLabelSelector(selector: JsonObject): boolean {
