@@ -10,8 +10,7 @@ import {
   ownValue,
   setOwn,
 } from '../base/json.ts';
-import { formatBytes } from './values/quantity.ts';
-import { formatDuration } from './values/duration.ts';
+import { formatBytes, formatDuration } from './units.ts';
 import { type ConfigPath, formatPath } from './source/path.ts';
 import type { Config, ManagementConfig } from './types.ts';
 

@@ -2,8 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
-import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers/layers.ts';
-import { overridesOf } from './layers/overrides.ts';
+import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
+import { overridesOf } from './overrides.ts';
 import { parseConfig, type ParseResult } from './parse.ts';
 import { displayName, readTextFile } from './source/text-file.ts';
 import type { Config, ConfigChecks, ConfigFlags } from './types.ts';

@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
 import { withoutConsequences, type Finding } from './finding.ts';
-import { readLayers, type ConfigText, type VclusterText } from './layers/layers.ts';
-import { overridesOf } from './layers/overrides.ts';
+import { readLayers, type ConfigText, type VclusterText } from './layers.ts';
+import { overridesOf } from './overrides.ts';
 import { checkPatches, patchesIn } from './rules/patch-rules.ts';
 import { checkRules } from './rules/rules.ts';
 import { configWarnings, syncedByVcluster, vclusterFindings } from './rules/warnings.ts';

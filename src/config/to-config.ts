@@ -1,7 +1,7 @@
 /** Converts the parsed file to the types that the rest of the program uses. */
 
 import { type JsonObject, isJsonObject, ownValue } from '../base/json.ts';
-import { OWNER_API_VERSIONS } from './schema/owner-kinds.ts';
+import { OWNER_API_VERSIONS } from './schema/editor-rules.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import type {
   Config,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { FLAGS } from '../../src/config/layers/flags.ts';
+import { FLAGS } from '../../src/config/flags.ts';
 import { parseText, validConfig } from '../config/setup.ts';
 import { capturedRun } from './captured-run.ts';
 

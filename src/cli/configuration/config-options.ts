@@ -1,7 +1,7 @@
 /** `--config` and one flag per field, for every command that needs a configuration. */
 
 import { type Command, Option } from 'commander';
-import { FLAGS, flagFields, type FlagDefinition } from '../../config/layers/flags.ts';
+import { FLAGS, flagFields, type FlagDefinition } from '../../config/flags.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import type { ConfigFlags } from '../../config/types.ts';
 import { CONFIG_CHECKS } from './config-checks.ts';

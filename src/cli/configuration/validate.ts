@@ -5,7 +5,7 @@ import { readDocument } from '../../config/source/document.ts';
 import { checkConfig, configFile, type LoadOptions } from '../../config/load.ts';
 import { inFileOrder } from '../../config/parse.ts';
 import { displayName } from '../../config/source/text-file.ts';
-import type { ConfigText } from '../../config/layers/layers.ts';
+import type { ConfigText } from '../../config/layers.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { isJsonObject, ownValue } from '../../base/json.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';

@@ -1,7 +1,7 @@
 /** Parsers for the values of options. */
 
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../../config/values/duration.ts';
+import { parseDuration } from '../../config/units.ts';
 
 /** Throws for anything but an https URL. */
 export function httpsUrl(text: string): string {

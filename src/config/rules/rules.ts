@@ -4,7 +4,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
 import { errorAtKey, errorAtValue, type Finding, missingMember, warningAtKey } from '../finding.ts';
 import { managementRules } from './management-rules.ts';
-import { OWNER_API_VERSIONS } from '../schema/owner-kinds.ts';
+import { OWNER_API_VERSIONS } from '../schema/editor-rules.ts';
 import type { ConfigChecks } from '../types.ts';
 
 /** `merged`: the configuration file over vCluster's values. */

@@ -1,12 +1,11 @@
 /** Valid settings that are most likely mistakes, and conflicts with vCluster's own values. */
 
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../../base/json.ts';
 import { Fields, pathOf } from '../schema/fields.ts';
 import { errorAtValue, type Finding, warningAtKey, warningAtValue } from '../finding.ts';
 import { knownKeys } from '../schema/schema-check.ts';
-import { placeholderWarnings } from './placeholders.ts';
 import { nearestWord } from '../schema/suggest.ts';
-import { unusedPatches } from './unused-patches.ts';
+import type { ConfigPath } from '../source/path.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
@@ -136,4 +135,56 @@ function misplaced(section: string, key: string): string | undefined {
   if (section === '' && knownKeys(['endpointSyncer']).includes(key)) return 'it belongs below endpointSyncer';
   const isMisplaced = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
   return isMisplaced ? 'it belongs below sync.toHost' : undefined;
+}
+
+/** Kinds whose patches this program applies, and whether they are synced by default. */
+const PATCHED_KINDS = new Map([
+  ['endpoints', true],
+  ['endpointSlices', false],
+]);
+
+/** `own`: the configuration file alone, because in vCluster's file such patches are vCluster's. */
+function unusedPatches(own: Fields): Finding[] {
+  return ['toHost', 'fromHost'].flatMap((direction) =>
+    Object.entries(own.object(`sync.${direction}`)).flatMap(([kind, section]) => {
+      const patches = isJsonObject(section) ? ownValue(section, 'patches') : undefined;
+      if (!Array.isArray(patches) || patches.length === 0) return [];
+      const message = whyUnused(own, direction, kind);
+      return message === undefined ? [] : [warningAtKey(['sync', direction, kind, 'patches'], message)];
+    }),
+  );
+}
+
+function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
+  const isSynced = direction === 'toHost' ? PATCHED_KINDS.get(kind) : undefined;
+  if (isSynced === undefined) {
+    const kinds = [...PATCHED_KINDS.keys()].map((name) => `sync.toHost.${name}`).join(' and ');
+    return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
+  }
+  const switchPath = `sync.${direction}.${kind}.enabled`;
+  return own.isOn(switchPath, isSynced)
+    ? undefined
+    : `these patches are not applied: ${switchPath} is not true`;
+}
+
+const PLACEHOLDERS: readonly (readonly [pattern: RegExp, message: string])[] = [
+  [/^\$\{.*\}$|\$\{[A-Za-z_]\w*\}/, 'variables are not expanded in this file'],
+  [/^<.*>$|(?:^|\/)path\/to\/|^change-?me$|^your-|^…$|^\.\.\.$/i, 'this looks like a placeholder'],
+  // As this documentation writes names to be replaced, such as vc-NAME.
+  [/^(?:vc-)?(?:NAME|NAMESPACE|CONTEXT|VCLUSTER|HOST|FILE)$/, 'this looks like a placeholder'],
+];
+
+function placeholderWarnings(own: Fields): Finding[] {
+  return ['endpointSyncer', 'managementApi'].flatMap((section) =>
+    placeholdersIn(own.object(section), [section]),
+  );
+}
+
+function placeholdersIn(value: JsonValue, path: ConfigPath): Finding[] {
+  if (isJsonObject(value)) {
+    return Object.entries(value).flatMap(([key, member]) => placeholdersIn(member, [...path, key]));
+  }
+  if (typeof value !== 'string') return [];
+  const found = PLACEHOLDERS.find(([pattern]) => pattern.test(value));
+  return found === undefined ? [] : [warningAtValue(path, `${found[1]}: ${value}`)];
 }

@@ -4,7 +4,19 @@
  */
 
 import type { JsonObject } from '../../base/json.ts';
-import { OWNER_API_VERSIONS } from './owner-kinds.ts';
+
+/** Kinds of owners whose apiVersion is optional. */
+export const OWNER_API_VERSIONS: ReadonlyMap<string, string> = new Map([
+  ['Pod', 'v1'],
+  ['Service', 'v1'],
+  ['ConfigMap', 'v1'],
+  ['Secret', 'v1'],
+  ['ServiceAccount', 'v1'],
+  ['StatefulSet', 'apps/v1'],
+  ['Deployment', 'apps/v1'],
+  ['DaemonSet', 'apps/v1'],
+  ['ReplicaSet', 'apps/v1'],
+]);
 
 /** Holds if all these members are present and not empty. */
 function areSet(...members: readonly string[]): JsonObject {

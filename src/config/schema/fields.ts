@@ -1,7 +1,7 @@
 /** Reads single fields of a configuration that may be invalid elsewhere. */
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
-import { parseDuration } from '../values/duration.ts';
+import { parseDuration } from '../units.ts';
 import type { ConfigPath } from '../source/path.ts';
 
 /** Typed access to the file's content. A value of another type counts as absent; the schema reports it. */

@@ -3,8 +3,15 @@
 import * as z from 'zod';
 import { DNS_LABEL_PATTERN } from '../../kube/names.ts';
 import { BIND_ADDRESS_PATTERN, parseBindAddress } from '../../base/bind-address.ts';
-import { DURATION_PATTERN, formatDuration, parseDuration, TEXT_MAX } from '../values/duration.ts';
-import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../values/quantity.ts';
+import {
+  DURATION_PATTERN,
+  formatBytes,
+  formatDuration,
+  parseBytes,
+  parseDuration,
+  QUANTITY_PATTERN,
+  TEXT_MAX,
+} from '../units.ts';
 
 const DNS_LABEL = new RegExp(`^${DNS_LABEL_PATTERN}$`, 'u');
 const DNS_LABEL_OR_EMPTY = new RegExp(`^(${DNS_LABEL_PATTERN})?$`, 'u');

@@ -4,9 +4,66 @@
  */
 
 import * as z from 'zod';
-import { managementSchema } from './schema-management.ts';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
+import { CERTIFICATE_RULES, ISSUER_PATTERN } from './editor-rules.ts';
+import { bindAddress, choice, duration, flag, label, text } from './schema-fields.ts';
+
+const DAY_MS = 86_400_000;
+const YEARS_MS = 3_650 * DAY_MS;
+
+/** `managementApi`: the key and token API. */
+const managementSchema = z
+  .strictObject({
+    enabled: flag('Whether run serves the API too; the command api always serves it.', false),
+    bindAddress: bindAddress('Address of the API.', '127.0.0.1:8443'),
+    tls: z
+      .strictObject({
+        certFile: text(
+          'PEM certificate chain. Empty: self-signed, kept in dataDir, CA written to dataDir/ca.crt.',
+        ),
+        keyFile: text('PEM private key of the certificate.'),
+      })
+      .prefault({})
+      .meta(CERTIFICATE_RULES),
+    dataDir: z.string().min(1).default('./data').meta({
+      description:
+        'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
+    }),
+    store: z
+      .strictObject({
+        driver: choice(
+          'Storage driver. With memory, all data is lost when the process exits.',
+          ['sqlite', 'memory', 'kubernetes'],
+          'sqlite',
+        ),
+        namespace: label(
+          'Host namespace of the Secrets of the kubernetes driver. Empty: endpointSyncer.host.namespace; a separate namespace is safer.',
+        ),
+      })
+      .prefault({}),
+    issuer: text('Issuer of tokens. Empty: https://<bindAddress>.', ISSUER_PATTERN),
+    maxTtl: duration(
+      'Maximum lifetime of a key, such as 720h. 0s: no maximum.',
+      { minMs: 0, maxMs: YEARS_MS },
+      '0s',
+    ),
+    tokenTtl: z
+      .strictObject({
+        default: duration('Default lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
+        max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
+      })
+      .prefault({}),
+    delegatedAuth: flag(
+      'Accept tokens of the host cluster: authenticate with TokenReview, authorize with SubjectAccessReview.',
+      false,
+    ),
+    bootstrapKeyFile: text(
+      "File with the first administrator's key; created with mode 0600 if it does not exist.",
+    ),
+  })
+  .prefault({})
+  .meta({ description: 'The key and token API.' });
 
 export const configSchema = z.looseObject({
   sync: syncSchema,

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { FLAGS } from '../../../src/config/layers/flags.ts';
+import { FLAGS } from '../../../src/config/flags.ts';
 import { configJsonSchema } from '../../../src/config/schema/json-schema.ts';
 import { parseText } from '../setup.ts';
 

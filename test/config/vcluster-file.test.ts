@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { checkConfig, loadConfig, type CheckedConfig } from '../../../src/config/load.ts';
-import { parseConfig } from '../../../src/config/parse.ts';
-import { vclusterDefaults } from '../../../src/config/schema/defaults.ts';
-import type { Config, ConfigFlags } from '../../../src/config/types.ts';
-import { sandboxSettings } from '../../../src/syncer/translation.ts';
-import { ANY_KIND, brief } from '../setup.ts';
+import { checkConfig, loadConfig, type CheckedConfig } from '../../src/config/load.ts';
+import { parseConfig } from '../../src/config/parse.ts';
+import { vclusterDefaults } from '../../src/config/schema/defaults.ts';
+import type { Config, ConfigFlags } from '../../src/config/types.ts';
+import { sandboxSettings } from '../../src/syncer/translation.ts';
+import { ANY_KIND, brief } from './setup.ts';
 
 const PATCH = 'patches: [{path: a, expression: value}]';
 const OFF = 'endpoints: {enabled: false}, endpointSlices: {enabled: false}';

@@ -2,9 +2,15 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseBindAddress } from '../../../src/base/bind-address.ts';
-import { DURATION_PATTERN, formatDuration, parseDuration } from '../../../src/config/values/duration.ts';
-import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../../../src/config/values/quantity.ts';
+import { parseBindAddress } from '../../src/base/bind-address.ts';
+import {
+  DURATION_PATTERN,
+  formatBytes,
+  formatDuration,
+  parseBytes,
+  parseDuration,
+  QUANTITY_PATTERN,
+} from '../../src/config/units.ts';
 
 describe('durations', () => {
   test.each([

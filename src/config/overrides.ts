@@ -1,10 +1,10 @@
 /** Settings from the command line and the environment, which override the file. */
 
-import { InvariantError } from '../../base/errors.ts';
-import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../../base/json.ts';
+import { InvariantError } from '../base/errors.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../base/json.ts';
 import { FLAGS, type FlagDefinition } from './flags.ts';
-import type { ConfigPath } from '../source/path.ts';
-import type { ConfigFlags } from '../types.ts';
+import type { ConfigPath } from './source/path.ts';
+import type { ConfigFlags } from './types.ts';
 
 export interface Override {
   readonly path: ConfigPath;
