@@ -30,6 +30,7 @@ import {
 } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { markerLabels } from '../../syncer/translate/metadata/labels.ts';
 import { virtualByAnnotations, virtualOf } from '../../syncer/translate/metadata/ownership.ts';
+import { withoutRevision } from '../../syncer/translate/merge/last-synced.ts';
 import { kindIdOf } from '../../syncer/translate/merge/recorded-kinds.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { apiDefaults } from '../objects/api-defaults.ts';
@@ -86,7 +87,7 @@ export async function renderToHost(
     const copy = plan?.seen.target && storedAt(rehearsal.clusters.host, resource, plan.seen.target, host);
     return copy === undefined
       ? { kind: 'skipped', of, key, reason: 'no copy' }
-      : { kind: 'object', object: copy };
+      : { kind: 'object', object: object.metadata.resourceVersion === undefined ? unversioned(copy) : copy };
   });
   return {
     rendered: inOrder(rendered, rehearsal, 'to-host', { world: { ...world, host }, config }),
@@ -403,6 +404,14 @@ function storedAt(
 
 function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
   return { name, namespace };
+}
+
+/** The version that the virtual object had in memory is that of no cluster. */
+function unversioned(copy: KubeObject): KubeObject {
+  const record = copy.metadata.annotations?.[LAST_SYNCED];
+  if (record === undefined) return copy;
+  const annotations = { ...copy.metadata.annotations, [LAST_SYNCED]: withoutRevision(record) };
+  return { ...copy, metadata: { ...copy.metadata, annotations } };
 }
 
 /** Gives objects without a namespace this one, as kubectl does. */

@@ -72,9 +72,18 @@ describe('render', () => {
         metadata: {
           name: 'web-x-shop-x-vc',
           namespace: 'host',
-          annotations: { 'example.com/owner': 'team-payments' },
+          annotations: {
+            'example.com/owner': 'team-payments',
+            // No version, because the file has none.
+            'endpoint-syncer/last-synced': expect.stringMatching(/^\{"v":1,"a":/),
+          },
         },
-        subsets: [{ addresses: [{ targetRef: { name: 'web-0-x-shop-x-vc', namespace: 'host' } }] }],
+        subsets: [
+          {
+            addresses: [{ targetRef: { name: 'web-0-x-shop-x-vc', namespace: 'host' } }],
+            ports: [{ port: 80, protocol: 'TCP' }],
+          },
+        ],
       },
     ]);
     expect(err).toBe('skipped Endpoints shop/gated: service has a selector\n');

@@ -140,6 +140,11 @@ export function withRevision(text: string, revision: string | undefined): string
   return text.replace(REVISION, () => `{"v":${VERSION},"r":${JSON.stringify(revision)}`);
 }
 
+/** The same record, made from an object of which no version is known. */
+export function withoutRevision(text: string): string {
+  return text.replace(REVISION, `{"v":${VERSION}`);
+}
+
 function parseJson(text: string | undefined): JsonValue {
   try {
     return text === undefined ? null : (JSON.parse(text) as JsonValue); // what JSON.parse returns
