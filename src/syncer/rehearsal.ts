@@ -1,7 +1,8 @@
 /** Predicts a sync: the daemon's engine on two clusters in memory, on a virtual clock, until it is at rest. */
 
-import { systemClock, type Clock, type Timer } from '../base/clock.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
+import { VirtualClock } from '../base/virtual-clock.ts';
 import type { Config } from '../config/types.ts';
 import {
   MemoryClient,
@@ -106,7 +107,7 @@ const DURATION_MAX_MS = 60_000;
 /** Rejects with `TerminalError` and `StatusError` of the discoveries, and with the errors of `createSandbox`. */
 export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   const { config, owner, discoveries } = input;
-  const clock = new RehearsalClock(input.nowMs);
+  const clock = new VirtualClock(input.nowMs);
   const record = new Recorder(input);
   const clusters = { virtual: loaded('virtual', input, clock), host: loaded('host', input, clock) };
   for (const name of input.missingNamespaces ?? []) clusters.host.setNamespace(name, 'gone');
@@ -150,7 +151,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
 }
 
 /** Time passes only here, when nothing else happens. */
-async function untilRest(clock: RehearsalClock, record: Recorder, isIdle: () => boolean): Promise<void> {
+async function untilRest(clock: VirtualClock, record: Recorder, isIdle: () => boolean): Promise<void> {
   let lastWriteMs = 0;
   let writes = 0;
   for (;;) {
@@ -158,7 +159,8 @@ async function untilRest(clock: RehearsalClock, record: Recorder, isIdle: () => 
     if (record.writes > writes) lastWriteMs = clock.monotonicMs();
     writes = record.writes;
     const endMs = Math.min(lastWriteMs + REST_MS, DURATION_MAX_MS);
-    if (!clock.advance(endMs)) return;
+    if (!clock.step(endMs)) return;
+    while (clock.step(clock.nowMs));
   }
 }
 
@@ -170,52 +172,6 @@ async function settled(record: Recorder, isIdle: () => boolean): Promise<void> {
       await record.evaluated();
       turns = -1;
     } else if (isIdle()) return;
-  }
-}
-
-interface Scheduled extends Timer {
-  readonly dueMs: number;
-  readonly callback: () => void;
-}
-
-class RehearsalClock implements Clock {
-  readonly #startMs: number;
-  readonly #timers = new Set<Scheduled>();
-  #nowMs = 0;
-
-  constructor(startMs: number) {
-    this.#startMs = startMs;
-  }
-
-  now(): number {
-    return this.#startMs + this.#nowMs;
-  }
-
-  monotonicMs(): number {
-    return this.#nowMs;
-  }
-
-  schedule(delayMs: number, callback: () => void): Timer {
-    const timer: Scheduled = {
-      dueMs: this.#nowMs + Math.max(0, delayMs),
-      callback,
-      cancel: () => void this.#timers.delete(timer),
-    };
-    this.#timers.add(timer);
-    return timer;
-  }
-
-  /** Runs the timers that are due next. False if none is due before the end. */
-  advance(endMs: number): boolean {
-    let dueMs = Infinity;
-    for (const timer of this.#timers) dueMs = Math.min(dueMs, timer.dueMs);
-    if (dueMs > endMs) return false;
-    this.#nowMs = Math.max(this.#nowMs, dueMs);
-    for (const timer of this.#timers) {
-      if (timer.dueMs > this.#nowMs || !this.#timers.delete(timer)) continue;
-      timer.callback();
-    }
-    return true;
   }
 }
 

@@ -21,7 +21,7 @@ import { keyOf, makeKeys, MASTER_BYTES } from '../access-keys/keys/key-server.ts
 import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
 import { CALM, Faults, type FaultRates } from './world/faults.ts';
 import { SimClient } from './world/sim-client.ts';
-import { ProcessClock, SimClock } from './world/sim-clock.ts';
+import { ProcessClock, simClock } from './world/process-clock.ts';
 import { SimCluster } from './world/sim-cluster.ts';
 
 const NAMESPACE = 'keys';
@@ -66,7 +66,7 @@ export async function runKeyHistory(seed: number, steps: number): Promise<string
 
 class KeyRun {
   readonly #random: () => number;
-  readonly #clock = new SimClock();
+  readonly #clock = simClock();
   readonly #cluster = new SimCluster('host', this.#clock);
   readonly #faults: Faults;
   readonly #names = new SecretNames(STORE);

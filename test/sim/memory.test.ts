@@ -9,7 +9,8 @@ import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
 import { Faults } from './world/faults.ts';
 import { HOST_NAMESPACE, hostPlaceOf } from './world/names.ts';
-import { SimClock } from './world/sim-clock.ts';
+import type { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { simClock } from './world/process-clock.ts';
 import { SimCluster } from './world/sim-cluster.ts';
 
 const SETTINGS: Settings = { ...PLAIN, hasReferences: true };
@@ -51,7 +52,7 @@ function trackCollections(): Map<string, WeakRef<Collection>[]> {
 }
 
 test('guards, pairs, references and queues release deleted objects', async () => {
-  const clock = new SimClock();
+  const clock = simClock();
   const clusters = { virtual: new SimCluster('virtual', clock), host: new SimCluster('host', clock) };
   const tracked = trackCollections();
   const daemon = new SimDaemon({
@@ -112,7 +113,7 @@ async function expectCollected(probe: () => readonly unknown[]): Promise<void> {
 function schedule(
   at: number,
   { virtual, host }: Record<'virtual' | 'host', SimCluster>,
-  clock: SimClock,
+  clock: VirtualClock,
 ): void {
   const name = { namespace: 'shop', name: `web-${at}` };
   const place = hostPlaceOf(name, SETTINGS);

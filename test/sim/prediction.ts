@@ -19,7 +19,8 @@ import type { Operation, UserOperation } from './history/operations.ts';
 import { seededHistory } from './history/seeded-history.ts';
 import { Faults } from './world/faults.ts';
 import { ServiceStorage } from './world/service-storage.ts';
-import { SimClock } from './world/sim-clock.ts';
+import type { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { simClock } from './world/process-clock.ts';
 import { SimCluster } from './world/sim-cluster.ts';
 import { User } from './world/user.ts';
 
@@ -41,7 +42,7 @@ export async function predictionProblems(seed: number, steps: number): Promise<s
   };
   const random = seededRandom(seed ^ 0x9e4ea);
   const operations = drawHistory(random, { steps, daemons: 1, settings, isCalm: true });
-  const clock = new SimClock();
+  const clock = simClock();
   const clusters = { virtual: new SimCluster('virtual', clock), host: new SimCluster('host', clock) };
   const user = new User(clusters, () => settings);
   const half = Math.floor(operations.length / 2);
@@ -74,7 +75,7 @@ function isUserOperation(operation: Operation): operation is Operation & UserOpe
 
 function startDaemon(
   clusters: SimClusters,
-  clock: SimClock,
+  clock: VirtualClock,
   settings: Settings,
   random: () => number,
 ): SimDaemon {
@@ -92,7 +93,7 @@ function startDaemon(
   return daemon;
 }
 
-async function advance(clock: SimClock, toMs: number): Promise<void> {
+async function advance(clock: VirtualClock, toMs: number): Promise<void> {
   do await new Promise((resolve) => setImmediate(resolve));
   while (clock.step(toMs));
 }

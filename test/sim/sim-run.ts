@@ -20,7 +20,7 @@ import { startAgents } from './world/agents.ts';
 import { CALM, Faults } from './world/faults.ts';
 import { startControllers } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
-import { SimClock } from './world/sim-clock.ts';
+import { simClock } from './world/process-clock.ts';
 import type { Change } from '../../src/kube/memory-cluster.ts';
 import { SimCluster } from './world/sim-cluster.ts';
 import { BOOKMARK_MS } from './world/sim-watch.ts';
@@ -53,7 +53,7 @@ export async function runHistory(options: RunOptions): Promise<string[]> {
 
 class SimRun {
   readonly #options: RunOptions;
-  readonly #clock = new SimClock();
+  readonly #clock = simClock();
   readonly #faults: Faults;
   readonly #clusters = {
     virtual: new SimCluster('virtual', this.#clock),

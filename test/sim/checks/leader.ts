@@ -3,7 +3,7 @@
 import { objectKey, type Resource } from '../../../src/kube/object.ts';
 import type { SimDaemon } from '../daemon/sim-daemon.ts';
 import { HOST_NAMESPACE, LEASE_NAME } from '../world/names.ts';
-import type { SimClock } from '../world/sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import { RESTORE_MANAGER, type SimCluster } from '../world/sim-cluster.ts';
 
 const LEASE_KEY = `${HOST_NAMESPACE}/${LEASE_NAME}`;
@@ -15,12 +15,12 @@ const GRACE_MS = 10_000 + 1000;
 
 export class LeaderCheck {
   readonly #host: SimCluster;
-  readonly #clock: SimClock;
+  readonly #clock: VirtualClock;
   readonly #violation: (message: string) => void;
   #leader: SimDaemon | undefined;
   #deletedAtMs = -Infinity;
 
-  constructor(host: SimCluster, clock: SimClock, violation: (message: string) => void) {
+  constructor(host: SimCluster, clock: VirtualClock, violation: (message: string) => void) {
     this.#host = host;
     this.#clock = clock;
     this.#violation = violation;

@@ -17,7 +17,8 @@ import { DryRun } from '../../../src/syncer/reconcile/write/dry-run.ts';
 import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/kinds/referenced-kind.ts';
 import type { Faults } from '../world/faults.ts';
 import { SimClient } from '../world/sim-client.ts';
-import { ProcessClock, type SimClock } from '../world/sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import { ProcessClock } from '../world/process-clock.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
 import { SimEvaluator } from './sim-evaluator.ts';
 
@@ -29,7 +30,7 @@ const RETRY_MS = 1000;
 
 export interface SimDaemonOptions {
   readonly clusters: Readonly<Record<ClusterName, SimCluster>>;
-  readonly clock: SimClock;
+  readonly clock: VirtualClock;
   readonly faults: Faults;
   readonly random: Random;
   readonly isDryRun: boolean;

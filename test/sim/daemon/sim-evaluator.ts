@@ -4,7 +4,7 @@ import type { Sandbox, SandboxOptions } from '../../../src/syncer/sandbox/sandbo
 import type { EvaluateRequest, EvaluateResponse } from '../../../src/syncer/sandbox/types.ts';
 import { TrustedEvaluator } from '../../syncer/patch/trusted-evaluator.ts';
 import type { Faults, SandboxFault } from '../world/faults.ts';
-import type { ProcessClock } from '../world/sim-clock.ts';
+import type { ProcessClock } from '../world/process-clock.ts';
 
 interface SimEvaluatorEnvironment {
   readonly process: ProcessClock;

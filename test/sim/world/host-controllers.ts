@@ -3,7 +3,7 @@
 import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { ingressOf, serviceSpec } from './service-storage.ts';
-import type { SimClock } from './sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import type { Change } from '../../../src/kube/memory-cluster.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
@@ -24,7 +24,7 @@ export interface Controllers {
   deleteNamespace(name: string): void;
 }
 
-export function startControllers(cluster: SimCluster, clock: SimClock): Controllers {
+export function startControllers(cluster: SimCluster, clock: VirtualClock): Controllers {
   const endpoints = new EndpointsController(cluster, clock);
   new MirroringController(cluster, clock);
   new GarbageCollector(cluster, clock);
@@ -41,9 +41,9 @@ export function startControllers(cluster: SimCluster, clock: SimClock): Controll
  */
 class EndpointsController {
   readonly #cluster: SimCluster;
-  readonly #clock: SimClock;
+  readonly #clock: VirtualClock;
 
-  constructor(cluster: SimCluster, clock: SimClock) {
+  constructor(cluster: SimCluster, clock: VirtualClock) {
     this.#cluster = cluster;
     this.#clock = clock;
     cluster.subscribe(({ plural, object, isDeletion }) => {
@@ -86,7 +86,7 @@ class MirroringController {
   readonly #cluster: SimCluster;
   #suffixes = 0;
 
-  constructor(cluster: SimCluster, clock: SimClock) {
+  constructor(cluster: SimCluster, clock: VirtualClock) {
     this.#cluster = cluster;
     cluster.subscribe((change) => {
       const key = serviceKeyOf(change);
@@ -144,7 +144,7 @@ class LoadBalancers {
   readonly #cluster: SimCluster;
   #addresses = 0;
 
-  constructor(cluster: SimCluster, clock: SimClock) {
+  constructor(cluster: SimCluster, clock: VirtualClock) {
     this.#cluster = cluster;
     cluster.subscribe(({ plural, object, isDeletion }) => {
       if (plural === 'services' && !isDeletion)
@@ -170,7 +170,7 @@ class GarbageCollector {
   readonly #cluster: SimCluster;
   readonly #uids = new Set<string>();
 
-  constructor(cluster: SimCluster, clock: SimClock) {
+  constructor(cluster: SimCluster, clock: VirtualClock) {
     this.#cluster = cluster;
     cluster.subscribe(({ object, isDeletion, previous }) => {
       const { uid = '' } = object.metadata;
@@ -191,7 +191,7 @@ class GarbageCollector {
   }
 }
 
-function deleteNamespace(cluster: SimCluster, clock: SimClock, name: string): void {
+function deleteNamespace(cluster: SimCluster, clock: VirtualClock, name: string): void {
   if (!cluster.hasNamespace(name)) return;
   cluster.setNamespace(name, 'terminating');
   clock.schedule(REACTION_MS, () => {

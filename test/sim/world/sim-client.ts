@@ -17,13 +17,14 @@ import type {
   WriteOptions,
 } from '../../../src/kube/types.ts';
 import type { Faults, RequestKind } from './faults.ts';
-import type { ProcessClock, SimClock } from './sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { ProcessClock } from './process-clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 import { lostAnswer, SimWatch } from './sim-watch.ts';
 
 export interface SimClientOptions {
   readonly cluster: SimCluster;
-  readonly clock: SimClock;
+  readonly clock: VirtualClock;
   readonly process: ProcessClock;
   readonly faults: Faults;
   /** Field manager where a request names none. */

@@ -3,7 +3,7 @@
 import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
 import { ServiceStorage } from './service-storage.ts';
-import type { SimClock } from './sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 
 /** In the changes by which a backup differs from what was there. */
 export const RESTORE_MANAGER = 'etcdctl snapshot restore';
@@ -12,11 +12,11 @@ export class SimCluster extends MemoryCluster {
   readonly #streams = new Set<() => void>();
   #outage: 'refused' | 'proxied' | undefined;
 
-  constructor(name: ClusterName, clock: SimClock) {
+  constructor(name: ClusterName, clock: VirtualClock) {
     const services = new ServiceStorage(name);
     super({
       name,
-      now: () => Date.UTC(2026, 0, 1) + clock.nowMs,
+      now: () => clock.now(),
       admit: (plural, object, previous) =>
         plural === 'services' ? services.stored(object, previous) : object,
     });

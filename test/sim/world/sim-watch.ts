@@ -11,12 +11,13 @@ import {
 } from '../../../src/kube/types.ts';
 import type { Faults } from './faults.ts';
 
-import type { ProcessClock, SimClock } from './sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { ProcessClock } from './process-clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
 export interface SimWatchOptions {
   readonly cluster: SimCluster;
-  readonly clock: SimClock;
+  readonly clock: VirtualClock;
   readonly process: ProcessClock;
   readonly faults: Faults;
   readonly resource: Resource;

@@ -17,7 +17,7 @@ import { StatusError } from '../../../src/kube/status-error.ts';
 import type { Side } from '../history/operations.ts';
 import { hasSelector, SERVICE_NAME } from './host-controllers.ts';
 import { hostPlaceOf, VCLUSTER, type NameSettings } from './names.ts';
-import type { SimClock } from './sim-clock.ts';
+import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
 export const VCLUSTER_MANAGER = 'vcluster';
@@ -47,14 +47,14 @@ const NAMES: NameSettings = { isMapped: false, naming: 'short' };
 
 export class VclusterSyncer {
   readonly #clusters: Readonly<Record<Side, SimCluster>>;
-  readonly #clock: SimClock;
+  readonly #clock: VirtualClock;
   #plurals: readonly BesidePlural[] = [];
   /** Grows with every start, so that what an earlier process was about to do is dropped. */
   #life = 0;
   readonly #active = new Map<string, 'again' | 'once'>();
   readonly #seen: Readonly<Record<Side, Map<string, KubeObject>>> = { virtual: new Map(), host: new Map() };
 
-  constructor(clusters: Readonly<Record<Side, SimCluster>>, clock: SimClock) {
+  constructor(clusters: Readonly<Record<Side, SimCluster>>, clock: VirtualClock) {
     this.#clusters = clusters;
     this.#clock = clock;
     for (const side of ['virtual', 'host'] as const)

@@ -1,6 +1,6 @@
 /** Virtual time: callbacks run in the order in which they are due, and nothing else makes time pass. */
 
-import type { Clock, Timer } from '../../../src/base/clock.ts';
+import type { Clock, Timer } from './clock.ts';
 
 interface Entry {
   readonly dueMs: number;
@@ -10,17 +10,28 @@ interface Entry {
   isCancelled: boolean;
 }
 
-/** Any date will do; all times of a run count from here. */
-const EPOCH_MS = Date.UTC(2026, 0, 1);
-
-export class SimClock {
+export class VirtualClock implements Clock {
+  readonly #startMs: number;
   #nowMs = 0;
   #order = 0;
   /** A binary heap, the earliest entry first. */
   readonly #heap: Entry[] = [];
 
-  /** Milliseconds since the start of the run. */
+  /** `startMs`: the wall clock at the start, milliseconds since the epoch. */
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+  }
+
+  /** Milliseconds since the start. */
   get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  now(): number {
+    return this.#startMs + this.#nowMs;
+  }
+
+  monotonicMs(): number {
     return this.#nowMs;
   }
 
@@ -84,61 +95,5 @@ export class SimClock {
     if (x === undefined || y === undefined || !this.#isBefore(a, b)) return false;
     [this.#heap[a], this.#heap[b]] = [y, x];
     return true;
-  }
-}
-
-/** The clock of one process: its wall clock may be wrong, and a process that has crashed or is paused runs nothing. */
-export class ProcessClock implements Clock {
-  readonly #clock: SimClock;
-  #state: 'running' | 'paused' | 'dead' = 'running';
-  #held: (() => void)[] = [];
-  /** How far the wall clock is off. */
-  skewMs = 0;
-
-  constructor(clock: SimClock) {
-    this.#clock = clock;
-  }
-
-  get isDead(): boolean {
-    return this.#state === 'dead';
-  }
-
-  get isPaused(): boolean {
-    return this.#state === 'paused';
-  }
-
-  now(): number {
-    return EPOCH_MS + this.#clock.nowMs + this.skewMs;
-  }
-
-  monotonicMs(): number {
-    return this.#clock.nowMs;
-  }
-
-  schedule(delayMs: number, callback: () => void): Timer {
-    return this.#clock.schedule(delayMs, () => this.run(callback));
-  }
-
-  /** Everything that reaches the process from outside comes through here. */
-  run(callback: () => void): void {
-    if (this.#state === 'running') callback();
-    else if (this.#state === 'paused') this.#held.push(callback);
-  }
-
-  crash(): void {
-    this.#state = 'dead';
-    this.#held = [];
-  }
-
-  pause(): void {
-    if (this.#state === 'running') this.#state = 'paused';
-  }
-
-  resume(): void {
-    if (this.#state !== 'paused') return;
-    this.#state = 'running';
-    const held = this.#held;
-    this.#held = [];
-    for (const callback of held) callback();
   }
 }
