@@ -96,6 +96,8 @@ export class MemoryCluster {
     this.#ofPlural(plural).set(objectKey(object), deepFreeze(admitted));
     this.#revision = Math.max(this.#revision, Number(resourceVersion));
     this.#compactedAt = this.#revision;
+    // Objects of another cluster in memory may have uids up to its revision.
+    this.#uids = this.#revision;
   }
 
   get(plural: string, key: ObjectKey): KubeObject | undefined {

@@ -116,7 +116,8 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
       assertAllowed(host, options);
       return {
         host,
-        isEchoed: echo !== undefined,
+        // A record on the virtual object, even an unreadable one, is removed by the next merge.
+        isEchoed: echo !== undefined || pair.virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
         notAllowed: patched.notAllowed,
         references: patched.references,
       };

@@ -220,7 +220,7 @@ describe('diff', () => {
         const changed = edits.reduce(edited, before);
         expect(await shown(await settled(changed))).toEqual([]);
       }),
-      { numRuns: 600 },
+      { numRuns: 200 },
     );
   });
 });
