@@ -11,14 +11,13 @@ import {
 } from '../../src/apiserver/fields/field-set.ts';
 import { compare, fieldsOf, mergeApplied, removeFields } from '../../src/apiserver/fields/typed-fields.ts';
 import { builtInTypes } from '../../src/embedded-cluster/kinds/built-in-types.ts';
-import { mergePatch } from '../../src/apiserver/patch/merge-patch.ts';
 import { strategicMerge } from '../../src/apiserver/patch/strategic-merge.ts';
 import { decodeObject } from '../../src/apiserver/schema/decode.ts';
 import { duplicateFields } from '../../src/apiserver/schema/json-text.ts';
 import { parseFieldSelector } from '../../src/apiserver/request/query/field-selector.ts';
 import { parseLabelSelector } from '../../src/kube/label-selector.ts';
 import { decodeContinue, encodeContinue } from '../../src/apiserver/objects/continue-token.ts';
-import { jsonEquals, type JsonObject, type JsonValue } from '../../src/base/json.ts';
+import { jsonEquals, mergePatch, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 
 const types = builtInTypes();
 const SERVICE = types.get('Service');

@@ -1,13 +1,19 @@
 /** PATCH with JSON Patch, merge patch and strategic merge patch, on top of the registry's updates. */
 
-import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  jsonEquals,
+  mergePatch,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import type { Written } from './object-writer.ts';
 import { checkName, rejectOtherNamespace, type Target } from '../request/target.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
 import { unknownInOperations } from '../patch/patch-operation.ts';
-import { mergePatch } from '../patch/merge-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
 import type { PatchingRequest } from './object-apply.ts';
 import { parseJsonText } from '../request/body/parse-json.ts';
