@@ -5,7 +5,7 @@ import { missingRights, ownUserName } from '../kube/access-review.ts';
 import { withServer, type ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import { createDiscovery } from '../kube/discovery.ts';
-import { createEventRecorder } from '../kube/events/event-recorder.ts';
+import { createEventRecorder } from '../kube/event-recorder.ts';
 import {
   kubeconfigFromSecret,
   loadClusterAccess,

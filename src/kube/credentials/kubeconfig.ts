@@ -12,7 +12,6 @@ import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { ServerAccess, ServerTrust } from '../access.ts';
 import { createCredentials, readTextFile } from './credentials.ts';
-import { inClusterAccess, isInCluster, SERVICE_ACCOUNT_FOLDER, type Environment } from './in-cluster.ts';
 import {
   mergeKubeconfigs,
   parseKubeconfig,
@@ -22,6 +21,7 @@ import {
   type SelectedContext,
 } from './kubeconfig-file.ts';
 import type { ClusterClient } from '../types.ts';
+import { isIPv6 } from 'node:net';
 
 export interface AccessSource {
   /** Path of a kubeconfig; '' means the service account of the Pod, then `KUBECONFIG`, then `~/.kube/config`. */
@@ -267,5 +267,34 @@ function clusterInfo({
     ...(skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
     ...(tlsServerName ? { 'tls-server-name': tlsServerName } : {}),
     ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
+  };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a kubelet puts the token, the CA and the namespace. */
+const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+function isInCluster(env: Environment, folder: string): boolean {
+  return Boolean(env['KUBERNETES_SERVICE_HOST']) && existsSync(join(folder, 'token'));
+}
+
+/** Throws `TerminalError` when a file of the service account cannot be read. */
+function inClusterAccess(env: Environment, clock: Clock, folder: string): ServerAccess {
+  const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
+  const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
+  const source = 'the service account of this Pod';
+  const caFile = join(folder, 'ca.crt');
+  readTextFile(caFile, 'ca.crt', source);
+  const namespaceFile = join(folder, 'namespace');
+  return {
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
+    description: source,
+    credentials: createCredentials(
+      { name: 'service-account', source, user: { tokenFile: join(folder, 'token') }, cluster: {} },
+      clock,
+    ),
+    trust: () => ({ ca: readFileSync(caFile), isUnverified: false }),
   };
 }

@@ -1,15 +1,24 @@
 /** Keeps a sink in sync with one resource of an API server, with recovery from all failures. The state machine is in transitions.ts. */
 
 import type { KubeObject, Resource } from '../object.ts';
-import { sleep, type Clock } from '../../base/clock.ts';
+import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
 import { RetryDelay } from '../../base/retry.ts';
-import { attemptEndOf, RewoundError, SilenceError, SinkError, type AttemptEnd } from './attempt-end.ts';
 import { isOlder } from './resource-version.ts';
-import { onSilence } from './silence.ts';
-import { allTransitions, TRANSITIONS, type Outcome, type Phase, type Transition } from './transitions.ts';
+import {
+  allTransitions,
+  attemptEndOf,
+  RewoundError,
+  SilenceError,
+  SinkError,
+  TRANSITIONS,
+  type AttemptEnd,
+  type Outcome,
+  type Phase,
+  type Transition,
+} from './transitions.ts';
 import { MalformedResponseError, type ObjectList, type WatchClient, type WatchEventType } from '../types.ts';
 
 /** Receives lists and events. All methods are synchronous; an error that one throws makes the list-watch start over. */
@@ -433,4 +442,31 @@ const START_OVER: Transition = { next: 'listing', wait: 'back-off' };
 /** How long the watch lasted, milliseconds; 0 when it never started. */
 function lifeMs(startedAtMs: number | undefined, clock: Clock): number {
   return startedAtMs === undefined ? 0 : clock.monotonicMs() - startedAtMs;
+}
+
+/**
+ * Notices that a watch receives no data: its connection may be half open, or the server may wait for a version that it has never had.
+ * Calls `action` after each `limitMs` without data, until disposed. `receivedAtMs` is the monotonic time of the last data. There is one timer,
+ * set again when it fires, so that an event only costs a clock reading.
+ */
+function onSilence(
+  clock: Clock,
+  limitMs: number,
+  receivedAtMs: () => number | undefined,
+  action: () => void,
+): Disposable {
+  let sinceMs = clock.monotonicMs();
+  let timer: Timer;
+  const arm = (delayMs: number): void => {
+    timer = clock.schedule(delayMs, () => {
+      const nowMs = clock.monotonicMs();
+      const silentMs = nowMs - Math.max(sinceMs, receivedAtMs() ?? 0);
+      if (silentMs < limitMs) return arm(limitMs - silentMs);
+      sinceMs = nowMs;
+      arm(limitMs);
+      action();
+    });
+  };
+  arm(limitMs);
+  return { [Symbol.dispose]: () => timer.cancel() };
 }

@@ -6,7 +6,7 @@ import { missingRights } from '../../../src/kube/access-review.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
-import { createEventRecorder } from '../../../src/kube/events/event-recorder.ts';
+import { createEventRecorder } from '../../../src/kube/event-recorder.ts';
 import {
   createInformer,
   type InformerOptions,

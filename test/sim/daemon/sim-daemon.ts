@@ -5,7 +5,7 @@ import type { Random } from '../../../src/base/random.ts';
 import { withLiveChanges } from '../../../src/config/diff.ts';
 import type { Config } from '../../../src/config/types.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
-import { createEventRecorder } from '../../../src/kube/events/event-recorder.ts';
+import { createEventRecorder } from '../../../src/kube/event-recorder.ts';
 import { guardedClient } from '../../../src/kube/guarded-client.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';

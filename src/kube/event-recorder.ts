@@ -1,13 +1,12 @@
 /** Records Events on objects. Failures are counted and logged once, and never affect syncing. */
 
-import { messageOf } from '../../base/errors.ts';
-import type { KubeObject, Resource } from '../object.ts';
-import { StatusError } from '../status-error.ts';
-import type { Timer } from '../../base/clock.ts';
-import type { Logger } from '../../base/logger.ts';
-import { RetryDelay } from '../../base/retry.ts';
-import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
-import { EventSender, type EventSenderOptions } from './event-sender.ts';
+import { messageOf } from '../base/errors.ts';
+import { type KubeObject, type Resource, EVENTS } from './object.ts';
+import { StatusError, isNotFound } from './status-error.ts';
+import type { Timer, Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { RetryDelay } from '../base/retry.ts';
+import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import {
   boundedNote,
   needsNewEvent,
@@ -15,8 +14,12 @@ import {
   SERIES_LIFE_MS,
   seriesKey,
   type EventSeries,
+  eventName,
+  newEvent,
+  seriesField,
 } from './event-series.ts';
-import type { EventRecorder, RecordedEvent } from '../types.ts';
+import type { EventRecorder, RecordedEvent, ClusterClient } from './types.ts';
+import type { Random } from '../base/random.ts';
 
 /** Counts Events by result. */
 export interface EventMetrics {
@@ -213,4 +216,61 @@ function reactionTo(error: unknown): 'drop' | 'pause' | 'retry' {
   if (code === 400 || code === 409 || code === 413 || code === 422 || isNamespaceGone) return 'drop';
   if (code === 401 || code === 403 || code === 404 || code === 405) return 'pause';
   return 'retry';
+}
+
+const SEND_TIMEOUT_MS = 10_000;
+
+interface EventSenderOptions {
+  readonly client: Pick<ClusterClient, 'create' | 'patch'>;
+  /** A qualified name: `endpoint-syncer/controller`. */
+  readonly reportingController: string;
+  /** This process, e.g. the host name; at most 128 characters are kept. */
+  readonly reportingInstance: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+class EventSender {
+  readonly #options: EventSenderOptions;
+
+  constructor(options: EventSenderOptions) {
+    this.#options = options;
+  }
+
+  async send(series: EventSeries): Promise<void> {
+    const { stored } = series;
+    if (stored !== undefined && !needsNewEvent(series, this.#options.clock.now())) {
+      if (stored.count === series.count) return;
+      try {
+        await this.#patch(series, stored.name);
+        return;
+      } catch (error) {
+        // Events are deleted after an hour: the series continues in a new one.
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    await this.#create(series);
+  }
+
+  async #patch(series: EventSeries, name: string): Promise<void> {
+    const { count } = series;
+    const key = { namespace: series.namespace, name };
+    const body = { series: seriesField(series) };
+    await this.#options.client.patch(EVENTS, key, { type: 'merge', body }, { timeoutMs: SEND_TIMEOUT_MS });
+    series.stored = { name, note: series.stored?.note ?? series.note, count };
+  }
+
+  async #create(series: EventSeries): Promise<void> {
+    const { client, clock, random, reportingController, reportingInstance } = this.#options;
+    // A new note starts a new Event with its own count.
+    if (series.stored !== undefined && series.stored.note !== series.note) {
+      series.count = Math.max(1, series.count - series.stored.count);
+    }
+    const { note, count } = series;
+    const name = eventName(series, clock.now(), random());
+    const reporting = { controller: reportingController, instance: reportingInstance.slice(0, 128) };
+    await client.create(EVENTS, newEvent(series, name, reporting), { timeoutMs: SEND_TIMEOUT_MS });
+    series.stored = { name, note, count };
+    series.createdMs.push(clock.now());
+  }
 }

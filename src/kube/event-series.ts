@@ -1,9 +1,9 @@
 /** Series of Events: counts the occurrences of one reason on one object. Does no I/O. */
 
-import type { KubeObject, Resource } from '../object.ts';
-import { apiVersionOf } from '../object.ts';
-import type { JsonObject } from '../../base/json.ts';
-import type { RecordedEvent } from '../types.ts';
+import type { KubeObject, Resource } from './object.ts';
+import { apiVersionOf } from './object.ts';
+import type { JsonObject } from '../base/json.ts';
+import type { RecordedEvent } from './types.ts';
 
 /** After this long without an occurrence the next one is a new Event. */
 export const SERIES_LIFE_MS = 10 * 60_000;

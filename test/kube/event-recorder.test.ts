@@ -1,20 +1,20 @@
 /** Events: series, limits, and API servers that reject them. */
 
 import { describe, expect, test } from 'vitest';
-import { createEventRecorder } from '../../../src/kube/events/event-recorder.ts';
-import { boundedNote } from '../../../src/kube/events/event-series.ts';
-import type { EventRecorder, PatchType } from '../../../src/kube/types.ts';
+import { createEventRecorder } from '../../src/kube/event-recorder.ts';
+import { boundedNote } from '../../src/kube/event-series.ts';
+import type { EventRecorder, PatchType } from '../../src/kube/types.ts';
 import {
   ENDPOINTS,
   NAMESPACES,
   type KubeObject,
   type NamespacedName,
   type Resource,
-} from '../../../src/kube/object.ts';
-import { StatusError } from '../../../src/kube/status-error.ts';
-import { isJsonObject, type JsonValue } from '../../../src/base/json.ts';
-import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
+} from '../../src/kube/object.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
+import { silentLogger, type Logger } from '../../src/base/logger.ts';
+import { FakeClock, settle } from '../fake-clock.ts';
 
 function refusal(code: number, extra: object = {}): StatusError {
   return new StatusError({
