@@ -27,7 +27,7 @@ interface ProgramRecord {
   readonly problem: string;
 }
 
-/** Maximum number of matches between two reads of the clock. */
+/** A job is evaluated in parts of at most this many matches. The clock is read after as many, to the end of a part. */
 const STRIDE_MAX = 32;
 const OUTPUT_CHARS_MAX = 2 * 1024 * 1024;
 /** A shorter string is within the size limit, whatever its characters are. */
@@ -82,7 +82,7 @@ export class BatchEvaluator {
     for (let job = this.#jobs[this.#jobAt]; job !== undefined && left > 0; job = this.#jobs[this.#jobAt]) {
       const from = this.#matchAt;
       const count = job.values?.length ?? job.count ?? 0;
-      this.#evaluate(job, Math.min(count, from + Math.min(stride - unchecked, left)), list);
+      this.#evaluate(job, Math.min(count, from + Math.min(stride, left)), list);
       unchecked += this.#matchAt - from;
       left -= this.#matchAt - from;
       if (this.#matchAt >= count) [this.#jobAt, this.#matchAt] = [this.#jobAt + 1, 0];
