@@ -66,9 +66,9 @@ export class ProgramEntry {
     if (typeof line !== 'number' || typeof column !== 'number' || line <= 0) return {};
     let found: Program['mappings'][number] | undefined;
     for (const mapping of this.program.mappings) {
-      if (mapping[0] === line && mapping[1] <= column) found = mapping;
+      if (mapping.line === line && mapping.column <= column) found = mapping;
     }
-    return found === undefined ? {} : { line: found[2], column: found[3] };
+    return found === undefined ? {} : { line: found.toLine, column: found.toColumn };
   }
 }
 

@@ -3,8 +3,13 @@
 import type { PatchErrorKind } from '../../base/errors.ts';
 import type { JsonObject, JsonPrimitive, JsonValue } from '../../base/json.ts';
 
-/** Maps a position in the generated source to one in the user's text; 1-based, sorted by the generated position. */
-export type Mapping = readonly [line: number, column: number, toLine: number, toColumn: number];
+/** Maps a position in the generated source to one in the user's text; 1-based. */
+export interface Mapping {
+  readonly line: number;
+  readonly column: number;
+  readonly toLine: number;
+  readonly toColumn: number;
+}
 
 /** Identifies a compiled expression inside one sandbox generation. */
 export type ProgramId = number;
@@ -22,7 +27,7 @@ export interface Program {
   readonly usesContext: boolean;
   /** The value of a literal, which needs no sandbox. */
   readonly constant: { readonly value: JsonPrimitive } | undefined;
-  /** Positions in `source` → positions in `expression`. */
+  /** Positions in `source` → positions in `expression`, sorted by the former. */
   readonly mappings: readonly Mapping[];
 }
 

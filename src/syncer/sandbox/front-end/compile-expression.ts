@@ -68,9 +68,6 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
   const { source, mappings } = generated;
   // The wrapper starts a new line before the expression.
   const lines = parsed.shift === 0 ? 0 : 1;
-  const toText = mappings.map(
-    ([line, column, toLine, toColumn]) => [line, column, toLine - lines, toColumn] as const,
-  );
   return {
     ok: true,
     warnings: (facts) => expressionWarnings(parsed, facts),
@@ -81,7 +78,7 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
       reads,
       usesContext: members === undefined,
       constant: constantOf(parsed),
-      mappings: toText,
+      mappings: mappings.map((mapping) => ({ ...mapping, toLine: mapping.toLine - lines })),
     },
   };
 }

@@ -95,9 +95,9 @@ function print(
       const { original, generated } = mapping;
       if (!original) return;
       const last = mappings.at(-1);
-      const line = generated.line + linesBefore;
-      if (last !== undefined && last[0] === line && last[1] === generated.column + 1) return;
-      mappings.push([line, generated.column + 1, original.line, original.column + 1]);
+      const [line, column] = [generated.line + linesBefore, generated.column + 1];
+      if (last !== undefined && last.line === line && last.column === column) return;
+      mappings.push({ line, column, toLine: original.line, toColumn: original.column + 1 });
     },
   };
   const program = { type: 'Program', body, sourceType: 'script' } as unknown as EstreeNode; // acorn's nodes are ESTree's

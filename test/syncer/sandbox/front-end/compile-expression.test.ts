@@ -405,6 +405,6 @@ describe('regeneration', () => {
     const { source, mappings } = programOf(compileExpression('value /* a */\n  . b // c', 0));
     expect(source).not.toContain('/*');
     expect(() => parse(source, { ecmaVersion: 2025 })).not.toThrow();
-    expect(mappings).toContainEqual([4, 14, 2, 5]);
+    expect(mappings).toContainEqual({ line: 4, column: 14, toLine: 2, toColumn: 5 });
   });
 });
