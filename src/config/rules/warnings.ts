@@ -36,7 +36,7 @@ function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Fi
     });
 }
 
-/** The kinds that both sync, and whether this program does so by default. vCluster syncs all of them by default. */
+/** The kinds that both sync, whose patches this program applies, and whether it syncs them by default. vCluster syncs all of them by default. */
 const SHARED_KINDS = [
   { key: 'endpoints', kind: 'Endpoints', isOnHere: true },
   { key: 'endpointSlices', kind: 'EndpointSlices', isOnHere: false },
@@ -133,15 +133,9 @@ function misspelt(key: string, known: readonly string[]): string | undefined {
 function misplaced(section: string, key: string): string | undefined {
   if (section === '' && key === 'toHost') return 'it belongs below sync';
   if (section === '' && knownKeys(['endpointSyncer']).includes(key)) return 'it belongs below endpointSyncer';
-  const isMisplaced = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
+  const isMisplaced = section !== 'sync.toHost' && SHARED_KINDS.some((shared) => shared.key === key);
   return isMisplaced ? 'it belongs below sync.toHost' : undefined;
 }
-
-/** Kinds whose patches this program applies, and whether they are synced by default. */
-const PATCHED_KINDS = new Map([
-  ['endpoints', true],
-  ['endpointSlices', false],
-]);
 
 /** `own`: the configuration file alone, because in vCluster's file such patches are vCluster's. */
 function unusedPatches(own: Fields): Finding[] {
@@ -156,9 +150,10 @@ function unusedPatches(own: Fields): Finding[] {
 }
 
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
-  const isSynced = direction === 'toHost' ? PATCHED_KINDS.get(kind) : undefined;
+  const isSynced =
+    direction === 'toHost' ? SHARED_KINDS.find(({ key }) => key === kind)?.isOnHere : undefined;
   if (isSynced === undefined) {
-    const kinds = [...PATCHED_KINDS.keys()].map((name) => `sync.toHost.${name}`).join(' and ');
+    const kinds = SHARED_KINDS.map(({ key }) => `sync.toHost.${key}`).join(' and ');
     return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
   }
   const switchPath = `sync.${direction}.${kind}.enabled`;
