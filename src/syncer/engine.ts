@@ -85,7 +85,7 @@ class SyncEngine implements Engine {
         resource.plural === SERVICES.plural && this.#hostServices !== undefined
           ? this.#hostServices
           : this.#createInformer('host', resource, { indexes }),
-      engineOf: (resource) => this.#kinds.find(({ kind }) => kind.resource.plural === resource.plural),
+      engines: () => this.#kinds,
     };
     this.#kinds = options.kinds.map(
       (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),

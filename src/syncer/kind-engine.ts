@@ -4,10 +4,8 @@ import { createBackoff } from '../base/backoff.ts';
 import type { Semaphore } from '../base/semaphore.ts';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import {
-  ENDPOINTS,
   keyOf,
   parseKey,
-  SERVICES,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
@@ -82,7 +80,7 @@ export interface KindEnvironment extends SyncEnvironment {
   virtualInformer(resource: Resource): ObservableInformer;
   hostInformer(resource: Resource, indexes: IndexFunctions): ObservableInformer;
   /** Undefined if the kind is not synced. */
-  engineOf(resource: Resource): KindEngine | undefined;
+  engines(): readonly KindEngine[];
 }
 
 export class KindEngine {
@@ -196,10 +194,10 @@ export class KindEngine {
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },
-      isDeletedAlong: async (key, target) =>
-        kind.resource.plural === ENDPOINTS.plural &&
-        (await this.#environment.engineOf(SERVICES)?.isDeletingVirtual(key, target)) === true,
-      patched: (object) => this.#environment.engineOf(SERVICES)?.enqueueRelated(kind.resource, object),
+      isDeletedAlong: async (key, target) => (await this.#deleter()?.isDeletingVirtual(key, target)) === true,
+      patched: (object) => {
+        for (const engine of this.#environment.engines()) engine.enqueueRelated(kind.resource, object);
+      },
     });
   }
 
@@ -309,11 +307,21 @@ export class KindEngine {
     return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;
   }
 
-  /** This process is about to delete a copy. API servers delete an Endpoints along with its Service. */
+  /** This process is about to delete a copy. */
   #deleting(target: NamespacedName): void {
-    if (this.kind.resource.plural !== SERVICES.plural) return;
+    if (this.kind.deletesAlong.length === 0) return;
     this.#environment.serviceDeletions.note(keyOf(target));
-    this.#environment.engineOf(ENDPOINTS)?.noteDeletedAlong(keyOf(target));
+    for (const engine of this.#environment.engines())
+      if (this.#deletesAlong(engine)) engine.noteDeletedAlong(keyOf(target));
+  }
+
+  #deletesAlong({ kind }: KindEngine): boolean {
+    return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
+  }
+
+  /** The engine of the kind along with whose objects API servers delete those of this kind. */
+  #deleter(): KindEngine | undefined {
+    return this.#environment.engines().find((engine) => engine.#deletesAlong(this));
   }
 
   /** The object at this host key is deleted together with its Service. */

@@ -115,6 +115,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     isMadeByController: () => false,
     relatedKinds: {},
+    deletesAlong: [],
     noticeOfGate: () => undefined,
     ...NO_STATUS,
     needsRecreation: (wanted, actual) => wanted['addressType'] !== actual['addressType'],

@@ -82,6 +82,7 @@ export const endpointsKind: SyncedKind = {
     );
   },
   relatedKinds: {},
+  deletesAlong: [],
   noticeOfGate: () => undefined,
   ...NO_STATUS,
   needsRecreation: () => false,

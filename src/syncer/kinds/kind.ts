@@ -39,6 +39,8 @@ export interface SyncedKind {
   keysOfService(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
   /** Virtual objects of other synced kinds that decide about objects of this kind: by plural, the keys that such an object concerns. */
   readonly relatedKinds: Readonly<Record<string, (object: KubeObject) => readonly ObjectKey[]>>;
+  /** Kinds of which API servers delete the object of the same name along with one of this kind. */
+  readonly deletesAlong: readonly Resource[];
   /** Why the object is not synced; undefined: it is. */
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */

@@ -94,6 +94,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
         return key === undefined ? [] : [key];
       },
     },
+    deletesAlong: [ENDPOINTS],
     gate: (virtual) => gate(virtual, hasSyncedEndpoints),
     noticeOfGate: (reason) =>
       reason === 'selects Pods' ? { type: 'Normal', reason: 'NotSynced', note: SELECTOR_NOTE } : undefined,
