@@ -1,10 +1,10 @@
 /** Reports copies of kinds that are not synced. They stay on the host as they are, until a user enables their sync or removes them. */
 
 import { messageOf } from '../base/errors.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type Resource } from '../kube/object.ts';
+import { ENDPOINT_SLICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
-import { SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
+import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
 import { listMarked } from './references/orphans/marked-objects.ts';
 import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
 import { namedVirtual } from './translate/metadata/ownership.ts';
@@ -13,12 +13,6 @@ import { createTranslators } from './translation.ts';
 
 const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
-/** Keys of `sync.toHost` by plural. Other kinds of copies without our record are vCluster's to keep. */
-const CONFIG_KEYS: ReadonlyMap<string, string> = new Map([
-  [ENDPOINTS.plural, 'endpoints'],
-  [ENDPOINT_SLICES.plural, 'endpointSlices'],
-]);
-
 type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients' | 'logger'>;
 
 /** Logs the number of copies on the host for each kind that neither this program nor, by its values, vCluster syncs. */
@@ -26,8 +20,9 @@ export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
   const { config, logger } = options;
   const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
   for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural))) {
-    const { kind, plural } = resource;
-    const key = CONFIG_KEYS.get(plural);
+    const { kind } = resource;
+    // Copies of other kinds without our record are vCluster's to keep.
+    const key = PATCHED_KINDS.find((patched) => patched.resource === resource)?.configKey;
     if (key !== undefined && config.sync.syncedByVcluster?.includes(key) === true) continue;
     try {
       const copies = await copiesOf(resource, options);

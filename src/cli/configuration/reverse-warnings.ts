@@ -9,6 +9,7 @@ import { silentLogger } from '../../base/logger.ts';
 import { warningAtValue, type Finding } from '../../config/finding.ts';
 import type { Config } from '../../config/types.ts';
 import { asJson, type KubeObject } from '../../kube/object.ts';
+import { PATCHED_KINDS, type PatchedKey } from '../../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../../syncer/patch/check-patch.ts';
 import { compilePatches, type CompiledPatch } from '../../syncer/patch/compile.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
@@ -16,11 +17,11 @@ import type { EvaluateResponse, Evaluator, Program } from '../../syncer/sandbox/
 import { sandboxSettings } from '../../syncer/translation.ts';
 import { readTestFile, TEST_FILE_SUFFIX } from '../test/test-file.ts';
 
-const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlice' } as const;
 const SAMPLE = { apiVersion: 'v1', metadata: { name: 'web', namespace: 'default' } };
 
 interface TwoWayPatch {
-  readonly list: keyof typeof KINDS;
+  readonly list: PatchedKey;
+  readonly kind: string;
   readonly patch: CompiledPatch;
   readonly forward: Program;
   readonly reverse: Program;
@@ -48,13 +49,13 @@ export async function reverseWarnings(config: Config, file: string | undefined):
 
 function twoWayPatches({ sync }: Config): readonly TwoWayPatch[] {
   let programs = 0;
-  return (['endpoints', 'endpointSlices'] as const).flatMap((list) => {
+  return PATCHED_KINDS.flatMap(({ configKey: list, resource: { kind } }) => {
     const compiled = compilePatches(sync[list].patches, programs);
     programs += compiled.programs.length;
     return compiled.patches.flatMap((patch) => {
       const { toHost, toVirtual } = patch.actions;
       if (toHost.kind !== 'evaluate' || toVirtual.kind !== 'evaluate') return [];
-      return [{ list, patch, forward: toHost.program, reverse: toVirtual.program }];
+      return [{ list, kind, patch, forward: toHost.program, reverse: toVirtual.program }];
     });
   });
 }
@@ -77,11 +78,11 @@ async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> 
 
 /** Values that the expression rejects or deletes are skipped. */
 async function firstMismatch(
-  { list, patch, forward, reverse }: TwoWayPatch,
+  { kind, patch, forward, reverse }: TwoWayPatch,
   objects: readonly KubeObject[],
   evaluator: Evaluator,
 ): Promise<string | undefined> {
-  const values = [...matchesIn(objects, KINDS[list], patch), ...sampleValues(patch.segments)];
+  const values = [...matchesIn(objects, kind, patch), ...sampleValues(patch.segments)];
   const there = await evaluate(evaluator, forward, values);
   const kept = values.flatMap((value, at) => {
     const host = there.values[at] ?? null;

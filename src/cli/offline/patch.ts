@@ -9,8 +9,8 @@ import { ConfigError, PatchError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
-import { ENDPOINT_SLICES } from '../../kube/object.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
+import { PATCHED_KINDS } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
@@ -120,7 +120,8 @@ async function readSettings(command: Command, flags: PatchFlags): Promise<Settin
 
 /** An object of any kind but EndpointSlice gets the patches of Endpoints. */
 function configuredPatches({ sync }: Config, object: JsonObject): readonly PatchConfig[] {
-  return object['kind'] === ENDPOINT_SLICES.kind ? sync.endpointSlices.patches : sync.endpoints.patches;
+  const kind = PATCHED_KINDS.find(({ resource }) => resource.kind === object['kind']);
+  return sync[kind?.configKey ?? 'endpoints'].patches;
 }
 
 /** All defaults, and names from the command line. */

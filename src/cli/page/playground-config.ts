@@ -6,22 +6,15 @@ import { parseConfig } from '../../config/load.ts';
 import { parsePatchFile } from '../../config/patch-file.ts';
 import { readDocument } from '../../config/source/document.ts';
 import type { Config, ConfigChecks } from '../../config/types.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject } from '../../kube/object.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { PATCHED_KINDS, type PatchedKey } from '../../syncer/kinds/synced-kinds.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-
-/** A key of `sync.toHost` with patches that this program applies. */
-export type PatchList = 'endpoints' | 'endpointSlices';
-
-const PATCHED_KINDS: ReadonlyMap<string | undefined, PatchList> = new Map([
-  [ENDPOINTS.kind, 'endpoints'],
-  [ENDPOINT_SLICES.kind, 'endpointSlices'],
-]);
 
 export interface EditedConfig {
   /** Undefined when any problem is an error. */
   readonly config?: Config;
   /** The key that a list of patches belongs to; undefined: the editor holds a configuration. */
-  readonly patchList: PatchList | undefined;
+  readonly patchList: PatchedKey | undefined;
   readonly problems: readonly ConfigProblem[];
 }
 
@@ -56,7 +49,8 @@ function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfi
 
 function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
   const patchList =
-    objects.flatMap(({ kind }) => PATCHED_KINDS.get(kind) ?? []).find(() => true) ?? 'endpoints';
+    objects.flatMap((object) => PATCHED_KINDS.filter(({ resource }) => resource.kind === object.kind)).at(0)
+      ?.configKey ?? 'endpoints';
   const checks: ConfigChecks = {
     ...CONFIG_CHECKS,
     checkPatch: (patch) => CONFIG_CHECKS.checkPatch(patch, patchList),

@@ -17,11 +17,19 @@ import { endpointsFields, endpointsKind } from './endpoints.ts';
 import type { SyncedKind } from './kind.ts';
 import { createServiceKind, statusPatch } from './services.ts';
 
-/** The fields of each patchable kind, by its key below `sync.toHost`. */
-export const FIELDS_BY_CONFIG_KEY: ReadonlyMap<string, KnownFields> = new Map([
-  ['endpoints', endpointsFields],
-  ['endpointSlices', endpointSliceFields],
-]);
+/** A key of `sync.toHost` with patches that this program applies. */
+export type PatchedKey = 'endpoints' | 'endpointSlices';
+
+export interface PatchedKind {
+  readonly configKey: PatchedKey;
+  readonly resource: Resource;
+  readonly fields: KnownFields;
+}
+
+export const PATCHED_KINDS: readonly PatchedKind[] = [
+  { configKey: 'endpoints', resource: ENDPOINTS, fields: endpointsFields },
+  { configKey: 'endpointSlices', resource: ENDPOINT_SLICES, fields: endpointSliceFields },
+];
 
 /** Every kind that a current or an earlier configuration can sync. */
 export const SYNCABLE_RESOURCES: readonly Resource[] = [ENDPOINTS, ENDPOINT_SLICES, SERVICES];
