@@ -1,18 +1,39 @@
 /** Reconciles one key: observe both sides, decide, act. Idempotent. */
 
 import { invariant } from '../../base/errors.ts';
-import type { KubeObject, ObjectKey } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { isConflict } from '../../kube/status-error.ts';
+import { hasSelector, type SyncedKind } from '../kinds/kind.ts';
 import { CacheRefresh } from './cache-refresh.ts';
-import { RefusedCopy } from './copy-forge.ts';
-import { CopyCreation } from './create-copy.ts';
+import { RefusedCopy, type MergedCopy } from './copy-forge.ts';
 import { decide, isOverOwnCopy, type Decision, type Observation } from './decide/decide.ts';
-import { recreatedNotice, warning } from './notices.ts';
-import { PairMemory } from './pair-memory.ts';
+import type { DriftVerdict, KeyVerdict } from './guards/contention.ts';
+import {
+  contestedKeyNotice,
+  contestedNotice,
+  contestedStatusNotice,
+  echoNotice,
+  keepsDeletingNotice,
+  recreatedNotice,
+  syncedNotice,
+  takenOverNotice,
+  warning,
+} from './notices.ts';
+import { pairOf, PairMemory, recordOf } from './pair-memory.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
 import { DECIDE_AGAIN, UNCHANGED, type Reconcile, type ReconcileResult } from './result.ts';
-import { StatusFlow } from './status-flow.ts';
-import { PairUpdate } from './update-pair.ts';
+import { needsWrite } from './write/diff.ts';
 import { FIELD_MANAGER } from './write/writer.ts';
+
+const HOST_DELETED = 'host copy was deleted';
+const FROM_HOST = 'changed on the host';
+const DELETION_CHECK_MS = 5000;
+/** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
+const ECHO_RECHECK_MS = 1000;
+
+/** An observation of a pair: both objects exist. */
+type SeenPair = Observation & { readonly virtual: KubeObject; readonly host: KubeObject };
 
 export function createReconciler(options: ReconcilerOptions): Reconcile {
   const reconciler = new KindReconciler(options);
@@ -23,26 +44,11 @@ class KindReconciler {
   readonly #options: ReconcilerOptions;
   readonly #memory: PairMemory;
   readonly #caches: CacheRefresh;
-  readonly #creation: CopyCreation;
-  readonly #status: StatusFlow;
-  readonly #update: PairUpdate;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#memory = new PairMemory(options);
     this.#caches = new CacheRefresh(options);
-    this.#status = new StatusFlow(options, this.#memory);
-    this.#creation = new CopyCreation(options, {
-      memory: this.#memory,
-      caches: this.#caches,
-      status: this.#status,
-    });
-    this.#update = new PairUpdate(options, {
-      memory: this.#memory,
-      status: this.#status,
-      caches: this.#caches,
-      creation: this.#creation,
-    });
   }
 
   async reconcile(key: ObjectKey): Promise<ReconcileResult> {
@@ -86,13 +92,13 @@ class KindReconciler {
       case 'delete':
         return this.#delete(seen, decision.reason);
       case 'create':
-        return this.#creation.create(seen);
+        return this.#create(seen);
       case 'update':
-        return this.#update.update(seen);
+        return this.#update(seen);
       case 'rewrite':
-        return this.#creation.rewrite(seen, decision.reason);
+        return this.#rewrite(seen, decision.reason);
       case 'takeOver':
-        return this.#creation.takeOver(seen);
+        return this.#takeOver(seen);
     }
   }
 
@@ -129,7 +135,7 @@ class KindReconciler {
     const waitMs = this.#fightWaitMs(seen, host);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid, reason);
-    await this.#status.clear(seen, host);
+    await this.#clearStatus(seen, host);
     this.#memory.forget(seen.key);
     // A dry run leaves the copy in place, so the object would be deleted again in an endless loop.
     if (outcome === 'deleted') this.#options.released(target);
@@ -154,4 +160,311 @@ class KindReconciler {
     await this.#options.host.writer.delete({ namespace, name }, uid, 'belongs elsewhere now');
     this.#options.released({ namespace, name });
   }
+
+  async #create(seen: Observation): Promise<ReconcileResult> {
+    const { virtual, key } = seen;
+    const { recreation, onHostDelete, forge, host, references } = this.#options;
+    invariant(virtual, 'an object that is copied exists');
+    if (onHostDelete === 'deleteVirtual' && recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))
+      return this.#deleteVirtual(seen, virtual);
+    const waitMs = recreation.waitMs(key);
+    if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
+    if (await this.#caches.learnService(seen, virtual)) return DECIDE_AGAIN;
+    const copy = await forge.fresh(pairOf(seen), this.#memory.agreed(key, virtual));
+    this.#memory.reportNotAllowed(seen, copy.notAllowed);
+    const stored = await host.writer.create(copy.host, 'no host copy');
+    references.recordReferences(key, copy.references);
+    this.#memory.report(seen, syncedNotice(copy.host));
+    await this.#rememberWithStatus(seen, virtual, stored ?? copy.host, copy.isEchoed);
+    if (copy.isEchoed) return { outcome: 'created', waitMs: 0 };
+    return this.#memory.rerunAfterWrite(key, { outcome: 'created' });
+  }
+
+  /** Replaces the host object with one PUT, guarded by resourceVersion. */
+  async #rewrite(seen: Observation, reason: string): Promise<ReconcileResult> {
+    const { virtual, host } = seen;
+    const { forge, kind, references } = this.#options;
+    invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
+    if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;
+    const copy = await forge.fresh(pairOf(seen));
+    this.#memory.reportNotAllowed(seen, copy.notAllowed);
+    if (kind.needsRecreation(copy.host, host)) return this.#deleteToRecreate(seen, host);
+    // Without its finalizers, an object that is being deleted is removed before another client is done with it.
+    const { resourceVersion, uid = '', finalizers } = host.metadata;
+    const kept = finalizers === undefined ? {} : { finalizers };
+    const metadata = { ...copy.host.metadata, ...kept, resourceVersion, uid };
+    const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
+    references.recordReferences(seen.key, copy.references);
+    await this.#rememberWithStatus(seen, virtual, stored ?? host);
+    return this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
+  }
+
+  /** The virtual object may have the status of an earlier copy, and a new virtual object has none yet. */
+  async #rememberWithStatus(
+    seen: Observation,
+    virtual: KubeObject,
+    host: KubeObject,
+    isEchoed = false,
+  ): Promise<void> {
+    if ((await this.#copyStatus(seen, virtual, host)) === undefined)
+      this.#memory.remember(seen, virtual, host, isEchoed);
+  }
+
+  /** While the host Service has a selector, the host's endpoints controller still writes the object. */
+  async #takeOver(seen: Observation): Promise<ReconcileResult> {
+    const { key, target, host } = seen;
+    const { takeOverBackoff, references } = this.#options;
+    invariant(target && host, 'an object that is taken over exists on the host');
+    const service = await this.#caches.readHostService(target);
+    if (service !== undefined && hasSelector(service)) {
+      references.clearReferences(key);
+      const waitMs = takeOverBackoff.next(key);
+      return { outcome: 'waiting', reason: 'host Service has a selector', waitMs };
+    }
+    takeOverBackoff.forget(key);
+    const result = await this.#rewrite(seen, 'taken over');
+    if (result !== DECIDE_AGAIN) this.#memory.report(seen, takenOverNotice(host));
+    return result;
+  }
+
+  /** The key is requeued immediately, and the next reconcile creates the copy. */
+  async #deleteToRecreate({ key, target }: Observation, host: KubeObject): Promise<ReconcileResult> {
+    const reason = 'an immutable field has changed';
+    invariant(target, 'a copy that is updated has a target');
+    // A finalizer delays the deletion; its removal causes an event.
+    if (host.metadata['deletionTimestamp'] !== undefined)
+      return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
+    const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
+    this.#options.pairs.delete(key);
+    // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
+    return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
+  }
+
+  async #deleteVirtual({ key, target }: Observation, virtual: KubeObject): Promise<ReconcileResult> {
+    // Deleted first, the object would take away the reason for which its Service is synced, and the Service would stay.
+    if (target !== undefined && (await this.#options.isDeletedAlong(key, target)))
+      return { outcome: 'waiting', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS, isTransient: true };
+    await this.#options.virtual.writer.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
+    this.#memory.forget(key);
+    return { outcome: 'deleted', reason: HOST_DELETED };
+  }
+
+  /** Reports once per streak that another client keeps deleting the host copy. */
+  #waitForRecreation(seen: Observation, waitMs: number): ReconcileResult {
+    if (this.#options.recreation.deletions(seen.key) === 2)
+      this.#memory.report(seen, keepsDeletingNotice(this.#options.kind.deletionHint));
+    return { outcome: 'waiting', reason: HOST_DELETED, waitMs };
+  }
+
+  async #update(observation: Observation): Promise<ReconcileResult> {
+    const seen = asPair(observation);
+    const { host, virtual, key } = seen;
+    const { contention, keyContests, arrivals } = this.#options;
+    const contestedMs = this.#contestedWaitMs(seen);
+    if (contestedMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs: contestedMs };
+    if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;
+    const record = recordOf(host);
+    const held = keyContests.held(key);
+    const merged = await this.#merged(seen, held);
+    const uncertainMs = merged.isUncertain ? arrivals.uncertainWaitMs(key, record) : 0;
+    if (uncertainMs > 0)
+      return { outcome: 'waiting', reason: 'change is in progress', waitMs: uncertainMs, isTransient: true };
+    this.#memory.reportNotAllowed(seen, merged.notAllowed);
+    const isDrift = this.#isOverwritten(seen, merged);
+    const isEchoed = merged.echo !== undefined;
+    const verdict = isDrift ? contention.noteDrift(key, isEchoed) : undefined;
+    if (verdict !== undefined && verdict.waitMs > 0) return this.#waitWhileContested(seen, merged, verdict);
+    if (merged.echo !== undefined) this.#memory.report(seen, echoNotice(virtual, merged.echo));
+    const contested = keyContests.note(key, merged.flows);
+    if (contested.length > 0) return this.#withoutContested(seen, contested);
+    const result = await this.#write(seen, merged);
+    if (!isDrift && result.outcome !== 'unchanged') contention.noteChange(key);
+    return this.#untilDue(key, result, held);
+  }
+
+  /** Both sides keep rewriting these annotations or labels. They are left alone, and the rest is synced. */
+  async #withoutContested(seen: SeenPair, contested: readonly KeyVerdict[]): Promise<ReconcileResult> {
+    const memory = this.#memory;
+    for (const { id, waitMs, isReportable } of contested)
+      if (isReportable) memory.report(seen, contestedKeyNotice(seen, id, waitMs));
+    const held = this.#options.keyContests.held(seen.key);
+    const result = await this.#write(seen, await this.#merged(seen, held));
+    return this.#untilDue(seen.key, result, held);
+  }
+
+  /** The key is requeued for annotations and labels that were left alone. */
+  #untilDue(key: ObjectKey, result: ReconcileResult, held: ReadonlyMap<string, number>): ReconcileResult {
+    if (held.size === 0) return result;
+    this.#memory.keepOpen(key);
+    const waitMs = Math.ceil(Math.min(result.waitMs ?? Infinity, ...held.values()));
+    return result.outcome === 'unchanged'
+      ? { outcome: 'waiting', reason: 'Contested', waitMs }
+      : { ...result, waitMs };
+  }
+
+  #merged(seen: SeenPair, held: ReadonlyMap<string, number>): Promise<MergedCopy> {
+    const { forge, arrivals, contention } = this.#options;
+    const { key, host } = seen;
+    return forge.merged({ ...pairOf(seen), host }, arrivals.of(key, recordOf(host)), {
+      agreed: this.#memory.agreed(key, seen.virtual),
+      restoresEchoes: contention.waitMs(key) === 0,
+      held: new Set(held.keys()),
+    });
+  }
+
+  /** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit loses
+   * them. The virtual write completes the sync.
+   */
+  async #write(seen: SeenPair, merged: MergedCopy): Promise<ReconcileResult> {
+    const { kind, arrivals, references, host: side } = this.#options;
+    const { host, key } = seen;
+    const reason = merged.correctsDrift ? 'differs from the virtual object' : 'bookkeeping';
+    if (merged.host !== undefined && kind.needsRecreation(merged.host, host))
+      return this.#deleteToRecreate(seen, host);
+    // Before the write, because its response may be lost.
+    if (merged.host !== undefined && merged.virtualPatch !== undefined)
+      arrivals.note(key, recordOf(merged.host), 'due');
+    const stored = merged.host && (await side.writer.update(merged.host, reason));
+    references.recordReferences(key, merged.references);
+    if (merged.virtualPatch !== undefined)
+      return this.#writeVirtual(seen, { merged, patch: merged.virtualPatch, copy: stored ?? host });
+    return this.#finishHost(seen, merged, { copy: stored ?? host, reason });
+  }
+
+  async #finishHost(
+    seen: SeenPair,
+    merged: MergedCopy,
+    { copy, reason }: { readonly copy: KubeObject; readonly reason: string },
+  ): Promise<ReconcileResult> {
+    const memory = this.#memory;
+    const { key, virtual } = seen;
+    if (merged.hasIncoming) this.#options.arrivals.note(key, recordOf(copy), 'arrived');
+    const copied = await this.#copyStatus(seen, virtual, copy);
+    if (copied !== undefined) return copied;
+    // Values that another syncer has copied back are left: their delay has not passed, or the earlier values are unknown.
+    memory.remember(seen, virtual, copy, merged.echo !== undefined);
+    if (merged.host !== undefined) return memory.rerunAfterWrite(key, { outcome: 'updated', reason });
+    memory.endReruns(key);
+    if (merged.echo !== undefined)
+      return { outcome: 'waiting', reason: 'Contested', waitMs: ECHO_RECHECK_MS };
+    return UNCHANGED;
+  }
+
+  async #writeVirtual(
+    seen: SeenPair,
+    {
+      merged,
+      patch,
+      copy,
+    }: { readonly merged: MergedCopy; readonly patch: JsonObject; readonly copy: KubeObject },
+  ): Promise<ReconcileResult> {
+    const memory = this.#memory;
+    const patched = await this.#patchVirtual(seen, patch, recordOf(merged.host ?? seen.host));
+    const result = { outcome: 'updated', reason: FROM_HOST } as const;
+    // The virtual cluster stored another state than was sent, for example because of admission. That is a new change to sync.
+    if (patched !== undefined && !isStoredAs(this.#options.kind, patched, merged.virtual))
+      return { ...result, waitMs: 0 };
+    const copied = await this.#copyStatus(seen, patched ?? seen.virtual, copy);
+    if (copied !== undefined) return copied;
+    const isEchoLeft = (merged.echo?.left.length ?? 0) > 0;
+    memory.remember(seen, patched ?? seen.virtual, copy, merged.echo !== undefined);
+    // The host follows the restored values in the next reconcile: they may translate to others than before.
+    if (merged.echo !== undefined) return { ...result, waitMs: isEchoLeft ? ECHO_RECHECK_MS : 0 };
+    return memory.rerunAfterWrite(seen.key, result);
+  }
+
+  async #patchVirtual(
+    { key, virtual }: SeenPair,
+    body: JsonObject,
+    record: string | undefined,
+  ): Promise<KubeObject | undefined> {
+    const { arrivals, virtual: side } = this.#options;
+    try {
+      const stored = await side.writer.mergePatch(parseKey(key), body, FROM_HOST);
+      if (stored !== undefined) {
+        arrivals.note(key, record, 'arrived');
+        this.#options.patched(stored);
+      }
+      return stored;
+    } catch (error) {
+      // Without a response, the patch may have been applied; then the virtual object shows its values. That it was applied and reverted
+      // meanwhile is far less likely than that it was lost.
+      arrivals.note(key, record, 'due');
+      if (isConflict(error)) await this.#caches.readVirtual(virtual);
+      throw error;
+    }
+  }
+
+  /** Another client changed our data since our last write: on the host, or on the virtual side to what the host has; no user changed it. */
+  #isOverwritten(seen: Observation, { correctsDrift, echo }: MergedCopy): boolean {
+    const memory = this.#memory;
+    const isDamaged = correctsDrift || (seen.host !== undefined && recordOf(seen.host) === undefined);
+    const isOverwritten = echo !== undefined || (isDamaged && !memory.isHostUnchanged(seen));
+    return isOverwritten && memory.isVirtualUnchanged(seen);
+  }
+
+  /** Only corrections are delayed. Changes of the virtual object or of its references are written immediately. */
+  #contestedWaitMs(seen: Observation): number {
+    const { references, contention } = this.#options;
+    const isCorrection = this.#memory.isVirtualUnchanged(seen) && !references.isStale(seen.key);
+    return isCorrection ? contention.waitMs(seen.key) : 0;
+  }
+
+  #waitWhileContested(
+    seen: SeenPair,
+    { echo }: MergedCopy,
+    { waitMs, isReportable }: DriftVerdict,
+  ): ReconcileResult {
+    const notice =
+      echo === undefined ? contestedNotice(seen.host, waitMs) : echoNotice(seen.virtual, echo, waitMs);
+    if (isReportable) this.#memory.report(seen, notice);
+    return { outcome: 'waiting', reason: 'Contested', note: notice.note, waitMs };
+  }
+
+  /** Copies the status of the host copy in a separate write. `virtual`, `host`: their state after the other writes. Undefined: it has it. */
+  async #copyStatus(
+    seen: Observation,
+    virtual: KubeObject,
+    host: KubeObject,
+  ): Promise<ReconcileResult | undefined> {
+    const { kind, contention } = this.#options;
+    const patch = kind.statusPatch(virtual, host);
+    if (patch === undefined) return undefined;
+    // The pair was in sync with this state of the host, so another client of the virtual cluster has written the status since.
+    const isOverwritten = this.#memory.isHostUnchanged({ ...seen, host });
+    const verdict = isOverwritten ? contention.noteDrift(seen.key) : undefined;
+    if (verdict !== undefined && verdict.waitMs > 0) {
+      if (verdict.isReportable) this.#memory.report(seen, contestedStatusNotice(virtual, verdict.waitMs));
+      return { outcome: 'waiting', reason: 'Contested', waitMs: verdict.waitMs };
+    }
+    const reason = 'status of the host copy';
+    const patched = await this.#patchStatus(virtual, patch, reason);
+    this.#memory.remember(seen, patched ?? virtual, host);
+    return { outcome: 'updated', reason };
+  }
+
+  /** Removes the status that came from a deleted copy. */
+  async #clearStatus({ virtual }: Observation, host: KubeObject): Promise<void> {
+    const { kind } = this.#options;
+    if (virtual === undefined || kind.statusPatch(virtual, host) !== undefined) return;
+    const patch = kind.statusPatch(virtual, undefined);
+    if (patch !== undefined) await this.#patchStatus(virtual, patch, 'the host copy is deleted');
+  }
+
+  #patchStatus(virtual: KubeObject, patch: JsonObject, reason: string): Promise<KubeObject | undefined> {
+    const { name, namespace = '', resourceVersion = null } = virtual.metadata;
+    const body = { ...patch, metadata: { resourceVersion } };
+    return this.#options.virtual.writer.mergePatch({ name, namespace }, body, reason, 'status');
+  }
+}
+
+function asPair(seen: Observation): SeenPair {
+  const { virtual, host } = seen;
+  invariant(virtual && host, 'both objects exist when a pair is updated');
+  return { ...seen, virtual, host };
+}
+
+/** True when the API server stored the object as it was sent. */
+function isStoredAs(kind: SyncedKind, stored: KubeObject, sent: KubeObject): boolean {
+  return !needsWrite(sent, stored, kind.content);
 }

@@ -13,7 +13,6 @@ export interface Mutant {
 const DECIDE = 'syncer/reconcile/decide/decide.ts';
 const OBSERVER = 'syncer/reconcile/decide/observer.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
-const UPDATE = 'syncer/reconcile/update-pair.ts';
 const WRITER = 'syncer/reconcile/write/writer.ts';
 const CONTENTION = 'syncer/reconcile/guards/contention.ts';
 const RECREATION = 'syncer/reconcile/guards/recreation.ts';
@@ -29,7 +28,6 @@ const DECIDE_REFERENCE = 'syncer/references/decide/decide-reference.ts';
 const REFUSALS = 'syncer/references/decide/refusals.ts';
 const LEASE = 'kube/lease.ts';
 const SERVICES = 'syncer/kinds/services.ts';
-const CREATE = 'syncer/reconcile/create-copy.ts';
 const KIND_ENGINE = 'syncer/kind-engine.ts';
 
 export const MUTANTS: readonly Mutant[] = [
@@ -90,19 +88,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'deletion: the virtual object of a deleted copy stays',
-    file: CREATE,
+    file: RECONCILER,
     snippet: "if (onHostDelete === 'deleteVirtual' &&",
     replacement: "if (onHostDelete === 'recreate' && recreation.deletions(key) > 99 &&",
   },
   {
     name: 'deletion: an object that has no copy yet is deleted',
-    file: CREATE,
+    file: RECONCILER,
     snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
     replacement: 'recreation.deletions(key) >= 0)',
   },
   {
     name: 'deletion: the object that was created again is deleted',
-    file: CREATE,
+    file: RECONCILER,
     snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
     replacement: 'recreation.deletions(key) > 0)',
     steps: 80,
@@ -151,16 +149,17 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'update: the virtual side is written without the record',
-    file: UPDATE,
+    file: RECONCILER,
     snippet: 'const stored = merged.host && (await side.writer.update(merged.host, reason));',
     replacement:
       'const stored = merged.virtualPatch === undefined ? merged.host && (await side.writer.update(merged.host, reason)) : undefined;',
   },
   {
     name: 'update: a stale cache of the virtual side is trusted',
-    file: UPDATE,
-    snippet: 'if (await this.#parts.caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;',
-    replacement: '',
+    file: RECONCILER,
+    snippet:
+      'if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;\n    const record = recordOf(host);',
+    replacement: 'const record = recordOf(host);',
   },
   {
     name: 'writer: an update is not guarded',
