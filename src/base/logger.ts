@@ -57,3 +57,8 @@ export const silentLogger: Logger = {
   error: () => undefined,
   child: () => silentLogger,
 };
+
+/** Which repetitions of a failure are logged: true for 1, 2, 4, 8, … */
+export function isReported(count: number): boolean {
+  return count > 0 && Number.isInteger(Math.log2(count));
+}

@@ -17,8 +17,7 @@ import { TerminalError, messageOf } from '../base/errors.ts';
 import { ignoreNotFound, isTransient, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import type { Logger } from '../base/logger.ts';
-import { isReported } from '../base/repetition.ts';
+import { isReported, type Logger } from '../base/logger.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { retry, type BackoffLimits } from '../base/retry.ts';
 import {

@@ -3,8 +3,7 @@
 import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
 import type { ObjectKey } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { LogFields, Logger } from '../../base/logger.ts';
-import { isReported } from '../../base/repetition.ts';
+import { isReported, type LogFields, type Logger } from '../../base/logger.ts';
 import { createBackoff } from '../../base/backoff.ts';
 import type { DryRun, VirtualObjectId } from './write/dry-run.ts';
 import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
