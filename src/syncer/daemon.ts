@@ -3,23 +3,24 @@
 import { configurationHash, diffConfig, withLiveChanges } from '../config/diff.ts';
 import type { Config } from '../config/types.ts';
 import { TerminalError } from '../base/errors.ts';
-import { sleep, type Clock } from '../base/clock.ts';
+import { type Clock, sleep } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import { startHealthServer, type CheckResult, type Checks } from '../base/health.ts';
+import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
-import { connectClusters, type Clusters } from './clusters.ts';
-import { startCompanion, type Companion, type StartCompanion } from './companion.ts';
-import { Connection } from './connection.ts';
+import { type Clusters, connectClusters } from './clusters.ts';
+import { type Companion, startCompanion, type StartCompanion } from './companion.ts';
 import { reportCopiesLeft } from './copies-left.ts';
-import { createGeneration, IDLE_GENERATION, type Generation, type GenerationOptions } from './generation.ts';
-import { reportMissingHostNamespace } from './host-namespace.ts';
+import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
 import { startLeadership } from './leadership.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/write/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/names/namespace-mapping-checks.ts';
+import { NAMESPACES } from '../kube/object.ts';
+import { isNotFound } from '../kube/status-error.ts';
+import type { ClusterClient } from '../kube/types.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -280,4 +281,49 @@ function located(config: Config, hostNamespace: string): Config {
     if (problems.length > 0) throw new TerminalError(problems.map(({ message }) => message).join('\n'));
   }
   return { ...config, host: { ...config.host, namespace } };
+}
+
+class Connection {
+  readonly #closing = new AbortController();
+  readonly #start: AbortSignal;
+  readonly #follow = (): void => this.close();
+
+  constructor(start: AbortSignal) {
+    this.#start = start;
+    start.addEventListener('abort', this.#follow);
+    if (start.aborted) this.close();
+  }
+
+  get signal(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Ignores the signal of the start from now on, so that requests in flight can be completed when the daemon stops. */
+  keep(): void {
+    this.#start.removeEventListener('abort', this.#follow);
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+}
+
+interface HostNamespaceOptions {
+  readonly config: Config;
+  readonly client: ClusterClient;
+  readonly logger: Logger;
+}
+
+/** Never rejects. Without the right to read namespaces, which is optional, nothing is reported. */
+async function reportMissingHostNamespace(options: HostNamespaceOptions): Promise<void> {
+  const { config, client, logger } = options;
+  const { namespace } = config.host;
+  if (config.createNamespaces) return;
+  try {
+    await client.get(NAMESPACES, { namespace: '', name: namespace });
+  } catch (error) {
+    const hint = 'create it, or set endpointSyncer.host.namespace to the namespace of the virtual cluster';
+    if (isNotFound(error)) logger.warn({ namespace, hint }, 'host namespace does not exist');
+    else logger.debug({ namespace, error: String(error) }, 'host namespace cannot be checked');
+  }
 }

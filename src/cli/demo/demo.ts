@@ -4,13 +4,21 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { startEmbeddedCluster, type EmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
+import { type EmbeddedCluster, startEmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
 import { startDaemon } from '../../syncer/daemon.ts';
 import { plainAccess } from '../../kube/access.ts';
 import { createClient } from '../../kube/client/client.ts';
 import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';
 import { loadConfig, type LoadedConfig } from '../../config/load.ts';
-import { asJson, ENDPOINTS, NAMESPACES, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
+import {
+  asJson,
+  ENDPOINTS,
+  type KubeObject,
+  NAMESPACES,
+  objectKey,
+  type Resource,
+  SERVICES,
+} from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
@@ -18,7 +26,7 @@ import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/b
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
-import { ActivityLogger, listSamples, type Activity } from './demo-activity.ts';
+import { type Activity, ActivityLogger, listSamples } from './demo-activity.ts';
 import {
   DEMO_HOST_NAMESPACE,
   DEMO_NAMESPACE,
@@ -26,9 +34,8 @@ import {
   DEMO_SETTINGS,
   demoConfig,
 } from './demo-samples.ts';
-import { CONFIG_MAPS, createSamples, keepChanging } from './demo-workload.ts';
 import { printObject } from '../objects/one-object.ts';
-import { startDemoPage, type DemoPage } from '../page/demo-page.ts';
+import { type DemoPage, startDemoPage } from '../page/demo-page.ts';
 import { parsePagePort } from '../page/page-port.ts';
 import { keepAlive, reloadOnChange, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
@@ -203,4 +210,55 @@ async function showOnce({ host, activity, output, signal }: OnceOptions): Promis
 
 function originOf({ metadata: { annotations } }: KubeObject): string {
   return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
+}
+
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
+const CHANGE_EVERY_MS = 4000;
+
+async function createSamples(virtual: ClusterClient): Promise<void> {
+  await virtual.create(NAMESPACES, DEMO_NAMESPACE);
+  await virtual.create(CONFIG_MAPS, DEMO_SETTINGS);
+  for (const { service, endpoints } of DEMO_SAMPLES) {
+    if (service !== undefined) await virtual.create(SERVICES, service);
+    await virtual.create(ENDPOINTS, endpoints);
+  }
+}
+
+/** Changes a sample every few seconds, on both sides alternately, until the signal is aborted. */
+async function keepChanging(
+  clients: { virtual: ClusterClient; host: ClusterClient },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let round = 0; !signal.aborted; round++) {
+    await sleep(systemClock, CHANGE_EVERY_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await change(clients, round);
+    } catch (error) {
+      // The user of the demo may change or delete these objects.
+      process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
+    }
+  }
+}
+
+async function change(
+  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
+  round: number,
+): Promise<void> {
+  if (round % 2 === 1) {
+    const copy = { namespace: DEMO_HOST_NAMESPACE, name: 'db-x-shop-x-demo' };
+    const annotations = { 'shop.example.com/owner': `team-${round % 4 === 1 ? 'checkout' : 'payments'}` };
+    await host.patch(ENDPOINTS, copy, { type: 'merge', body: { metadata: { annotations } } });
+    return;
+  }
+  const ips = round % 4 === 0 ? ['10.20.0.11', '10.20.0.12', '10.20.0.13'] : ['10.20.0.11'];
+  const addresses = ips.map((ip, i) => ({ ip, hostname: `db-${i}` }));
+  const subsets = [{ addresses, ports: [{ name: 'main', port: 8080, protocol: 'TCP' }] }];
+  await virtual.patch(ENDPOINTS, { namespace: 'shop', name: 'db' }, { type: 'merge', body: { subsets } });
 }

@@ -3,22 +3,22 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import { apiVersionOf, asJson, keyOf, SECRETS, type KubeObject } from '../../kube/object.ts';
+import { apiVersionOf, asJson, keyOf, type KubeObject, SECRETS } from '../../kube/object.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { reportUnknownKind } from '../names/configured-kind.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import { nameProblem } from '../names/object-name.ts';
-import { maskSecrets } from './mask-secrets.ts';
 import { printObject } from '../objects/one-object.ts';
 import { describeFailure } from '../offline/patch-failure.ts';
-import { paintFor, type Paint } from '../output/terminal.ts';
+import { type Paint, paintFor } from '../output/terminal.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import type { Connection } from './world/connection.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { reaching, readSnapshot } from './world/snapshot.ts';
 import { readDaemon } from './reports.ts';
+import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../base/json.ts';
 
 interface DiffFlags {
   readonly kind?: string;
@@ -121,4 +121,44 @@ function withoutServerSet(object: KubeObject): KubeObject {
 
 function textOf(object: KubeObject | undefined): string {
   return object === undefined ? '' : printObject(asJson(object), 'yaml', { isSorted: true });
+}
+
+type Sides = readonly [before: KubeObject | undefined, after: KubeObject | undefined];
+
+/** Contains the object as kubectl applied it, including its data. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const MASK = '***';
+
+function maskSecrets(before: KubeObject | undefined, after: KubeObject | undefined): Sides {
+  return [
+    before && masked(before, after, `${MASK} (before)`),
+    after && masked(after, before, `${MASK} (after)`),
+  ];
+}
+
+/** Equal values get the same mask on both sides; `changed` replaces those that differ. */
+function masked(object: KubeObject, other: KubeObject | undefined, changed: string): KubeObject {
+  const result: KubeObject = { ...object };
+  for (const member of ['data', 'stringData']) {
+    const values = mapOf(object[member]);
+    if (values !== undefined) result[member] = maskedMap(values, mapOf(other?.[member]), changed);
+  }
+  const { annotations } = object.metadata;
+  if (annotations?.[LAST_APPLIED] !== undefined)
+    result.metadata = { ...object.metadata, annotations: { ...annotations, [LAST_APPLIED]: MASK } };
+  return result;
+}
+
+function maskedMap(values: JsonObject, others: JsonObject | undefined, changed: string): JsonObject {
+  const result: JsonObject = {};
+  for (const [key, value] of Object.entries(values)) {
+    const isChanged = others !== undefined && Object.hasOwn(others, key) && others[key] !== value;
+    setOwn(result, key, isChanged ? changed : MASK);
+  }
+  return result;
+}
+
+function mapOf(value: KubeObject[string]): JsonObject | undefined {
+  const json = value as JsonValue | undefined; // data is below metadata
+  return isJsonObject(json) ? json : undefined;
 }

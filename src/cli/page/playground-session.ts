@@ -1,22 +1,23 @@
 /** One run of the page: patches and objects as text in, the synced objects, the trace and every problem out. */
 
 import { systemClock } from '../../base/clock.ts';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
 import type { Config } from '../../config/types.ts';
-import { asJson, objectKey, type KubeObject } from '../../kube/object.ts';
+import { asJson, type KubeObject, objectKey } from '../../kube/object.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import {
-  tracingPipeline,
   type PatchTrace,
   type TracedMatch,
   type TracedPatch,
+  tracingPipeline,
 } from '../../syncer/patch/trace.ts';
 import { KeptSandbox } from '../offline/kept-sandbox.ts';
-import { renderToHost, renderToVirtual, type FileWorld } from '../offline/offline-sync.ts';
+import { type FileWorld, inNamespace, renderToHost, renderToVirtual } from '../offline/offline-sync.ts';
 import { patchPathsOf } from './object-paths.ts';
 import { readEditedConfig } from './playground-config.ts';
-import { placed, readEditor, readInput, type RunInput } from './playground-input.ts';
 import { describeRendered, printAll, unsyncedNotes } from './playground-result.ts';
+import type { ConfigProblem } from '../../base/errors.ts';
+import { parseObjects } from '../objects/object-files.ts';
 
 /** The trace of one object, and the object that the patches saw. */
 interface ObjectTrace extends JsonObject {
@@ -122,4 +123,53 @@ function matchJson({ path, before, after }: TracedMatch): JsonObject {
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
   };
+}
+
+/** One request of the page: the texts of its editors. */
+interface RunInput {
+  /** A list of patches, `{patches: […]}`, or a configuration. */
+  readonly patches: string;
+  readonly virtual: string;
+  readonly host: string;
+  readonly isReverse: boolean;
+}
+
+type Editor = 'patches' | 'virtual' | 'host';
+
+/** Throws where a text is not a string: the page always sends strings. */
+function readInput(body: JsonObject): RunInput {
+  const text = (key: string): string => {
+    const value = ownValue(body, key) ?? '';
+    if (typeof value !== 'string') throw new Error(`${key} must be a string`);
+    return value;
+  };
+  return {
+    patches: text('patches'),
+    virtual: text('virtual'),
+    host: text('host'),
+    isReverse: body['isReverse'] === true,
+  };
+}
+
+interface EditorObjects {
+  readonly objects: readonly KubeObject[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** `namespace`: of objects that have none. */
+function readEditor(text: string, namespace: string): EditorObjects {
+  const problems: ConfigProblem[] = [];
+  const objects = inNamespace(parseObjects('', text, problems), namespace);
+  return { objects, problems };
+}
+
+/** The problems of one editor as the page shows them. */
+function placed(editor: Editor, problems: readonly ConfigProblem[]) {
+  return problems.map(({ line, column, path, message, severity }) => ({
+    editor,
+    line,
+    column,
+    message: path === '' ? message : `${path}: ${message}`,
+    severity,
+  }));
 }

@@ -3,15 +3,14 @@
  */
 
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { keyOf, parseKey, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import { keyOf, type NamespacedName, type ObjectKey, parseKey } from '../../kube/object.ts';
 import type { NameTranslator } from '../translate/types.ts';
-import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
+import { type KindId, kindIdOf } from '../translate/merge/recorded-kinds.ts';
 import { decideReference, type ReferenceObservation } from './decide/decide-reference.ts';
-import { copiedFrom, observeReference } from './decide/observe-reference.ts';
+import { copiedFrom, observeReference, sourceKeyOf } from './decide/observe-reference.ts';
 import type { RefusalRules } from './decide/refusals.ts';
 import { isImport } from './import/import-forge.ts';
-import { HostNames } from './index/host-names.ts';
-import { parseReferenceId, referenceIdOf, type ReferenceId } from './index/reference-id.ts';
+import { parseReferenceId, type ReferenceId, referenceIdOf } from './index/reference-id.ts';
 import type { RecordedReferences, ReferenceIndex, ReferrerId } from './index/reference-index.ts';
 import type { KindCaches } from './kinds/kind-caches.ts';
 
@@ -121,4 +120,42 @@ export class ReferenceChanges {
     const caches = this.#options.cachesOf(parseReferenceId(id).kind);
     if (caches !== undefined) this.#hostNames.set(id, caches, this.#options.index.isReferenced(id));
   }
+}
+
+class HostNames {
+  readonly #names: NameTranslator;
+  /** By kind and host key. */
+  readonly #ids = new Map<string, Set<ReferenceId>>();
+
+  constructor(names: NameTranslator) {
+    this.#names = names;
+  }
+
+  at(kind: KindId, hostKey: ObjectKey): Iterable<ReferenceId> {
+    return this.#ids.get(placeOf(kind, hostKey)) ?? [];
+  }
+
+  /** Adds or removes the host names of the referenced object. */
+  set(id: ReferenceId, { kind }: KindCaches, isReferenced: boolean): void {
+    for (const hostKey of this.#namesOf(id, kind)) {
+      const place = placeOf(kind.id, hostKey);
+      const ids = this.#ids.get(place) ?? new Set();
+      if (isReferenced) ids.add(id);
+      else ids.delete(id);
+      if (ids.size > 0) this.#ids.set(place, ids);
+      else this.#ids.delete(place);
+    }
+  }
+
+  /** The host name of its copy, and that of the object to import from the host. */
+  #namesOf(id: ReferenceId, kind: KindCaches['kind']): ReadonlySet<ObjectKey> {
+    const { namespace, name } = parseReferenceId(id);
+    const target = this.#names.referenceToHost({ namespace, name }, kind.host);
+    const source = sourceKeyOf(kind, { namespace, name }, this.#names);
+    return new Set([target && keyOf(target), source].filter((key) => key !== undefined));
+  }
+}
+
+function placeOf(kind: KindId, hostKey: ObjectKey): string {
+  return `${kind} ${hostKey}`;
 }
