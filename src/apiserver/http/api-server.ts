@@ -3,10 +3,15 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { CLIENT_TIMEOUTS, type ClientTimeouts } from '../limits.ts';
+import {
+  CLIENT_TIMEOUTS,
+  type ClientTimeouts,
+  COUNTED_RESPONSE_BYTES_MIN,
+  UNREAD_RESPONSES_PER_USER_BYTES_MAX,
+} from '../limits.ts';
 import type { ApiServerSeries } from '../metrics.ts';
-import { auditEvent, masked, recordDecision, type AuditEvent } from '../request/audit-event.ts';
-import { denialText, type AccessRequest, type Authorizer } from '../request/authorizer.ts';
+import { auditEvent, type AuditEvent, masked, recordDecision } from '../request/audit-event.ts';
+import { type AccessRequest, type Authorizer, denialText } from '../request/authorizer.ts';
 import type { MetaHandler } from '../request/meta-handler.ts';
 import type { ResourcePath, ServerPath } from '../request/request-info.ts';
 import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
@@ -14,25 +19,25 @@ import type { Credentials, UserInfo } from '../request/user.ts';
 import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
 import { StoreError } from '../storage/store.ts';
 import type { WatchStreams } from '../watch/watch-streams.ts';
-import { statusResponse, type ApiResponse } from './api-response.ts';
+import { type ApiResponse, statusResponse } from './api-response.ts';
 import {
   closesConnection,
   createExchange,
+  type Exchange,
   mediaType,
   requestsImpersonation,
-  type Exchange,
 } from './exchange.ts';
 import {
-  openHttpServer,
-  plainHeaders,
   type HttpServer,
   type ListenOptions,
+  openHttpServer,
+  plainHeaders,
   type RequestListener,
 } from './http-server.ts';
 import { OpenRequests } from './open-requests.ts';
 import { BodyReader } from './read-bytes.ts';
 import type { Sender } from './shared-limit.ts';
-import { UnreadResponses } from './unread-responses.ts';
+import type { ServerResponse } from 'node:http';
 
 export interface ApiServerOptions {
   readonly meta: MetaHandler;
@@ -293,4 +298,30 @@ function publicError(error: unknown): StatusError | undefined {
   if (!(error instanceof StoreError)) return undefined;
   if (error.code === 'unavailable') return storeUnavailable(`the store cannot be used: ${error.message}`);
   return error.code === 'closed' ? storeUnavailable('the server is shutting down') : undefined;
+}
+
+class UnreadResponses {
+  readonly #bytesMax: number;
+  /** By user name. */
+  readonly #bytes = new Map<string, number>();
+
+  constructor(bytesMax = UNREAD_RESPONSES_PER_USER_BYTES_MAX) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Must be called before a response is written. False: the user has too many unread bytes. The first response is accepted whatever its size. */
+  take(user: string, bytes: number, response: Pick<ServerResponse, 'once'>): boolean {
+    if (bytes < COUNTED_RESPONSE_BYTES_MIN) return true;
+    const unread = this.#bytes.get(user) ?? 0;
+    if (unread > 0 && unread + bytes > this.#bytesMax) return false;
+    this.#bytes.set(user, unread + bytes);
+    response.once('close', () => this.#release(user, bytes));
+    return true;
+  }
+
+  #release(user: string, bytes: number): void {
+    const left = (this.#bytes.get(user) ?? 0) - bytes;
+    if (left > 0) this.#bytes.set(user, left);
+    else this.#bytes.delete(user);
+  }
 }

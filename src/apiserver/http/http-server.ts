@@ -6,21 +6,20 @@ import {
   type Server as NodeHttpServer,
   type ServerResponse,
 } from 'node:http';
-import { createServer as createPlainServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls';
 import type { StatusError } from '../../kube/status-error.ts';
-import { statusResponse, type ApiResponse } from './api-response.ts';
-import { respondToBrokenRequest, endWith } from './broken-request.ts';
+import { type ApiResponse, statusResponse } from './api-response.ts';
+import { endWith, respondToBrokenRequest } from './broken-request.ts';
 import { FrontSocket } from './front-socket.ts';
-import { Handshakes } from './handshakes.ts';
 import {
   CLIENT_TIMEOUTS,
+  type ClientTimeouts,
   CONNECTIONS_MAX,
   HEADER_BYTES_MAX,
   HEADERS_MAX,
   URL_BYTES_MAX,
-  type ClientTimeouts,
 } from '../limits.ts';
 import { badRequest, expectationFailed, headersTooLarge, methodNotAllowed, urlTooLong } from '../status.ts';
 
@@ -243,4 +242,42 @@ const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
 /** The headers of a response in Node's type. */
 export function plainHeaders(headers: ApiResponse['headers']): Record<string, string> {
   return headers as Record<string, string>; // Node accepts lists too
+}
+
+/** Connections whose TLS handshake is not complete: they have no request in flight. */
+class Handshakes {
+  readonly #pending = new Map<string, Pending>();
+
+  begin(socket: Socket): void {
+    const name = connectionName(socket);
+    const forget = (): void => {
+      if (this.#pending.get(name)?.socket === socket) this.#pending.delete(name);
+    };
+    this.#pending.set(name, { socket, forget });
+    socket.on('close', forget);
+  }
+
+  /** `socket` encrypts one of these; Node does not say which. */
+  end(socket: TLSSocket): void {
+    const name = connectionName(socket);
+    const pending = this.#pending.get(name);
+    if (!pending) return;
+    this.#pending.delete(name);
+    // An open connection would keep the listener and the name.
+    pending.socket.off('close', pending.forget);
+  }
+
+  destroyAll(): void {
+    for (const { socket } of this.#pending.values()) socket.destroy();
+  }
+}
+
+interface Pending {
+  readonly socket: Socket;
+  /** The listener of its end. */
+  readonly forget: () => void;
+}
+
+function connectionName({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`;
 }

@@ -2,7 +2,7 @@
 
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';
-import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
+import { type Store, type StoredEntry, StoreError } from '../../apiserver/storage/store.ts';
 import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import type { Admission, CommittedWrite } from '../../apiserver/objects/admission.ts';
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
@@ -10,8 +10,13 @@ import { groupName } from '../../apiserver/request/target.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { DefinitionTable } from '../../apiserver/objects/definition-table.ts';
 import { failure, forbidden, notFound } from '../../apiserver/status.ts';
-import { awaitsCollector, releaseFromCollector } from './cluster-finalizers.ts';
 import { finalized, isTerminating } from '../kinds/namespace.ts';
+import {
+  hasCollectorFinalizer,
+  withoutCollectorFinalizers,
+} from '../../apiserver/objects/collector-finalizers.ts';
+import { listField, metadataOf, text } from '../../apiserver/validation/metadata.ts';
+import { isDeletionComplete } from '../../apiserver/objects/write-steps.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
 /** These cannot be deleted. */
@@ -158,4 +163,37 @@ export class ClusterAdmission implements Admission {
   #namespace(name: string): Promise<StoredEntry | undefined> {
     return this.#options.store.get({ resource: 'namespaces', namespace: '', name });
   }
+}
+
+/** The object is being deleted and waits for a garbage collector. */
+function awaitsCollector({ value }: StoredEntry): boolean {
+  const metadata = metadataOf(value);
+  if (text(metadata, 'deletionTimestamp') === '') return false;
+  return hasCollectorFinalizer(listField(metadata, 'finalizers'));
+}
+
+/** Resolves with the write; undefined: another write has removed the finalizers or the object. Throws `StoreError`. */
+async function releaseFromCollector(
+  store: Store,
+  definition: ResourceDefinition,
+  { key }: StoredEntry,
+): Promise<CommittedWrite | undefined> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const entry = await store.get(key);
+    if (!entry || !awaitsCollector(entry)) return undefined;
+    const { finalizers: _held, ...metadata } = metadataOf(entry.value);
+    const left = withoutCollectorFinalizers(listField(metadataOf(entry.value), 'finalizers'));
+    const object = {
+      ...entry.value,
+      metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata,
+    };
+    try {
+      return isDeletionComplete(definition, object)
+        ? { type: 'deleted', entry: await store.delete(key, entry.revision) }
+        : { type: 'updated', entry: await store.update(key, object, entry.revision) };
+    } catch (error) {
+      if (!isRevisionConflict(error)) throw error;
+    }
+  }
+  return undefined;
 }

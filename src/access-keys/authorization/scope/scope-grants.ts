@@ -13,8 +13,9 @@ import type { Scope, ScopeRole, ScopeRule } from '../../types.ts';
 import { EVERYTHING, type Grant, type RequestPattern, type TargetPattern } from './grants.ts';
 import { CLI_REQUESTS, ROLE_NAMES, TOKEN_REQUESTS } from '../roles.ts';
 import { ANY } from './scope-names.ts';
-import { isScope } from './scope-shape.ts';
 import { TARGET_KINDS } from '../target.ts';
+import { isJsonObject, type JsonValue, ownValue } from '../../../base/json.ts';
+import { excessOf } from './scope-size.ts';
 
 const MANAGEMENT: readonly TargetPattern[] = [{ kind: 'Management' }];
 
@@ -166,4 +167,48 @@ function intersection(
 ): ReadonlySet<string> | undefined {
   if (!a || !b) return a ?? b;
   return new Set([...a].filter((item) => b.has(item)));
+}
+
+type Check = (value: JsonValue) => boolean;
+
+const isText: Check = (value) => typeof value === 'string';
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const fieldsOf =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (value) => {
+    if (!isJsonObject(value)) return false;
+    return Object.entries(checks).every(([field, check]) => {
+      const member = ownValue(value, field);
+      return member === undefined || check(member);
+    });
+  };
+
+const texts = listOf(isText);
+
+const checkScope = fieldsOf({
+  roles: listOf(fieldsOf({ role: isText, projects: texts, virtualClusters: texts })),
+  projects: listOf(fieldsOf({ project: isText })),
+  spaces: listOf(fieldsOf({ project: isText, space: isText })),
+  virtualClusters: listOf(fieldsOf({ project: isText, virtualCluster: isText })),
+  clusters: listOf(fieldsOf({ cluster: isText })),
+  rules: listOf(
+    fieldsOf({
+      verbs: texts,
+      resources: listOf(fieldsOf({ group: isText, resources: texts, resourceNames: texts })),
+      resourceNames: texts,
+      namespaces: texts,
+      nonResourceURLs: texts,
+      requestTargets: texts,
+      cluster: isText,
+      virtualClusters: listOf(fieldsOf({ name: isText, namespace: isText })),
+    }),
+  ),
+  allowPlatformCli: (value) => typeof value === 'boolean',
+});
+
+function isScope(value: unknown): value is Scope {
+  return isJsonObject(value) && checkScope(value) && excessOf(value) === undefined;
 }

@@ -3,14 +3,14 @@
 import type { StringMap } from '../../../kube/object.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { StoredEntry, StoreRange } from '../../storage/store.ts';
-import { rejectVersionWithContinue, rejectInvalidListOptions } from './list-rules.ts';
 import { integerIn } from './query-integer.ts';
 import { currentForm, type Target } from '../target.ts';
 import type { ResourceDefinition } from '../../objects/resource-definition.ts';
 import { parseFieldSelector } from './field-selector.ts';
-import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../../kube/label-selector.ts';
-import { badRequest } from '../../status.ts';
+import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../../kube/label-selector.ts';
+import { badRequest, invalid } from '../../status.ts';
 import { metadataOf, objectField, text } from '../../validation/metadata.ts';
+import { type FieldError, forbiddenValue, unsupportedValue } from '../../field-error.ts';
 
 export interface ListQuery {
   readonly range: StoreRange;
@@ -84,4 +84,57 @@ export function parseVersion(version: string): string {
   throw badRequest(
     `resourceVersion: Invalid value: ${JSON.stringify(version)}: strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`,
   );
+}
+
+const MATCH = 'resourceVersionMatch';
+
+/** Throws 422, which names every problem. */
+function rejectInvalidListOptions(query: URLSearchParams, isWatch: boolean): void {
+  const match = query.get(MATCH) ?? '';
+  const errors = isWatch ? watchErrors(query, match) : listErrors(query, match);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', errors);
+}
+
+function listErrors(query: URLSearchParams, match: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (match !== '') {
+    if (!query.get('resourceVersion'))
+      errors.push(forbidden('is forbidden unless resourceVersion is provided'));
+    if (query.get('continue')) errors.push(forbidden('is forbidden when continue is provided'));
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      errors.push(unsupportedValue(MATCH, match, ['Exact', 'NotOlderThan', '']));
+    }
+    if (match === 'Exact' && query.get('resourceVersion') === '0') {
+      errors.push(forbidden('"exact" is forbidden for resourceVersion "0"'));
+    }
+  }
+  if (query.has('sendInitialEvents')) {
+    errors.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+  }
+  return errors;
+}
+
+function watchErrors(query: URLSearchParams, match: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const hasInitialEvents = query.has('sendInitialEvents');
+  if (hasInitialEvents && match !== 'NotOlderThan') {
+    const detail = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan';
+    errors.push(forbiddenValue(MATCH, detail));
+  }
+  if (match !== '' && !hasInitialEvents) {
+    errors.push(forbidden('is forbidden for watch unless sendInitialEvents is provided'));
+  }
+  if (match !== '' && match !== 'NotOlderThan') errors.push(unsupportedValue(MATCH, match, ['NotOlderThan']));
+  if (query.get('continue')) errors.push(forbidden('is forbidden when continue is provided'));
+  return errors;
+}
+
+function forbidden(detail: string): FieldError {
+  return forbiddenValue(MATCH, `${MATCH} ${detail}`);
+}
+
+/** All pages show the revision of the first page. Throws 400. */
+function rejectVersionWithContinue(resourceVersion: string): void {
+  if (Number(resourceVersion) === 0) return;
+  throw badRequest('specifying resource version is not allowed when using continue');
 }

@@ -5,7 +5,7 @@
  * undo. Writes that arrive during a commit share the next one.
  */
 
-import { systemClock, type Clock } from '../../../base/clock.ts';
+import { type Clock, systemClock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { TerminalError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -13,22 +13,22 @@ import type { WriteRequest } from '../decide-write.ts';
 import { RevisionedState } from '../revisioned-state.ts';
 import {
   closed,
-  StoreError,
   type HistoryOptions,
   type ListPage,
   type ListResult,
   type Notes,
   type Store,
   type StoredEntry,
+  StoreError,
   type StoreKey,
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
 } from '../store.ts';
-import { Loading } from './loading.ts';
 import { SqliteNotes } from './sqlite-notes.ts';
-import { WriteBatch, type PendingWrite } from './writer/write-batch.ts';
-import { DatabaseWriter } from './writer/database-writer.ts';
+import { type PendingWrite, WriteBatch } from './writer/write-batch.ts';
+import { DatabaseWriter, type LoadReport } from './writer/database-writer.ts';
+import { Replay } from './file/replay.ts';
 
 /** Default history: 8192 events, 64 Mi characters. */
 export interface SqliteStoreOptions extends HistoryOptions {
@@ -235,4 +235,40 @@ export class SqliteStore implements Store {
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Fills the state of a store that is being opened. */
+class Loading {
+  readonly #state: RevisionedState;
+  readonly #notes: SqliteNotes;
+  #replay: Replay | undefined;
+  compacted = 0;
+
+  constructor(state: RevisionedState, notes: SqliteNotes) {
+    this.#state = state;
+    this.#notes = notes;
+  }
+
+  add(report: LoadReport): void {
+    switch (report.kind) {
+      case 'counters':
+        this.compacted = report.counters.compacted;
+        this.#replay = new Replay(this.#state, report.counters);
+        return;
+      case 'log':
+        for (const row of report.rows) this.#replay?.addRow(row);
+        return;
+      case 'present':
+        for (const row of report.rows) this.#replay?.addPresent(row);
+        return;
+      case 'notes':
+        this.#notes.restore(report.rows);
+    }
+  }
+
+  /** The problems of the file. */
+  finish(): readonly string[] {
+    this.#replay?.finish();
+    return this.#replay?.problems ?? [];
+  }
 }

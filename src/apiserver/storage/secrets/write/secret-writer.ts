@@ -2,16 +2,17 @@
 
 import type { KubeObject } from '../../../../kube/object.ts';
 import type { JsonObject } from '../../../../base/json.ts';
-import { orderedKey, StoreError, type StoredEntry, type StoreKey } from '../../store.ts';
-import { rejectedByHost, unreadable } from '../host/host-errors.ts';
+import { orderedKey, type StoredEntry, StoreError, type StoreKey } from '../../store.ts';
+import { failureKindOf, rejectedByHost, unreadable } from '../host/host-errors.ts';
 import type { HostSecrets } from '../host/host-secrets.ts';
 import type { SecretCache } from '../read/secret-cache.ts';
 import type { RetryBudget } from '../host/retry-budget.ts';
-import { persist } from './persist.ts';
-import type { SecretReader, LookUp } from '../read/secret-reader.ts';
+import type { LookUp, SecretReader } from '../read/secret-reader.ts';
 import { encodeSecret, revisionOf, updatePatch } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
 import type { PendingWrite, WriteLedger } from './write-ledger.ts';
+import type { RequestOptions } from '../../../../kube/types.ts';
+import type { StatusError } from '../../../../kube/status-error.ts';
 
 export interface SecretWriterOptions {
   readonly namespace: string;
@@ -209,4 +210,41 @@ function mismatch(key: StoreKey, expectedRevision: number, found: LookUp): Store
   if (found.state !== 'entry') return new StoreError('missing', `${what} does not exist`);
   const message = `${what} is at revision ${found.entry.revision}, not ${expectedRevision}`;
   return new StoreError('conflict', message, found.entry);
+}
+
+interface Attempt<T> {
+  send(request: RequestOptions): Promise<T>;
+  /** After a lost response: the result of the write, or undefined when it has not happened. Throws when the outcome cannot be determined. */
+  settle(): Promise<T | undefined>;
+  /** The error that a 404, 409 or 410 stands for; undefined when the state has changed since, so that a retry makes sense. */
+  rejection(error: StatusError): Promise<Error | undefined>;
+}
+
+/** INVARIANT: after a lost response the write is looked for before it is sent again, so it never happens twice and never conflicts with itself. */
+async function persist<T>(
+  budget: RetryBudget,
+  namespace: string,
+  attempt: Attempt<NonNullable<T>>,
+): Promise<NonNullable<T>> {
+  for (;;) {
+    let failure: unknown;
+    try {
+      return await attempt.send(budget.request);
+    } catch (error) {
+      failure = error;
+    }
+    budget.checkOpen();
+    const kind = failureKindOf(failure);
+    if (kind === 'permanent') throw rejectedByHost(failure, namespace);
+    if (kind === 'outcome-unknown') budget.markOutcomeUnknown();
+    if (budget.isOutcomeUnknown) {
+      const done = await attempt.settle();
+      if (done !== undefined) return done;
+    }
+    if (kind === 'decided') {
+      const rejection = await attempt.rejection(failure as StatusError); // only a StatusError is `decided`
+      if (rejection !== undefined) throw rejection;
+    }
+    await budget.pause(failure);
+  }
 }
