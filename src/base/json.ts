@@ -76,19 +76,18 @@ export function canonicalJson(value: JsonValue): string {
   return `{${members.join(',')}}`;
 }
 
-/** JSON Merge Patch (RFC 7396): the merged value, which shares nothing with `patch`. Null removes a member, an object merges, any other value replaces. */
+/** JSON Merge Patch (RFC 7396): the merged value, in the order of the target, which shares nothing with `patch`. Null removes a member, an object merges, any other value replaces. */
 export function mergePatch(target: JsonValue | undefined, patch: JsonObject): JsonObject {
+  const before: JsonObject = isJsonObject(target) ? target : {};
   const result: JsonObject = {};
-  if (isJsonObject(target)) {
-    for (const key of Object.keys(target)) {
-      if (!Object.hasOwn(patch, key)) setOwn(result, key, target[key] ?? null);
+  for (const key of new Set([...Object.keys(before), ...Object.keys(patch)])) {
+    if (!Object.hasOwn(patch, key)) {
+      setOwn(result, key, before[key] ?? null);
+      continue;
     }
-  }
-  for (const key of Object.keys(patch)) {
     const value = patch[key] ?? null;
     if (value === null) continue;
-    const before = isJsonObject(target) ? ownValue(target, key) : undefined;
-    setOwn(result, key, isJsonObject(value) ? mergePatch(before, value) : cloneJson(value));
+    setOwn(result, key, isJsonObject(value) ? mergePatch(ownValue(before, key), value) : cloneJson(value));
   }
   return result;
 }

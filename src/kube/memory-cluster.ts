@@ -1,6 +1,14 @@
 /** A cluster in memory behind the interface of a client: objects, optimistic concurrency, one history for watches; without sockets and latency. */
 
-import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  mergePatch,
+  ownValue,
+  type JsonObject,
+  type JsonValue,
+} from '../base/json.ts';
+import { parseLabelSelector } from './label-selector.ts';
 import {
   asJson,
   keyOf,
@@ -168,11 +176,11 @@ export class MemoryCluster {
   mergePatch(
     plural: string,
     name: NamespacedName,
-    patch: JsonValue,
+    patch: JsonObject,
     { isStatus = false, ...context }: WriteContext & { readonly isStatus?: boolean },
   ): KubeObject {
     const previous = this.#existing(plural, keyOf(name));
-    const merged = mergeJson(asJson(previous), patch) as unknown as KubeObject; // a patched object
+    const merged = mergePatch(asJson(previous), patch) as unknown as KubeObject; // a patched object
     checkVersion(merged.metadata.resourceVersion, previous);
     if (!isStatus) return this.#replace(plural, previous, merged, context);
     return this.#replace(plural, previous, { ...previous, status: merged['status'] }, context, true);
@@ -369,7 +377,8 @@ export class MemoryClient implements WatchClient {
     { type, body }: { type: PatchType; body: JsonValue },
     options: PatchOptions = {},
   ): Promise<KubeObject> {
-    if (type !== 'merge') throw failure(415, 'UnsupportedMediaType', 'only merge patches are supported');
+    if (type !== 'merge' || !isJsonObject(body))
+      throw failure(415, 'UnsupportedMediaType', 'only merge patches of objects are supported');
     const context = { ...this.#context(options), isStatus: options.subresource === 'status' };
     return copyOf(this.#memory.mergePatch(qualifiedPlural(resource), name, copyOf(body), context));
   }
@@ -478,16 +487,9 @@ export function eventOf(
   return { type, object: scope.isMetadataOnly === true ? metadataOnly(object) : object };
 }
 
-/** Selectors of `key`, `key=value` and `key!=value`, which is what this program sends. */
 function isInScope(object: KubeObject, { namespace, labelSelector = '' }: Scope): boolean {
   if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
-  if (labelSelector === '') return true;
-  return labelSelector.split(',').every((part) => {
-    const [key = '', value] = part.split(/!?=/);
-    const actual = object.metadata.labels?.[key];
-    if (part.includes('!=')) return actual !== value;
-    return value === undefined ? actual !== undefined : actual === value;
-  });
+  return labelSelector === '' || parseLabelSelector(labelSelector)(object.metadata.labels ?? {});
 }
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
@@ -551,17 +553,6 @@ function hasFinalizers({ metadata }: KubeObject): boolean {
 
 function definedOnly<T extends object>(fields: T): Partial<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>; // a part of it
-}
-
-/** RFC 7396. */
-function mergeJson(target: JsonValue | undefined, patch: JsonValue): JsonValue {
-  if (!isJsonObject(patch)) return patch;
-  const result: JsonObject = isJsonObject(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = mergeJson(ownValue(result, key), value);
-  }
-  return result;
 }
 
 /** A program that changes an object of its cache fails immediately. */

@@ -1,6 +1,6 @@
 /** The client of one process for one API server: with latency, and with every fault that a network and a server can have. */
 
-import type { JsonValue } from '../../../src/base/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { copyOf, failure, getObject, listPage } from '../../../src/kube/memory-cluster.ts';
 import type { KubeObject, NamespacedName, Resource } from '../../../src/kube/object.ts';
 import type {
@@ -99,7 +99,7 @@ export class SimClient implements WatchClient {
     options: PatchOptions = {},
   ): Promise<KubeObject> {
     if (patch.type !== 'merge') throw new Error('only merge patches are simulated');
-    const body = copyOf(patch.body);
+    const body = copyOf(patch.body as JsonObject); // as all merge patches of the program
     const isStatus = options.subresource === 'status';
     return this.#write(resource, options, (manager, isDryRun) =>
       this.#options.cluster.mergePatch(resource.plural, name, body, { manager, isDryRun, isStatus }),
