@@ -1,7 +1,7 @@
 /** Names of users, groups and extras that have a meaning in this API. */
 
 import type { UserInfo } from '../apiserver/request/user.ts';
-import { metadataOf, objectField, text } from '../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../apiserver/metadata.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import type { Scope } from './types.ts';
 

@@ -16,7 +16,7 @@ import { decodeObject } from '../../src/apiserver/schema/decode.ts';
 import { duplicateFields } from '../../src/apiserver/schema/json-text.ts';
 import { parseFieldSelector } from '../../src/apiserver/request/query/field-selector.ts';
 import { parseLabelSelector } from '../../src/kube/label-selector.ts';
-import { decodeContinue, encodeContinue } from '../../src/apiserver/objects/continue-token.ts';
+import { decodeContinue, encodeContinue } from '../../src/apiserver/objects/list-objects.ts';
 import { jsonEquals, mergePatch, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 
 const types = builtInTypes();

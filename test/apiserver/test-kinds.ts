@@ -5,7 +5,7 @@ import { invalidValue } from '../../src/apiserver/field-error.ts';
 import { defineResource } from '../../src/apiserver/objects/resource-definition.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../src/apiserver/schema/notation.ts';
-import { objectField } from '../../src/apiserver/validation/metadata.ts';
+import { objectField } from '../../src/apiserver/metadata.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
 
 const TYPES = `

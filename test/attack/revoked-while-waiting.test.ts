@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import type { StoredEntry, StoreKey } from '../../src/apiserver/storage/store.ts';
-import { metadataOf, text } from '../../src/apiserver/validation/metadata.ts';
+import { metadataOf, text } from '../../src/apiserver/metadata.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import {
   KEYS_PATH,

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { verifyDatabase } from '../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
+import { verifyDatabase } from '../../src/apiserver/storage/sqlite/maintenance.ts';
 import { openLocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { KEYS_PATH } from '../access-keys/composed-api.ts';

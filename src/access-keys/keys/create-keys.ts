@@ -1,7 +1,7 @@
 /** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
 import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
-import { groupEvents } from '../../apiserver/events/event-kinds.ts';
+import { groupEvents } from '../../apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';

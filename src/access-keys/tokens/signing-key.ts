@@ -9,7 +9,7 @@ import {
   type CryptoKey,
   type JWK,
 } from 'jose';
-import { objectField, text } from '../../apiserver/validation/metadata.ts';
+import { objectField, text } from '../../apiserver/metadata.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../../apiserver/storage/store.ts';

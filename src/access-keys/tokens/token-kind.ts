@@ -11,7 +11,7 @@ import {
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { failure, forbidden, invalid } from '../../apiserver/status.ts';
-import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { MANAGED_FIELDS_MAX } from '../limits.ts';
 import { tooManyOwnedFields } from '../status.ts';
-import { text } from '../validation/metadata.ts';
+import { text } from '../metadata.ts';
 import { fromFieldsV1, toFieldsV1, unionOf, type FieldSet } from './field-set.ts';
 
 /** The field manager and the kind of a write. */

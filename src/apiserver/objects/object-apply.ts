@@ -20,7 +20,7 @@ import { timeText } from '../schema/scalars.ts';
 import { memberSchema, type Schema } from '../schema/object-schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from '../status.ts';
 import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } from '../request/target.ts';
-import { metadataOf, text } from '../validation/metadata.ts';
+import { metadataOf, text } from '../metadata.ts';
 import type { WriteOptions } from '../request/query/write-options.ts';
 import { requestedVersion } from './write-steps.ts';
 

@@ -4,7 +4,7 @@ import type { Timer } from '../../base/clock.ts';
 import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
 import { StoreError, type StoredEntry } from '../storage/store.ts';
 import type { DeleteOptions, PropagationPolicy } from '../request/query/write-options.ts';
-import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
+import { FOREGROUND, ORPHAN, withoutCollectorFinalizers, listField, metadataOf, text } from '../metadata.ts';
 import { type ObjectRegistry } from './object-registry.ts';
 import type { Recheck } from './object-writer.ts';
 import { isRevisionConflict } from './write-conflicts.ts';
@@ -13,7 +13,6 @@ import { isDeletionComplete } from './write-steps.ts';
 import { storedForm } from './presentation/object-view.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, notFound } from '../status.ts';
-import { listField, metadataOf, text } from '../validation/metadata.ts';
 
 export interface Deletion {
   /** The object after the request, in the shape of its kind. */

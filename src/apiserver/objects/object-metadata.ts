@@ -6,7 +6,7 @@ import type { Random } from '../../base/random.ts';
 import { LABEL_LENGTH_MAX } from '../../kube/names.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { Target } from '../request/target.ts';
-import { duplicateOwners, metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
+import { duplicateOwners, metadataOf, objectField, objectList, text } from '../metadata.ts';
 
 /** The alphabet of Kubernetes: without vowels, so that no words appear. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';

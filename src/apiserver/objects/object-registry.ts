@@ -12,7 +12,7 @@ import { presented } from './presentation/object-view.ts';
 import { asConflict, checkUid, isRevisionConflict } from './write-conflicts.ts';
 import { alreadyExists, invalid, nameExhausted, notFound, stillDeleting } from '../status.ts';
 import { currentForm, groupName, storeKey, type Target } from '../request/target.ts';
-import { metadataOf, text } from '../validation/metadata.ts';
+import { metadataOf, text } from '../metadata.ts';
 import { requestedVersion } from './write-steps.ts';
 
 export interface RegistryOptions {

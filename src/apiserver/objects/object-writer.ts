@@ -15,7 +15,7 @@ import { timeText } from '../schema/scalars.ts';
 import { conflict, MODIFIED } from '../status.ts';
 import { currentForm, groupName, storeKey, type Target } from '../request/target.ts';
 import { SERVER_USER, type UserInfo } from '../request/user.ts';
-import { metadataOf } from '../validation/metadata.ts';
+import { metadataOf } from '../metadata.ts';
 import {
   requestedVersion,
   canonical,

@@ -4,7 +4,7 @@ import type { Resource } from '../../kube/object.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FieldError } from '../field-error.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
-import { listField, metadataOf } from '../validation/metadata.ts';
+import { listField, metadataOf } from '../metadata.ts';
 import type { NameCheck } from '../../kube/names.ts';
 import type { UserInfo } from '../request/user.ts';
 

@@ -34,7 +34,7 @@ import {
 } from './body/read-body.ts';
 import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
 import { failure, methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
-import { duplicateOwners, metadataOf, text } from '../validation/metadata.ts';
+import { duplicateOwners, metadataOf, text } from '../metadata.ts';
 import type { UserInfo } from './user.ts';
 import {
   parseDeleteOptions,

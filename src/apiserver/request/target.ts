@@ -5,7 +5,7 @@ import type { StoredEntry, StoreKey } from '../storage/store.ts';
 import type { ResourceDefinition, Subresource } from '../objects/resource-definition.ts';
 import { shortened } from '../field-error.ts';
 import { badRequest, type GroupName } from '../status.ts';
-import { metadataOf, text } from '../validation/metadata.ts';
+import { metadataOf, text } from '../metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 
 export interface Target {

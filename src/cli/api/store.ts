@@ -9,10 +9,12 @@ import { TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { HostCluster, verifySharedStore } from '../../access-keys/open-store.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { backupDatabase } from '../../apiserver/storage/sqlite/maintenance/backup.ts';
-import { compactDatabase } from '../../apiserver/storage/sqlite/maintenance/compact.ts';
+import {
+  backupDatabase,
+  compactDatabase,
+  verifyDatabase,
+} from '../../apiserver/storage/sqlite/maintenance.ts';
 import { databaseFile, rejectForeignLog } from '../../apiserver/storage/sqlite/file/database-file.ts';
-import { verifyDatabase } from '../../apiserver/storage/sqlite/maintenance/verify-database.ts';
 import type { StoreVerdict } from '../../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from '../configuration/config-options.ts';
 import { reportProblems } from '../output/config-report.ts';

@@ -14,8 +14,10 @@ import { finalized, isTerminating } from '../kinds/namespace.ts';
 import {
   hasCollectorFinalizer,
   withoutCollectorFinalizers,
-} from '../../apiserver/objects/collector-finalizers.ts';
-import { listField, metadataOf, text } from '../../apiserver/validation/metadata.ts';
+  listField,
+  metadataOf,
+  text,
+} from '../../apiserver/metadata.ts';
 import { isDeletionComplete } from '../../apiserver/objects/write-steps.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };

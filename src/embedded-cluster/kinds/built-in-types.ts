@@ -2,9 +2,9 @@
 
 import { TypeTable, type Descriptions } from '../../apiserver/schema/notation.ts';
 import { META_TYPES } from '../../apiserver/schema/meta-types.ts';
-import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../../apiserver/events/event-types.ts';
+import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../../apiserver/event-kinds.ts';
 import { POD_TYPES } from './pod-types.ts';
-import { REVIEW_TYPES } from '../../apiserver/reviews/review-types.ts';
+import { REVIEW_TYPES } from '../../apiserver/access-review.ts';
 
 /** One table per server: types are parsed when a kind first needs them. */
 export function builtInTypes(): TypeTable {

@@ -6,7 +6,7 @@ import { forbiddenValue, invalidValue, type FieldError } from '../../apiserver/f
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
-import { objectField, text } from '../../apiserver/validation/metadata.ts';
+import { objectField, text } from '../../apiserver/metadata.ts';
 import { dataKeyProblem, subdomainProblem } from '../../kube/names.ts';
 
 const BYTES_MAX = 1024 * 1024;

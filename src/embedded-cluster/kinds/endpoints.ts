@@ -12,7 +12,7 @@ import {
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
-import { listField, objectList, text } from '../../apiserver/validation/metadata.ts';
+import { listField, objectList, text } from '../../apiserver/metadata.ts';
 import { labelProblem, subdomainProblem } from '../../kube/names.ts';
 
 export function endpoints(types: TypeTable): ResourceDefinition {

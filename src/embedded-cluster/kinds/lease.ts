@@ -5,7 +5,7 @@ import { defineResource, type ResourceDefinition } from '../../apiserver/objects
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
-import { objectField, text } from '../../apiserver/validation/metadata.ts';
+import { objectField, text } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 
 export function leases(types: TypeTable): ResourceDefinition {

@@ -10,7 +10,7 @@ import {
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
-import { listField, metadataOf, objectField, text } from '../../apiserver/validation/metadata.ts';
+import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 
 const VERBS: readonly Verb[] = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];

@@ -5,7 +5,7 @@ import { requiredValue, type FieldError } from '../../apiserver/field-error.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
-import { metadataOf, objectField, objectList, text } from '../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 
 export function pods(types: TypeTable): ResourceDefinition {

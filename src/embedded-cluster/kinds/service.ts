@@ -12,13 +12,7 @@ import {
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
-import {
-  labelErrors,
-  listField,
-  objectField,
-  objectList,
-  text,
-} from '../../apiserver/validation/metadata.ts';
+import { labelErrors, listField, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 import { portNumberErrors } from './endpoints.ts';
 

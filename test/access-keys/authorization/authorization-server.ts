@@ -1,15 +1,15 @@
 /** An API server with keys, reviews and the authorization rules. Callers are those of the test, or use a key. */
 
 import { randomBytes } from 'node:crypto';
-import { EVENT_TYPES } from '../../../src/apiserver/events/event-types.ts';
+import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
-import { REVIEW_TYPES } from '../../../src/apiserver/reviews/review-types.ts';
+import { REVIEW_TYPES } from '../../../src/apiserver/access-review.ts';
 import { defineResource } from '../../../src/apiserver/objects/resource-definition.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer } from '../../../src/apiserver/http/start-server.ts';
 import type { UserInfo } from '../../../src/apiserver/request/user.ts';
-import { objectField, text } from '../../../src/apiserver/validation/metadata.ts';
+import { objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { systemRandom } from '../../../src/base/random.ts';

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
 import type { AdmissionRequest } from '../../../src/apiserver/objects/admission.ts';
-import { EVENT_TYPES } from '../../../src/apiserver/events/event-types.ts';
+import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';

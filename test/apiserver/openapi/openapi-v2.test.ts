@@ -1,7 +1,7 @@
 /** Content negotiation of the OpenAPI v2 document. */
 
 import { describe, expect, test } from 'vitest';
-import { openApiV2 } from '../../../src/apiserver/openapi/openapi-v2.ts';
+import { openApiV2 } from '../../../src/apiserver/request/meta-handler.ts';
 
 const VERSION = 'v1.36.0+test';
 

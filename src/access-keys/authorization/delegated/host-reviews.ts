@@ -3,7 +3,7 @@
 import type { AccessDecision, AccessRequest } from '../../../apiserver/request/authorizer.ts';
 import { failure } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
-import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectField, text } from '../../../apiserver/metadata.ts';
 import { TransportError, MalformedResponseError, type ClusterClient } from '../../../kube/types.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { isJsonObject, setOwn, type JsonObject } from '../../../base/json.ts';

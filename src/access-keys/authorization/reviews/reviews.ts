@@ -3,11 +3,7 @@
  * the configuration of its webhooks.
  */
 
-import {
-  reviewedRequest,
-  reviewStatus,
-  selfSubjectAccessReviews,
-} from '../../../apiserver/reviews/access-review.ts';
+import { reviewedRequest, reviewStatus, selfSubjectAccessReviews } from '../../../apiserver/access-review.ts';
 import { requiredValue } from '../../../apiserver/field-error.ts';
 import {
   defineResource,
@@ -17,7 +13,7 @@ import {
 import type { TypeTable } from '../../../apiserver/schema/notation.ts';
 import { badRequest, invalid } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
-import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectField, text } from '../../../apiserver/metadata.ts';
 import { setOwn, type JsonObject } from '../../../base/json.ts';
 import type { ManagementAuthorizer } from '../authorizer.ts';
 import { AUTHENTICATION_GROUP, AUTHORIZATION_GROUP } from '../roles.ts';
@@ -26,7 +22,7 @@ import { targetOf } from '../target.ts';
 import { reviewToken, type TokenAuthenticators } from './token-review.ts';
 
 export interface ReviewOptions extends TokenAuthenticators {
-  /** With the types `meta.*` and those of `apiserver/reviews/review-types.ts`. */
+  /** With the types `meta.*` and those of `apiserver/access-review.ts`. */
   readonly types: TypeTable;
   readonly authorizer: ManagementAuthorizer;
 }

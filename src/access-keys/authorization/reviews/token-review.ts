@@ -4,7 +4,7 @@ import { StatusError } from '../../../kube/status-error.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { badRequest } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
-import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectField, text } from '../../../apiserver/metadata.ts';
 import { TOKEN_AUDIENCE } from '../../identity.ts';
 import type { RequestTarget } from '../../types.ts';
 import type { ManagementAuthorizer } from '../authorizer.ts';

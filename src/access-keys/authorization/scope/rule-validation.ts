@@ -9,7 +9,7 @@ import {
   unsupportedValue,
   type FieldError,
 } from '../../../apiserver/field-error.ts';
-import { listField, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectList, text } from '../../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../../kube/names.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { ANY, nameProblem } from './scope-names.ts';

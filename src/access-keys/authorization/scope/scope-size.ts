@@ -1,6 +1,6 @@
 /** Limits on the size of a scope: they bound the time of a decision and of the comparison of two scopes. */
 
-import { listField, objectList } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectList } from '../../../apiserver/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
 /** List items in a scope without its rules; a role counts each of its virtual clusters in each of its projects. */

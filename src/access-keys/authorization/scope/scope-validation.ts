@@ -1,7 +1,7 @@
 /** Validation of `spec.scope`; its deprecated rules as Kubernetes validates the rules of an audit policy. */
 
 import { requiredValue, unsupportedValue, type FieldError } from '../../../apiserver/field-error.ts';
-import { listField, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectList, text } from '../../../apiserver/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { ROLE_NAMES } from '../roles.ts';
 import { validateRule } from './rule-validation.ts';

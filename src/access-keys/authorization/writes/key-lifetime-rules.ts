@@ -3,7 +3,7 @@
  * its overlap is the end: otherwise it would live on in the keys that it creates. Pure.
  */
 
-import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../../apiserver/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
 /** The field by which the written key would outlive the key of the caller. */

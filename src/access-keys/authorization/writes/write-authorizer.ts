@@ -8,7 +8,7 @@ import type { AdmissionRequest } from '../../../apiserver/objects/admission.ts';
 import { failure, forbidden } from '../../../apiserver/status.ts';
 import { groupName } from '../../../apiserver/request/target.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
-import { listField, metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, metadataOf, objectField, text } from '../../../apiserver/metadata.ts';
 import type { StatusError } from '../../../kube/status-error.ts';
 import { cloneJson, isJsonObject, type JsonObject } from '../../../base/json.ts';
 import type { Clock } from '../../../base/clock.ts';

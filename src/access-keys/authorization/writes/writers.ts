@@ -2,7 +2,7 @@
 
 import type { AccessRequest } from '../../../apiserver/request/authorizer.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
-import { text } from '../../../apiserver/validation/metadata.ts';
+import { text } from '../../../apiserver/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, isAdministrator, isOwnedBy, subjectOf } from '../../identity.ts';
 import type { HostRights } from '../authorizer.ts';

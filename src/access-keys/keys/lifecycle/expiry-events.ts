@@ -12,7 +12,7 @@ import { SERVER_USER } from '../../../apiserver/request/user.ts';
 import { decodeObject } from '../../../apiserver/schema/decode.ts';
 import { timeText } from '../../../apiserver/schema/scalars.ts';
 import { StoreError, type Store } from '../../../apiserver/storage/store.ts';
-import { metadataOf, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, text } from '../../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';

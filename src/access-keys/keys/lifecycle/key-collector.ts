@@ -4,7 +4,7 @@
  * enqueues it, and the action follows from the current state. Replicas may do the same work concurrently; the slower one finds it done.
  */
 
-import { hasCollectorFinalizer } from '../../../apiserver/objects/collector-finalizers.ts';
+import { hasCollectorFinalizer } from '../../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { createWorkQueue, type WorkQueue } from '../../../kube/work-queue.ts';

@@ -1,6 +1,6 @@
 /** Expiry of keys. */
 
-import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../../apiserver/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
 /** Time that expired keys are kept, so that a wrong clock deletes none: requests that use them fail. */

@@ -4,7 +4,7 @@
  */
 
 import { MANAGEMENT_API_VERSION } from '../../api-group.ts';
-import { FOREGROUND, ORPHAN } from '../../../apiserver/objects/collector-finalizers.ts';
+import { FOREGROUND, ORPHAN } from '../../../apiserver/metadata.ts';
 import type { IndexedKey, OwnerReference } from '../index/key-record.ts';
 
 /** The other keys that a decision depends on. */

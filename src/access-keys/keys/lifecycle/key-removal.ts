@@ -6,7 +6,7 @@ import { isRevisionConflict } from '../../../apiserver/objects/write-conflicts.t
 import type { ResourceDefinition } from '../../../apiserver/objects/resource-definition.ts';
 import { currentForm, type Target } from '../../../apiserver/request/target.ts';
 import { SERVER_USER } from '../../../apiserver/request/user.ts';
-import { listField, metadataOf, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, metadataOf, objectList, text } from '../../../apiserver/metadata.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { cloneJson, type JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';

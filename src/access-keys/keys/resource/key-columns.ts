@@ -7,7 +7,7 @@ import {
   NAME_COLUMN,
   textColumn,
 } from '../../../apiserver/objects/presentation/table.ts';
-import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectField, text } from '../../../apiserver/metadata.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import { endOfKey } from '../lifecycle/key-expiry.ts';
 

@@ -8,7 +8,7 @@ import {
   type Subresource,
 } from '../../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../../apiserver/schema/notation.ts';
-import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, objectList, text } from '../../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../../kube/names.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';

@@ -6,12 +6,11 @@
 
 import { MANAGEMENT_GROUP } from '../../api-group.ts';
 import type { ActionResult, Subresource } from '../../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../../apiserver/schema/notation.ts';
-import type { Descriptions } from '../../../apiserver/schema/notation.ts';
+import type { TypeTable, Descriptions } from '../../../apiserver/schema/notation.ts';
 import { invalidValue, type FieldError } from '../../../apiserver/field-error.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import { conflict, forbidden, invalid } from '../../../apiserver/status.ts';
-import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../../apiserver/metadata.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { generateAccessKey } from '../../credentials/access-key.ts';

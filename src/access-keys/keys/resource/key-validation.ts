@@ -7,7 +7,7 @@ import {
   unsupportedValue,
   type FieldError,
 } from '../../../apiserver/field-error.ts';
-import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { listField, objectField, text } from '../../../apiserver/metadata.ts';
 import { isJsonObject, jsonEquals, type JsonObject } from '../../../base/json.ts';
 import { validateScope } from '../../authorization/scope/scope-validation.ts';
 import { suppliedKeyProblem } from '../../credentials/access-key.ts';

@@ -1,6 +1,6 @@
 /** The annotation of `kubectl apply` with the applied manifest, which would show secrets to every reader of the object. */
 
-import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../../apiserver/metadata.ts';
 import { isJsonObject, jsonEquals, type JsonObject } from '../../../base/json.ts';
 import { withoutSealed } from './write-only-fields.ts';
 

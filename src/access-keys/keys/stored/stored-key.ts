@@ -4,7 +4,7 @@
  */
 
 import type { Overlay, ObjectView } from '../../../apiserver/objects/resource-definition.ts';
-import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, objectList, text } from '../../../apiserver/metadata.ts';
 import { invariant } from '../../../base/errors.ts';
 import { cloneJson, jsonEquals, type JsonObject } from '../../../base/json.ts';
 import { generateAccessKey } from '../../credentials/access-key.ts';

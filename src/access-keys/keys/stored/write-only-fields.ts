@@ -7,7 +7,7 @@ import {
   toFieldsV1,
   type FieldSet,
 } from '../../../apiserver/fields/field-set.ts';
-import { metadataOf, objectField, objectList } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, objectList } from '../../../apiserver/metadata.ts';
 
 /** A secret in `spec`, sealed in the store. */
 export interface SealedField {

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../../base/json.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import type { Column, ResourceDefinition } from '../resource-definition.ts';
 import { badRequest } from '../../status.ts';
-import { metadataOf, text } from '../../validation/metadata.ts';
+import { metadataOf, text } from '../../metadata.ts';
 
 export type IncludeObject = 'Metadata' | 'None' | 'Object';
 

@@ -9,7 +9,7 @@ import type { ResourceDefinition } from '../../objects/resource-definition.ts';
 import { parseFieldSelector } from './field-selector.ts';
 import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../../kube/label-selector.ts';
 import { badRequest, invalid } from '../../status.ts';
-import { metadataOf, objectField, text } from '../../validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../metadata.ts';
 import { type FieldError, forbiddenValue, unsupportedValue } from '../../field-error.ts';
 
 export interface ListQuery {

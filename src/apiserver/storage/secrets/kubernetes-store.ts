@@ -37,8 +37,8 @@ import { RetryBudget } from './host/retry-budget.ts';
 import { SecretReader, type KnownRevisions } from './read/secret-reader.ts';
 import { SecretNames } from './codec/secret-names.ts';
 import { ShardedNotes } from './sharded-notes.ts';
-import { WriteLedger, writeIds } from './write/write-ledger.ts';
-import { SecretWriter } from './write/secret-writer.ts';
+import { WriteLedger, writeIds } from './write-ledger.ts';
+import { SecretWriter } from './secret-writer.ts';
 
 /** Default history: 2048 events, 32 MiB. */
 export interface KubernetesStoreOptions extends HistoryOptions {

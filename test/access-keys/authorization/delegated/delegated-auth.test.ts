@@ -6,7 +6,7 @@ import {
   type EmbeddedCluster,
 } from '../../../../src/embedded-cluster/embedded-cluster.ts';
 import { META_TYPES } from '../../../../src/apiserver/schema/meta-types.ts';
-import { REVIEW_TYPES } from '../../../../src/apiserver/reviews/review-types.ts';
+import { REVIEW_TYPES } from '../../../../src/apiserver/access-review.ts';
 import {
   defineResource,
   type ResourceDefinition,
@@ -14,7 +14,7 @@ import {
 import { TypeTable } from '../../../../src/apiserver/schema/notation.ts';
 import { failure } from '../../../../src/apiserver/status.ts';
 import { userNamed, type UserInfo } from '../../../../src/apiserver/request/user.ts';
-import { objectField } from '../../../../src/apiserver/validation/metadata.ts';
+import { objectField } from '../../../../src/apiserver/metadata.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import { createClient } from '../../../../src/kube/client/client.ts';
 import type { WatchClient } from '../../../../src/kube/types.ts';

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../../../src/apiserver/request/audit-event.ts';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
-import { objectField, text } from '../../../../src/apiserver/validation/metadata.ts';
+import { objectField, text } from '../../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { startAuthorizationServer } from '../../authorization/authorization-server.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
-import { metadataOf, objectField, text } from '../../../../src/apiserver/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../../../src/apiserver/metadata.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock } from '../../../fake-clock.ts';

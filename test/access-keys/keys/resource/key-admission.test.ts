@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Authorizer } from '../../../../src/apiserver/request/authorizer.ts';
 import { forbidden } from '../../../../src/apiserver/status.ts';
-import { metadataOf, text } from '../../../../src/apiserver/validation/metadata.ts';
+import { metadataOf, text } from '../../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { RawAnswer } from '../../../contract/raw-client.ts';
 import { FakeClock } from '../../../fake-clock.ts';

@@ -7,7 +7,7 @@ import { EventFeed } from '../../../../src/apiserver/storage/secrets/read/event-
 import { SecretCache } from '../../../../src/apiserver/storage/secrets/read/secret-cache.ts';
 import { encodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';
 import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
-import { WriteLedger } from '../../../../src/apiserver/storage/secrets/write/write-ledger.ts';
+import { WriteLedger } from '../../../../src/apiserver/storage/secrets/write-ledger.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import { StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../fake-clock.ts';

@@ -3,10 +3,12 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { backupDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/backup.ts';
-import { compactDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/compact.ts';
+import {
+  backupDatabase,
+  compactDatabase,
+  verifyDatabase,
+} from '../../../../src/apiserver/storage/sqlite/maintenance.ts';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
 import type { StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { temporaryFolder, type TemporaryFolder } from '../temporary-folder.ts';
 

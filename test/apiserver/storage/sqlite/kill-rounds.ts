@@ -5,7 +5,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
-import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
+import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance.ts';
 import type { StoredEntry } from '../../../../src/apiserver/storage/store.ts';
 import { Model, SHARED, WRITERS } from './kill-plan.ts';
 

@@ -4,9 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../../src/base/errors.ts';
-import { backupDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/backup.ts';
+import { backupDatabase, verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance.ts';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
 import type { StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { anySeed, seededRandom } from './random.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
+import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance.ts';
 import { temporaryFolder, type TemporaryFolder } from '../temporary-folder.ts';
 
 let folder: TemporaryFolder;

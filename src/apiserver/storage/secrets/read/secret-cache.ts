@@ -9,7 +9,7 @@ import type { DamageReport } from '../codec/damage-report.ts';
 import type { EventFeed } from './event-feed.ts';
 import { decodeSecret, parseRevision, revisionOf, writeIdOf, type Held } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
-import type { Change, WriteLedger } from '../write/write-ledger.ts';
+import type { Change, WriteLedger } from '../write-ledger.ts';
 
 export interface SecretCacheOptions {
   readonly names: SecretNames;

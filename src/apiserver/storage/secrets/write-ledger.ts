@@ -1,8 +1,8 @@
 /** Pending writes and their events: the response to a write may be lost, its event is not. */
 
-import type { Random } from '../../../../base/random.ts';
-import type { StoredEntry } from '../../store.ts';
-import type { Held } from '../codec/secret-codec.ts';
+import type { Random } from '../../../base/random.ts';
+import type { StoredEntry } from '../store.ts';
+import type { Held } from './codec/secret-codec.ts';
 
 /** One Secret went from one state to another. Undefined: there was, or is, no readable object. */
 export interface Change {

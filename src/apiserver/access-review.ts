@@ -1,7 +1,69 @@
+/** SelfSubjectAccessReview, which is answered and never stored, and the types of all reviews. */
+
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import type { AccessDecision, AccessRequest, Authorizer } from './request/authorizer.ts';
+import { requiredValue } from './field-error.ts';
+import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
+import type { TypeTable, Descriptions } from './schema/notation.ts';
+import { invalid } from './status.ts';
+import { objectField, text } from './metadata.ts';
+
+const GROUP = 'authorization.k8s.io';
+const KIND = 'SelfSubjectAccessReview';
+
+export function selfSubjectAccessReviews(
+  types: TypeTable,
+  authorizer: Pick<Authorizer, 'authorize'>,
+): ResourceDefinition {
+  return defineResource({
+    group: GROUP,
+    version: 'v1',
+    kind: KIND,
+    plural: 'selfsubjectaccessreviews',
+    singular: 'selfsubjectaccessreview',
+    isNamespaced: false,
+    verbs: ['create'],
+    schema: types.get('authorization.SelfSubjectAccessReview'),
+    checkName: () => undefined,
+    respond: async (review, { user }) => {
+      const spec = objectField(review, 'spec');
+      const decision = await authorizer.authorize(user, reviewedRequest(spec, KIND, ''));
+      return { ...review, spec, status: reviewStatus(decision) };
+    },
+  });
+}
+
+/** `SubjectAccessReviewStatus`. */
+export function reviewStatus({ isAllowed, isDenied, reason }: AccessDecision): JsonObject {
+  return {
+    allowed: isAllowed,
+    ...(!isAllowed && isDenied === true ? { denied: true } : {}),
+    ...(reason === '' ? {} : { reason }),
+  };
+}
+
+/** The request that the `spec` of an access review describes; throws 422. `prefix`: see `AccessRequest.prefix`. */
+export function reviewedRequest(spec: JsonObject, kind: string, prefix: string): AccessRequest {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  if (isJsonObject(resource) === isJsonObject(path)) {
+    const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    throw invalid({ group: GROUP, resource: kind }, '', [requiredValue('spec.resourceAttributes', detail)]);
+  }
+  const attributes = isJsonObject(resource) ? resource : isJsonObject(path) ? path : {};
+  return {
+    verb: text(attributes, 'verb'),
+    group: text(attributes, 'group'),
+    version: text(attributes, 'version'),
+    resource: text(attributes, 'resource'),
+    subresource: text(attributes, 'subresource'),
+    namespace: text(attributes, 'namespace'),
+    name: text(attributes, 'name'),
+    path: text(attributes, 'path'),
+    prefix,
+  };
+}
+
 /** Types of token and access reviews, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`. */
-
-import type { Descriptions } from '../schema/notation.ts';
-
 export const REVIEW_TYPES = `
 authentication.TokenReview = metadata:1! meta.ObjectMeta; spec:2!+ authentication.TokenReviewSpec; status:3! authentication.TokenReviewStatus
 authentication.TokenReviewSpec = token:1 string; audiences:2 []string atomic

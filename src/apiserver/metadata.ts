@@ -1,11 +1,17 @@
 /** Reads and validates object metadata. */
 
-import { jsonEquals, isJsonObject, type JsonArray, type JsonObject } from '../../base/json.ts';
-import { FOREGROUND, ORPHAN } from '../objects/collector-finalizers.ts';
-import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
-import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from '../../kube/names.ts';
+import { jsonEquals, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from '../base/json.ts';
+import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from './field-error.ts';
+import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from '../kube/names.ts';
 
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
+
+// The finalizers by which a deletion waits for the garbage collector. An object has at most one of them.
+
+/** Dependents stay, without their reference to the object. */
+export const ORPHAN = 'orphan';
+/** Dependents are deleted first. */
+export const FOREGROUND = 'foregroundDeletion';
 
 export interface MetadataRules {
   readonly checkName: NameCheck;
@@ -194,4 +200,16 @@ export function duplicateOwners(metadata: JsonObject): string[] {
     seen.add(uid);
   }
   return [...duplicates];
+}
+
+export function hasCollectorFinalizer(finalizers: readonly JsonValue[]): boolean {
+  return finalizers.some(isOfCollector);
+}
+
+export function withoutCollectorFinalizers(finalizers: readonly JsonValue[]): JsonArray {
+  return finalizers.filter((name) => !isOfCollector(name));
+}
+
+function isOfCollector(name: JsonValue): boolean {
+  return name === ORPHAN || name === FOREGROUND;
 }
