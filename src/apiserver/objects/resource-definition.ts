@@ -23,6 +23,13 @@ export const ALL_VERBS: readonly Verb[] = [
 
 export type PatchKind = 'json' | 'merge' | 'strategic' | 'apply';
 
+export const PATCH_MEDIA: Readonly<Record<PatchKind, string>> = {
+  apply: 'application/apply-patch+yaml',
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+};
+
 /** A column of `kubectl get`. */
 export interface Column {
   readonly name: string;

@@ -1,8 +1,7 @@
 /** The operations on a kind, as the OpenAPI document of a kube-apiserver describes them. */
 
 import type { JsonObject } from '../../base/json.ts';
-import { PATCH_MEDIA } from '../patch/patch-media.ts';
-import type { ResourceDefinition, Verb } from '../objects/resource-definition.ts';
+import { PATCH_MEDIA, type ResourceDefinition, type Verb } from '../objects/resource-definition.ts';
 
 /** Names of the document's schemas, as `$ref` has them behind `#/components/schemas/`. */
 export interface PathSchemas {

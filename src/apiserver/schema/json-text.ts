@@ -1,11 +1,12 @@
 /**
- * Checks of JSON text that `JSON.parse` does not make: limits on complexity, and fields that are named twice. `JSON.parse` silently keeps
- * the last of them; a kube-apiserver reports them.
+ * Parses JSON of a client, with limits that allow the rest of the server to walk the value recursively and in bounded time, and finds
+ * fields that are named twice. `JSON.parse` silently keeps the last of them; a kube-apiserver reports them.
  */
 
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
 import { tooComplex } from '../status.ts';
 import { DecodeError } from './decode-scalar.ts';
+import type { JsonValue } from '../../base/json.ts';
 
 // Not imported from another file: the loops below read them for every character, and local constants are faster.
 const SPACE = 0x20;
@@ -17,6 +18,27 @@ const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+
+/** JSON.parse with Go's error messages. Throws {@link DecodeError}, or a 413 `StatusError` for a text that is too complex. */
+export function parseJsonText(text: string): JsonValue {
+  checkComplexity(text);
+  try {
+    return JSON.parse(text) as JsonValue; // JSON.parse yields JSON
+  } catch (cause) {
+    throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : 'invalid JSON syntax', {
+      cause,
+    });
+  }
+}
+
+/** The error is at the end of the text: the parser expected more. */
+function isCutShort(text: string, error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const position = /at position (\d+)/.exec(error.message)?.[1];
+  return position === undefined
+    ? /end of JSON/.test(error.message)
+    : Number(position) >= text.trimEnd().length;
+}
 
 /**
  * One pass over the text, before the parser allocates memory: 3 ns per character, while a member of an object costs a microsecond. Throws a
