@@ -21,6 +21,16 @@ const RANKS: Record<string, Record<string, number>> = {
     keys: 4,
     tokens: 4,
   },
+  apiserver: {
+    limits: 0,
+    'field-error': 0,
+    storage: 0,
+    status: 1,
+    metadata: 1,
+    schema: 2,
+    patch: 3,
+    fields: 3,
+  },
 };
 const TOP_RANK = 9;
 
