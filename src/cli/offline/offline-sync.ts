@@ -14,6 +14,7 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
+  type StringMap,
 } from '../../kube/object.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
@@ -33,6 +34,7 @@ import { virtualByAnnotations, virtualOf } from '../../syncer/translate/metadata
 import { withoutRevision } from '../../syncer/translate/merge/last-synced.ts';
 import { kindIdOf } from '../../syncer/translate/merge/recorded-kinds.ts';
 import { createTranslators } from '../../syncer/translation.ts';
+import { KeptSandbox } from './kept-sandbox.ts';
 import { apiDefaults } from '../objects/api-defaults.ts';
 
 export interface FileWorld {
@@ -76,15 +78,16 @@ export async function renderToHost(
   config: Config,
   options: OfflineOptions = {},
 ): Promise<RenderedWorld> {
-  const host = world.host.map((object) => marked(object, world.virtual, config));
+  const host = world.host.map(marking(world, config));
   const { plans, rehearsal, pipelines } = await rehearseFiles({ ...world, host }, config, options);
+  const given = byId(host);
   const rendered = kindsIn(world.virtual, config).map(([resource, object]): Rendered => {
     const plan = plans(resource, objectKey(object));
     const { key, of } = { key: objectKey(object), of: resource.kind };
     const why = plan === undefined ? 'never synced' : skippedReason(plan);
     if (why !== undefined) return { kind: 'skipped', of, key, reason: why };
     if (plan?.error !== undefined) return { kind: 'failed', of, key, error: plan.error };
-    const copy = plan?.seen.target && storedAt(rehearsal.clusters.host, resource, plan.seen.target, host);
+    const copy = plan?.seen.target && storedAt(rehearsal.clusters.host, resource, plan.seen.target, given);
     return copy === undefined
       ? { kind: 'skipped', of, key, reason: 'no copy' }
       : { kind: 'object', object: object.metadata.resourceVersion === undefined ? unversioned(copy) : copy };
@@ -110,12 +113,15 @@ export async function renderToVirtual(
     object,
     virtual: virtualOf(object, resource, names),
   }));
-  const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
-  const host = world.host.map((object) =>
-    kinds.includes(object.kind ?? '') ? object : marked(object, world.virtual, config),
-  );
-  const recorded = await withRecords({ ...world, host }, config, options);
-  const { plans, rehearsal, pipelines } = await rehearseFiles(recorded, config, options);
+  const kinds = syncedKindNames(config);
+  const mark = marking(world, config);
+  const host = world.host.map((object) => (kinds.has(object.kind ?? '') ? object : mark(object)));
+  // For the objects that are translated back after the rehearsal.
+  await using sandbox = new KeptSandbox();
+  const parts: OfflineOptions = { createSandbox: (given) => sandbox.open(given), ...options };
+  const recorded = await withRecords({ ...world, host }, config, parts);
+  const { plans, rehearsal, pipelines } = await rehearseFiles(recorded, config, parts);
+  const given = byId(world.virtual);
   const rendered = copies.map(async ({ resource, object, virtual }): Promise<Rendered> => {
     const of = resource.kind;
     if (virtual === undefined)
@@ -126,13 +132,12 @@ export async function renderToVirtual(
         reason: 'it is not a copy from this virtual cluster',
       };
     const key = keyOf(virtual);
-    if (!world.virtual.some((one) => one.kind === of && objectKey(one) === key))
-      return translateBack(object, virtual, pipelines, config);
+    if (!given.has(`${of} ${key}`)) return translateBack(object, virtual, pipelines, config);
     const plan = plans(resource, key);
     const why = plan && skippedReason(plan);
     if (why !== undefined) return { kind: 'skipped', of, key, reason: why };
     if (plan?.error !== undefined) return { kind: 'failed', of, key, error: plan.error };
-    const stored = storedAt(rehearsal.clusters.virtual, resource, virtual, world.virtual);
+    const stored = storedAt(rehearsal.clusters.virtual, resource, virtual, given);
     return stored === undefined
       ? { kind: 'skipped', of, key, reason: 'deleted' }
       : { kind: 'object', object: stored };
@@ -193,8 +198,10 @@ async function rehearseFiles(
     },
     nowMs: systemClock.now(),
   });
-  const byId = new Map(rehearsal.objects.map((plan) => [`${plan.kind.resource.plural} ${plan.key}`, plan]));
-  return { rehearsal, plans: ({ plural }, key) => byId.get(`${plural} ${key}`), pipelines };
+  const planned = new Map(
+    rehearsal.objects.map((plan) => [`${plan.kind.resource.plural} ${plan.key}`, plan]),
+  );
+  return { rehearsal, plans: ({ plural }, key) => planned.get(`${plural} ${key}`), pipelines };
 }
 
 function withUid(object: KubeObject, at: number): KubeObject {
@@ -249,33 +256,39 @@ function ownerIn({ host }: FileWorld, { owner }: Config): OwnerReference | undef
   return { apiVersion, kind, name, uid: found?.metadata.uid ?? '' };
 }
 
-/** A host object without annotations gets the bookkeeping of the virtual object whose copy has its name, and a referenced one what it lacks. */
-function marked(host: KubeObject, virtual: readonly KubeObject[], config: Config): KubeObject {
+/** Gives a host object without annotations the bookkeeping of the virtual object whose copy has its name, and a referenced one what it lacks. */
+function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => KubeObject {
   const { names } = createTranslators(config);
-  const resource = resourceOf(host, config);
-  const isSynced = syncedKinds(config).some(({ kind }) => kind.resource.plural === resource.plural);
-  const { annotations, labels } = host.metadata;
-  if (annotations !== undefined) {
-    const of = isSynced ? undefined : virtualByAnnotations(host, resource);
-    if (of === undefined) return host;
-    const all = { ...markerLabels(names.vcluster, of.namespace), ...labels };
-    return { ...host, metadata: { ...host.metadata, labels: all } };
-  }
-  const original = virtual.find((object) => {
-    if (object.kind !== host.kind) return false;
-    const target = isSynced ? names.toHost(nameOf(object)) : names.referenceToHost(nameOf(object), resource);
-    return target !== undefined && keyOf(target) === objectKey(host);
-  });
-  if (original === undefined) return host;
-  const metadata = {
-    ...host.metadata,
-    labels: { ...labels, ...markerLabels(names.vcluster, nameOf(original).namespace) },
-    annotations: {
-      ...identityAnnotations(original, resource, nameOf(host)),
-      ...(isSynced ? {} : { [LAST_SYNCED]: '' }),
-    },
+  const synced = syncedKindNames(config);
+  const originals = new Map<string, KubeObject>(
+    virtual.toReversed().flatMap((object) => {
+      const target = synced.has(object.kind ?? '')
+        ? names.toHost(nameOf(object))
+        : names.referenceToHost(nameOf(object), resourceOf(object, config));
+      return target === undefined ? [] : [[`${object.kind ?? ''} ${keyOf(target)}`, object] as const];
+    }),
+  );
+  const withMarker = (host: KubeObject, namespace: string, annotations: StringMap): KubeObject => {
+    const labels = { ...markerLabels(names.vcluster, namespace), ...host.metadata.labels };
+    return { ...host, metadata: { ...host.metadata, labels, annotations } };
   };
-  return { ...host, metadata };
+  return (host) => {
+    const { annotations } = host.metadata;
+    const isSynced = synced.has(host.kind ?? '');
+    const resource = resourceOf(host, config);
+    if (annotations !== undefined) {
+      const named = isSynced ? undefined : virtualByAnnotations(host, resource);
+      return named === undefined ? host : withMarker(host, named.namespace, annotations);
+    }
+    const original = originals.get(idOf(host));
+    if (original === undefined) return host;
+    const identity = identityAnnotations(original, resource, nameOf(host));
+    return withMarker(
+      host,
+      nameOf(original).namespace,
+      isSynced ? identity : { ...identity, [LAST_SYNCED]: '' },
+    );
+  };
 }
 
 /** Copies without a sync record get that of the translation as it is now. */
@@ -339,6 +352,7 @@ function references(
       .filter(({ kind }) => kind.resource.plural === plural)
       .flatMap((plan) => plan.references.map((one) => `${kindIdOf(one)} ${keyOf(one)}`)),
   );
+  const given = { virtual: byId(world.virtual), host: byId(world.host) };
   return plans
     .filter(({ seen, isReferenced }) => isReferenced && ids.has(`${seen.kind.id} ${keyOf(seen.virtual)}`))
     .flatMap(({ seen: { kind, virtual, target }, decision: { action, problem } }): Rendered[] => {
@@ -348,9 +362,9 @@ function references(
       }
       const object =
         action === 'to-host' && target !== undefined
-          ? storedAt(clusters.host, kind.host, target, world.host)
+          ? storedAt(clusters.host, kind.host, target, given.host)
           : action === 'to-virtual'
-            ? storedAt(clusters.virtual, kind.virtual, virtual, world.virtual)
+            ? storedAt(clusters.virtual, kind.virtual, virtual, given.virtual)
             : undefined;
       if (object === undefined) return [];
       return [{ kind: action === direction ? 'object' : 'elsewhere', object }];
@@ -388,11 +402,11 @@ function storedAt(
   cluster: MemoryCluster,
   resource: Resource,
   name: NamespacedName,
-  given: readonly KubeObject[],
+  given: ReadonlyMap<string, KubeObject>,
 ): KubeObject | undefined {
   const stored = cluster.get(qualifiedPlural(resource), keyOf(name));
   if (stored === undefined) return undefined;
-  const before = given.find((one) => one.kind === resource.kind && objectKey(one) === keyOf(name));
+  const before = given.get(`${resource.kind} ${keyOf(name)}`);
   const metadata = { ...stored.metadata };
   for (const member of SERVER_SET) {
     const value = before?.metadata[member];
@@ -400,6 +414,18 @@ function storedAt(
     else metadata[member] = value;
   }
   return { ...stored, metadata };
+}
+
+function byId(objects: readonly KubeObject[]): ReadonlyMap<string, KubeObject> {
+  return new Map(objects.map((object) => [idOf(object), object]));
+}
+
+function idOf(object: KubeObject): string {
+  return `${object.kind ?? ''} ${objectKey(object)}`;
+}
+
+function syncedKindNames(config: Config): ReadonlySet<string> {
+  return new Set(syncedKinds(config).map(({ kind }) => kind.resource.kind));
 }
 
 function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {

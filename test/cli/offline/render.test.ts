@@ -206,6 +206,21 @@ metadata:
     ]);
   });
 
+  test('a host object without a virtual object is translated back as a whole', async () => {
+    const edited = file(
+      'host-only.yaml',
+      `apiVersion: v1
+kind: Endpoints
+metadata: {name: web-x-shop-x-vc, annotations: {"example.com/owner": team-sales}}
+subsets: [{addresses: [{ip: 10.0.0.1}]}]
+`,
+    );
+    expect(await runProgram(['render', '--config', config, '--reverse', '-f', edited])).toBe(0);
+    expect(documents()).toMatchObject([
+      { metadata: { name: 'web', namespace: 'shop', annotations: { 'example.com/owner': 'sales' } } },
+    ]);
+  });
+
   test('a failing patch is reported with its position, the others still render, exit 1', async () => {
     const failing = file(
       'failing.yaml',
