@@ -14,6 +14,8 @@ import { describeFailure } from '../offline/patch-failure.ts';
 import { type Paint, paintFor } from '../output/terminal.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import type { Connection } from './world/connection.ts';
+import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
+import { outcomeOf } from '../../syncer/reconcile/outcome.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
 import { reaching, readSnapshot } from './world/snapshot.ts';
@@ -57,7 +59,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
     kind: { resource },
     error,
   } of failed)
-    process.stderr.write(`failed ${resource.kind} ${key}: ${describeFailure(error)}\n`);
+    process.stderr.write(`failed ${resource.kind} ${key}: ${whyFailed(error, plan)}\n`);
   const { runsOther } = await reaching('host', () =>
     readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
   );
@@ -70,6 +72,12 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   process.stdout.write(texts.join(''));
   if (unknown.length > 0 || failed.length > 0) return ERROR;
   return texts.length > 0 ? 1 : 0;
+}
+
+/** A missing host namespace is described as in the daemon's Event. */
+function whyFailed(error: unknown, { snapshot: { config } }: WorldPlan): string {
+  const { warning } = outcomeOf(error, 0, namespaceAdvice(config));
+  return warning?.reason === 'NamespaceNotFound' ? warning.note : describeFailure(error);
 }
 
 /** Changes of these objects, of their copies, and of the objects that they reference. */

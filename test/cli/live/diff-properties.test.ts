@@ -8,6 +8,7 @@ import { planSnapshot } from '../../../src/cli/live/world/session.ts';
 import { paintFor } from '../../../src/cli/output/terminal.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
 import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
 
 const CONFIG = configOf(`sync:
@@ -223,4 +224,21 @@ describe('diff', () => {
       { numRuns: 200 },
     );
   });
+
+  test.each([
+    { createNamespaces: false, failures: ['NotFound'], places: [] },
+    { createNamespaces: true, failures: [], places: ['host Endpoints'] },
+  ])(
+    'of an object whose host namespace does not exist: %o',
+    async ({ createNamespaces, failures, places }) => {
+      const web = stored({ apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a', namespace: 'c' } });
+      const snapshot = snapshotOf({ virtual: [web], host: [] }, { ...CONFIG, createNamespaces });
+      const missing = { ...snapshot, missingNamespaces: new Set(['host']) };
+      const { objects, changes } = await planSnapshot(missing, { sandbox });
+      expect(objects.flatMap(({ error }) => (error instanceof StatusError ? error.reason : []))).toEqual(
+        failures,
+      );
+      expect(changes.map(({ cluster, resource }) => `${cluster} ${resource.kind}`)).toEqual(places);
+    },
+  );
 });
