@@ -178,7 +178,7 @@ class KeyRun {
     const action = subresource?.action;
     if (!action) throw new Error('keys have no action');
     const target = { ...this.#target(keys, name), subresource };
-    return performAction(keys.registry, target, { action, body: {}, context: CONTEXT });
+    return performAction(keys.registry, target, action, {}, CONTEXT);
   }
 
   #target({ definition }: Keys, name: string): Target {

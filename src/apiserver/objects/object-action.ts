@@ -7,18 +7,13 @@ import type { ObjectRegistry } from './object-registry.ts';
 import type { WriteContext, Written } from './object-writer.ts';
 import type { SubresourceAction } from './resource-definition.ts';
 
-export interface ActionRequest {
-  readonly action: SubresourceAction;
-  /** The decoded body. */
-  readonly body: JsonObject;
-  readonly context: WriteContext;
-}
-
-/** Retried after a conflict with another write. */
+/** Retried after a conflict with another write. `body` is decoded. */
 export function performAction(
   registry: ObjectRegistry,
   target: Target,
-  { action, body, context }: ActionRequest,
+  action: SubresourceAction,
+  body: JsonObject,
+  context: WriteContext,
 ): Promise<Written> {
   const { definition } = target;
   const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
@@ -29,8 +24,7 @@ export function performAction(
     if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
     const update = (): Promise<StoredEntry> =>
       registry.store.update(entry.key, result.stored, entry.revision);
-    const commit = { type: 'updated', write: update } as const;
-    const written = await registry.writer.commit(definition, commit, context.recheck);
+    const written = await registry.writer.commit(definition, 'updated', update, context.recheck);
     const object = result.shown(currentForm(definition, written));
     return { object, resourceVersion: String(written.revision), ...done };
   };

@@ -53,7 +53,7 @@ export async function applyObject(
     try {
       if (!entry && target.subresource) throw notFound(groupName(definition), name);
       if (!entry) return await applyNew(registry, target, applied, request);
-      return await applyExisting(registry, target, { entry, applied }, request);
+      return await applyExisting(registry, target, entry, applied, request);
     } catch (error) {
       if (!(error instanceof StoreError) || !RACES.has(error.code)) throw error;
       if (attempt < APPLY_ATTEMPTS) continue;
@@ -109,7 +109,8 @@ async function applyNew(
 async function applyExisting(
   registry: ObjectRegistry,
   target: Target,
-  { entry, applied }: { entry: StoredEntry; applied: JsonObject },
+  entry: StoredEntry,
+  applied: JsonObject,
   { context, options }: PatchingRequest,
 ): Promise<Written> {
   const { definition, name } = target;

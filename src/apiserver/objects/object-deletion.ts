@@ -94,7 +94,7 @@ export class ObjectDeleter {
     const stored = storedForm(definition, object, entry.value);
     const { store, writer } = this.#registry;
     const update = (): Promise<StoredEntry> => store.update(entry.key, stored, entry.revision);
-    const written = await writer.commit(definition, { type: 'updated', write: update }, recheck);
+    const written = await writer.commit(definition, 'updated', update, recheck);
     this.#reapLater(target, object);
     return { object, resourceVersion: String(written.revision), uid, isGone: false, wasPending: false };
   }
@@ -102,7 +102,7 @@ export class ObjectDeleter {
   async #remove(target: Target, entry: StoredEntry, recheck: Recheck | undefined): Promise<void> {
     const { store, writer } = this.#registry;
     const remove = (): Promise<StoredEntry> => store.delete(entry.key, entry.revision);
-    await writer.commit(target.definition, { type: 'deleted', write: remove }, recheck);
+    await writer.commit(target.definition, 'deleted', remove, recheck);
     this.#cancelReaper(text(metadataOf(entry.value), 'uid'));
   }
 

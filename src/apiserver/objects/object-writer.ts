@@ -97,7 +97,7 @@ export class ObjectWriter {
       return { object, resourceVersion: '', isCreated: true, isDeleted: false };
     }
     const create = (): Promise<StoredEntry> => this.#store.create(key, stored);
-    const entry = await this.commit(definition, { type: 'created', write: create }, context.recheck);
+    const entry = await this.commit(definition, 'created', create, context.recheck);
     const shown = definition.view?.firstShown?.(next) ?? next;
     return { object: shown, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
   }
@@ -149,11 +149,11 @@ export class ObjectWriter {
     if (context.isDryRun) return { object: next, ...same };
     if (isDeletionComplete(definition, next)) {
       const remove = (): Promise<StoredEntry> => this.#store.delete(entry.key, entry.revision);
-      await this.commit(definition, { type: 'deleted', write: remove }, context.recheck);
+      await this.commit(definition, 'deleted', remove, context.recheck);
       return { object: next, ...same, isDeleted: true };
     }
     const update = (): Promise<StoredEntry> => this.#store.update(entry.key, stored, entry.revision);
-    const written = await this.commit(definition, { type: 'updated', write: update }, context.recheck);
+    const written = await this.commit(definition, 'updated', update, context.recheck);
     return { object: next, ...same, resourceVersion: String(written.revision) };
   }
 
@@ -163,7 +163,8 @@ export class ObjectWriter {
    */
   async commit(
     definition: ResourceDefinition,
-    { type, write }: { readonly type: CommittedWrite['type']; readonly write: () => Promise<StoredEntry> },
+    type: CommittedWrite['type'],
+    write: () => Promise<StoredEntry>,
     recheck: Recheck | undefined,
   ): Promise<StoredEntry> {
     await recheck?.();

@@ -108,7 +108,7 @@ function mergeList(field: Field, items: Schema, before: JsonArray, change: ListC
       const identity = canonicalJson(item);
       if (!removed.has(identity) && !kept.has(identity)) kept.set(identity, item);
     }
-    return ordered([...kept.values()], { before, order }, canonicalJson);
+    return ordered([...kept.values()], before, order, canonicalJson);
   }
   const identityOf: Identity = (item) =>
     isJsonObject(item) ? canonicalJson(ownValue(item, field.mergeKey) ?? null) : '';
@@ -123,7 +123,7 @@ function mergeList(field: Field, items: Schema, before: JsonArray, change: ListC
     if (directive(item) === 'delete') result.delete(item);
     else result.merge(item, items);
   }
-  return ordered(result.items(), { before, order }, identityOf);
+  return ordered(result.items(), before, order, identityOf);
 }
 
 /** List items by identity; several may have the same one. */
@@ -181,11 +181,7 @@ function rankIn(list: JsonArray, identityOf: Identity): (item: JsonValue) => num
 /**
  * Items that the patch names are in the order of the patch, the others in their own, each before the first named item that it preceded.
  */
-function ordered(
-  items: JsonArray,
-  { before, order }: { before: JsonArray; order: JsonArray },
-  identityOf: Identity,
-): JsonArray {
+function ordered(items: JsonArray, before: JsonArray, order: JsonArray, identityOf: Identity): JsonArray {
   const rankInOrder = rankIn(order, identityOf);
   const rankBefore = rankIn(before, identityOf);
   const ranked = items.map((item) => ({ item, order: rankInOrder(item), before: rankBefore(item) }));

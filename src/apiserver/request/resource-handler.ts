@@ -209,7 +209,7 @@ export class ResourceHandler {
     const body = request.body.bytes.length === 0 ? {} : await this.#body(actionCall, options.fieldValidation);
     const context = contextOf(call, options);
     const { registry } = this.#options;
-    return this.#written(call, await performAction(registry, target, { action, body, context }));
+    return this.#written(call, await performAction(registry, target, action, body, context));
   }
 
   async #update(call: Call): Promise<ApiResponse> {

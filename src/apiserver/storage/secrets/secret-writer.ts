@@ -94,7 +94,7 @@ export class SecretWriter {
           await secrets.delete(name, expectedRevision, request);
           return await this.#deletion(last, pending, budget);
         },
-        settle: () => this.#outcomeOfDeletion(last, { pending, budget }),
+        settle: () => this.#outcomeOfDeletion(last, pending, budget),
         rejection: () => this.#mismatch(key, expectedRevision, budget),
       });
     } finally {
@@ -142,7 +142,8 @@ export class SecretWriter {
   /** The outcome of a deletion whose response was lost. */
   async #outcomeOfDeletion(
     last: StoredEntry,
-    { pending, budget }: { pending: PendingWrite; budget: RetryBudget },
+    pending: PendingWrite,
+    budget: RetryBudget,
   ): Promise<StoredEntry | undefined> {
     if (pending.seen !== undefined) return pending.seen;
     const found = await this.#options.reader.lookUp(last.key, budget);
