@@ -22,7 +22,6 @@ const BOUNDED: ReadonlyMap<string, string> = new Map([
   [String.raw`^[^a-z0-9]+|[^a-z0-9]+$`, 'part of an object name'],
   [String.raw`\{\d*,?\d{3,}\}`, 'a pattern in an expression of at most 64 KiB'],
   [String.raw`\[[^\]]*\]`, 'a pattern in an expression of at most 64 KiB'],
-  [String.raw`^import [^;]*;$`, 'a module of the source'],
 ]);
 
 interface Found {
