@@ -16,8 +16,7 @@ import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
 import type { Store } from '../apiserver/storage/store.ts';
-import { createAccess } from './authorization/create-access.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope/scope-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope-types.ts';
 import type { MasterKey } from './credentials/master-key.ts';
 import { createKeys, type Keys } from './keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from './keys/resource/key-types.ts';
@@ -26,8 +25,16 @@ import type { HostCluster } from './open-store.ts';
 import { createTokens } from './tokens/create-tokens.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-types.ts';
 import type { BearerParts } from './bearer-authenticator.ts';
+import type { AdmissionRequest } from '../apiserver/objects/admission.ts';
+import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
+import type { ClusterClient } from '../kube/types.ts';
+import type { KeyIndex } from './types.ts';
+import { ManagementAuthorizer } from './authorization/authorizer.ts';
+import { DelegatedAuth, hostReviews } from './authorization/delegated-auth.ts';
+import { reviewKinds, type TokenAuthenticators } from './authorization/reviews.ts';
+import { WriteAuthorizer } from './authorization/write-authorizer.ts';
 
-export interface ModulesOptions {
+interface ModulesOptions {
   readonly config: ManagementConfig;
   readonly store: Store;
   readonly masterKey: MasterKey;
@@ -141,4 +148,38 @@ class CountingAuthorizer implements Authorizer {
 
   visibleTo: NonNullable<Authorizer['visibleTo']> = (user, definition) =>
     this.#inner.visibleTo?.(user, definition);
+}
+
+interface AccessOptions extends TokenAuthenticators {
+  /** Holds `META_TYPES` and `REVIEW_TYPES`. */
+  readonly types: TypeTable;
+  readonly index: KeyIndex;
+  readonly clock: Clock;
+  /** The host cluster; undefined: its tokens are not accepted. */
+  readonly host: Pick<ClusterClient, 'request'> | undefined;
+}
+
+export interface Access {
+  readonly authorizer: ManagementAuthorizer;
+  /** The review kinds that are served besides keys and tokens. */
+  readonly kinds: readonly ResourceDefinition[];
+  /** Throws 403 for a write to an access key that the user may not make. */
+  authorizeWrite(write: AdmissionRequest): Promise<void>;
+  /** Authenticates tokens of the host cluster; undefined: they are not accepted. */
+  readonly hostUsers:
+    | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
+    | undefined;
+}
+
+export function createAccess(options: AccessOptions): Access {
+  const { index, clock } = options;
+  const host = options.host && new DelegatedAuth(hostReviews(options.host), clock);
+  const authorizer = new ManagementAuthorizer({ index, clock, host });
+  const writes = new WriteAuthorizer(index, clock, host);
+  return {
+    authorizer,
+    kinds: reviewKinds(options.types, authorizer, options),
+    authorizeWrite: (write) => writes.authorize(write),
+    hostUsers: host,
+  };
 }

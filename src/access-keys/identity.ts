@@ -1,8 +1,8 @@
 /** Names of users, groups and extras that have a meaning in this API. */
 
 import type { UserInfo } from '../apiserver/request/user.ts';
-import { metadataOf, objectField, text } from '../apiserver/metadata.ts';
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { listField, metadataOf, objectField, text } from '../apiserver/metadata.ts';
+import { isJsonObject, setOwn, type JsonObject } from '../base/json.ts';
 import type { Scope } from './types.ts';
 
 /** Members see and change every key. */
@@ -55,9 +55,7 @@ export interface Subject {
 
 /** The subject of a key: its user, its team or its subject, exactly one of which is set in a valid key. */
 export function subjectOf(spec: JsonObject): Subject {
-  const added = Array.isArray(spec['groups'])
-    ? spec['groups'].filter((group) => typeof group === 'string')
-    : [];
+  const added = textsOf(spec, 'groups');
   const { user, team, subject } = spec;
   if (typeof team === 'string' && team !== '') {
     return { name: teamGroup(team), groups: [teamGroup(team), ...added] };
@@ -88,4 +86,23 @@ export function scopeOf({ extra }: UserInfo): Scope | undefined {
   } catch {
     return {};
   }
+}
+
+/** A list of strings; items of other types are dropped. */
+export function textsOf(object: JsonObject, field: string): readonly string[] {
+  return listField(object, field).filter((item) => typeof item === 'string');
+}
+
+/** The user in a review, which has its name in the field `name`. */
+export function userOf(sent: JsonObject, name: 'user' | 'username'): UserInfo {
+  const extra: Record<string, readonly string[]> = {};
+  const values = objectField(sent, 'extra');
+  for (const key of Object.keys(values)) setOwn(extra, key, textsOf(values, key));
+  return { name: text(sent, name), uid: text(sent, 'uid'), groups: textsOf(sent, 'groups'), extra };
+}
+
+export function extraJson({ extra }: UserInfo): JsonObject {
+  const sent: JsonObject = {};
+  for (const [key, values] of Object.entries(extra)) setOwn(sent, key, [...values]);
+  return sent;
 }

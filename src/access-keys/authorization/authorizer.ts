@@ -20,8 +20,8 @@ import {
   scopeOf,
 } from '../identity.ts';
 import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
-import { isDelegated } from './delegated/delegated-user.ts';
-import type { Grant } from './scope/grants.ts';
+import { isDelegated, type HostRights } from './delegated-auth.ts';
+import { type Grant, holdsRequest, matchGrants, reaches } from './grants.ts';
 import {
   DISCOVERY,
   EVENTS_GROUP,
@@ -30,14 +30,8 @@ import {
   ORDINARY_REQUESTS,
   REVIEW_REQUESTS,
 } from './roles.ts';
-import { grantsOf } from './scope/scope-grants.ts';
-import { holdsRequest, matchGrants, reaches } from './scope/scope-match.ts';
+import { grantsOf } from './scope-grants.ts';
 import { targetOf } from './target.ts';
-
-/** Authorizes users of the host cluster. */
-export interface HostRights {
-  reviewAccess(user: UserInfo, request: AccessRequest): Promise<AccessDecision>;
-}
 
 export interface ManagementAuthorizerOptions {
   readonly index: KeyIndex;

@@ -2,7 +2,7 @@
 
 import { MANAGEMENT_GROUP } from '../api-group.ts';
 import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
-import { EVERYTHING, type RequestPattern } from './scope/grants.ts';
+import { EVERYTHING, type RequestPattern } from './grants.ts';
 
 /** The role with the requests that the command-line client sends to the management API. */
 export const PLATFORM_CLI = 'platformCLI';

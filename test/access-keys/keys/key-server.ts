@@ -16,7 +16,7 @@ import { systemRandom } from '../../../src/base/random.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { createKeys, type Keys } from '../../../src/access-keys/keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/resource/key-types.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope/scope-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import type { Store } from '../../../src/apiserver/storage/store.ts';

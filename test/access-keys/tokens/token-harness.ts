@@ -10,7 +10,7 @@ import type { UserInfo } from '../../../src/apiserver/request/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
 import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope/scope-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
 import {
   createTokens,
   type Tokens,

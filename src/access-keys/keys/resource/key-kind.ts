@@ -14,7 +14,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import { keyColumns } from './key-columns.ts';
 import { KEY_TYPES_ALLOWED, validateKey, type KeyLimits } from './key-validation.ts';
-import { scopeWarnings } from '../../authorization/scope/scope-warnings.ts';
+import { scopeWarnings } from '../../authorization/scope-validation.ts';
 import { APPLIED_MANIFEST } from '../stored/last-applied.ts';
 import type { StoredKeys } from '../stored/stored-key.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../../apiserver/field-error.ts';
 import { listField, objectField, text } from '../../../apiserver/metadata.ts';
 import { isJsonObject, jsonEquals, type JsonObject } from '../../../base/json.ts';
-import { validateScope } from '../../authorization/scope/scope-validation.ts';
+import { validateScope } from '../../authorization/scope-validation.ts';
 import { suppliedKeyProblem } from '../../credentials/access-key.ts';
 
 /** The first is the default. */

@@ -1,11 +1,11 @@
 /** TokenReview, SubjectAccessReview and the reviews of the caller itself, as clusters and kubectl request them. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { failure } from '../../../../src/apiserver/status.ts';
-import type { JsonObject } from '../../../../src/base/json.ts';
-import { EXTRA, TOKEN_AUDIENCE } from '../../../../src/access-keys/identity.ts';
-import { textAt } from '../../../cases.ts';
-import { startAuthorizationServer, part, caller, type AuthorizationServer } from '../authorization-server.ts';
+import { failure } from '../../../src/apiserver/status.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
+import { textAt } from '../../cases.ts';
+import { startAuthorizationServer, part, caller, type AuthorizationServer } from './authorization-server.ts';
 
 let server: AuthorizationServer;
 beforeAll(async () => {

@@ -1,17 +1,17 @@
 /** Which keys a caller may create and change, over HTTP. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { objectField, objectList } from '../../../../src/apiserver/metadata.ts';
-import type { JsonObject } from '../../../../src/base/json.ts';
-import type { Scope } from '../../../../src/access-keys/types.ts';
-import { textAt } from '../../../cases.ts';
+import { objectField, objectList } from '../../../src/apiserver/metadata.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import type { Scope } from '../../../src/access-keys/types.ts';
+import { textAt } from '../../cases.ts';
 import {
   KEYS_PATH,
   startAuthorizationServer,
   part,
   caller,
   type AuthorizationServer,
-} from '../authorization-server.ts';
+} from './authorization-server.ts';
 
 let server: AuthorizationServer;
 beforeAll(async () => {

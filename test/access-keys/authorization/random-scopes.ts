@@ -1,8 +1,8 @@
 /** Random scopes and requests over few names, so that they often match. */
 
 import fc from 'fast-check';
-import type { AccessRequest } from '../../../../src/apiserver/request/authorizer.ts';
-import type { Scope, ScopeRule } from '../../../../src/access-keys/types.ts';
+import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
+import type { Scope, ScopeRule } from '../../../src/access-keys/types.ts';
 
 const name = fc.constantFrom('a', 'b');
 const nameOrAny = fc.constantFrom('a', 'b', '*');

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { JsonObject } from '../../../../src/base/json.ts';
-import { grantsOf } from '../../../../src/access-keys/authorization/scope/scope-grants.ts';
-import { validateScope } from '../../../../src/access-keys/authorization/scope/scope-validation.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
+import { validateScope } from '../../../src/access-keys/authorization/scope-validation.ts';
 
-const PAGE = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'scopes-and-rights.md');
+const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'scopes-and-rights.md');
 
 test('every scope on the page is valid, and each of its entries grants something', () => {
   const blocks = [...readFileSync(PAGE, 'utf8').matchAll(/^```yaml scope\n(.*?)^```$/gms)];

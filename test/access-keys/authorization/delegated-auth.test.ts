@@ -4,36 +4,36 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   startEmbeddedCluster,
   type EmbeddedCluster,
-} from '../../../../src/embedded-cluster/embedded-cluster.ts';
-import { META_TYPES } from '../../../../src/apiserver/schema/meta-types.ts';
-import { REVIEW_TYPES } from '../../../../src/apiserver/access-review.ts';
+} from '../../../src/embedded-cluster/embedded-cluster.ts';
+import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { REVIEW_TYPES } from '../../../src/apiserver/access-review.ts';
 import {
   defineResource,
   type ResourceDefinition,
-} from '../../../../src/apiserver/objects/resource-definition.ts';
-import { TypeTable } from '../../../../src/apiserver/schema/notation.ts';
-import { failure } from '../../../../src/apiserver/status.ts';
-import { userNamed, type UserInfo } from '../../../../src/apiserver/request/user.ts';
-import { objectField } from '../../../../src/apiserver/metadata.ts';
-import { plainAccess } from '../../../../src/kube/access.ts';
-import { createClient } from '../../../../src/kube/client/client.ts';
-import type { WatchClient } from '../../../../src/kube/types.ts';
-import type { JsonObject } from '../../../../src/base/json.ts';
+} from '../../../src/apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
+import { failure } from '../../../src/apiserver/status.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
+import { objectField } from '../../../src/apiserver/metadata.ts';
+import { plainAccess } from '../../../src/kube/access.ts';
+import { createClient } from '../../../src/kube/client/client.ts';
+import type { WatchClient } from '../../../src/kube/types.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import {
   DelegatedAuth,
   UNKNOWN_TOKEN_RATE,
   type HostReviews,
-} from '../../../../src/access-keys/authorization/delegated/delegated-auth.ts';
-import { hostReviews } from '../../../../src/access-keys/authorization/delegated/host-reviews.ts';
-import { EXTRA } from '../../../../src/access-keys/identity.ts';
-import { FakeClock } from '../../../fake-clock.ts';
-import { textAt } from '../../../cases.ts';
+  hostReviews,
+} from '../../../src/access-keys/authorization/delegated-auth.ts';
+import { EXTRA } from '../../../src/access-keys/identity.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { textAt } from '../../cases.ts';
 import {
   KEYS_PATH,
   startAuthorizationServer,
   part,
   type AuthorizationServer,
-} from '../authorization-server.ts';
+} from './authorization-server.ts';
 
 /** Tokens of the host's users. */
 const HOST_USERS: Record<string, JsonObject> = {
@@ -248,7 +248,7 @@ describe('caching of host responses', () => {
         answers.reviewAccess?.(who, what) ?? Promise.resolve({ isAllowed: true, reason: '' })
       ),
     };
-    return { auth: new DelegatedAuth({ host, clock }), clock, calls: () => calls };
+    return { auth: new DelegatedAuth(host, clock), clock, calls: () => calls };
   }
 
   test('a TokenReview is cached for ten seconds, and concurrent requests share one', async () => {

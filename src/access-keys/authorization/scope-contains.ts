@@ -3,8 +3,9 @@
  * allows. Not complete: several outer rules are never combined to contain one inner rule.
  */
 
-import type { Scope } from '../../types.ts';
+import type { Scope } from '../types.ts';
 import {
+  ANY,
   EVERYTHING,
   holdsResource,
   holdsTarget,
@@ -14,8 +15,7 @@ import {
   type TargetPattern,
 } from './grants.ts';
 import { grantsOf } from './scope-grants.ts';
-import { ANY } from './scope-names.ts';
-import { targetText } from '../target.ts';
+import { targetText } from './target.ts';
 
 /** The first entry that exceeds the outer scope. */
 export interface WiderEntry {

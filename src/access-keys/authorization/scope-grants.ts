@@ -9,13 +9,12 @@
  *   a cluster, virtual clusters or both matches only requests to these.
  */
 
-import type { Scope, ScopeRole, ScopeRule } from '../../types.ts';
-import { EVERYTHING, type Grant, type RequestPattern, type TargetPattern } from './grants.ts';
-import { CLI_REQUESTS, ROLE_NAMES, TOKEN_REQUESTS } from '../roles.ts';
-import { ANY } from './scope-names.ts';
-import { TARGET_KINDS } from '../target.ts';
-import { isJsonObject, type JsonValue, ownValue } from '../../../base/json.ts';
-import { excessOf } from './scope-size.ts';
+import type { Scope, ScopeRole, ScopeRule } from '../types.ts';
+import { ANY, EVERYTHING, type Grant, type RequestPattern, type TargetPattern } from './grants.ts';
+import { CLI_REQUESTS, ROLE_NAMES, TOKEN_REQUESTS } from './roles.ts';
+import { excessOf } from './scope-validation.ts';
+import { TARGET_KINDS } from './target.ts';
+import { isJsonObject, type JsonValue, ownValue } from '../../base/json.ts';
 
 const MANAGEMENT: readonly TargetPattern[] = [{ kind: 'Management' }];
 

@@ -2,16 +2,11 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { UserInfo } from '../../../../src/apiserver/request/user.ts';
-import type { JsonObject } from '../../../../src/base/json.ts';
-import {
-  ADMINISTRATORS,
-  AUTH_DELEGATORS,
-  AUTHENTICATED,
-  EXTRA,
-} from '../../../../src/access-keys/identity.ts';
-import { startAuthorizationServer, part, type AuthorizationServer } from '../authorization-server.ts';
-import { prefixes, scopes } from '../scope/random-scopes.ts';
+import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { ADMINISTRATORS, AUTH_DELEGATORS, AUTHENTICATED, EXTRA } from '../../../src/access-keys/identity.ts';
+import { startAuthorizationServer, part, type AuthorizationServer } from './authorization-server.ts';
+import { prefixes, scopes } from './random-scopes.ts';
 
 let server: AuthorizationServer;
 beforeAll(async () => {

@@ -2,12 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../../../src/base/json.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
 import {
   RULE_ENTRIES_MAX,
   SCOPE_ENTRIES_MAX,
-} from '../../../../src/access-keys/authorization/scope/scope-size.ts';
-import { validateScope } from '../../../../src/access-keys/authorization/scope/scope-validation.ts';
+  validateScope,
+} from '../../../src/access-keys/authorization/scope-validation.ts';
 
 const found = (scope: JsonObject): string[] =>
   validateScope(scope, 'spec.scope').map(({ field, message }) => `${field}: ${message}`);

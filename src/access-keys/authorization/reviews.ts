@@ -1,0 +1,246 @@
+/**
+ * The review kinds, which are not stored. Below the prefix of a target a review is about that target, so that a cluster can use the URL in
+ * the configuration of its webhooks.
+ */
+
+import { reviewedRequest, reviewStatus, selfSubjectAccessReviews } from '../../apiserver/access-review.ts';
+import { requiredValue } from '../../apiserver/field-error.ts';
+import {
+  defineResource,
+  type ResourceDefinition,
+  ALL_VERBS,
+} from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import { badRequest, invalid } from '../../apiserver/status.ts';
+import type { UserInfo } from '../../apiserver/request/user.ts';
+import { objectField, text } from '../../apiserver/metadata.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { ManagementAuthorizer } from './authorizer.ts';
+import {
+  AUTHENTICATION_GROUP,
+  AUTHORIZATION_GROUP,
+  DISCOVERY_URLS,
+  EVENTS,
+  EVENTS_GROUP,
+  KEYS,
+  ROTATE,
+  SELF_REVIEWS,
+  TOKENS,
+} from './roles.ts';
+import { targetOf } from './target.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { extraJson, textsOf, TOKEN_AUDIENCE, userOf } from '../identity.ts';
+import { ANY } from './grants.ts';
+import type { RequestTarget } from '../types.ts';
+import { MANAGEMENT_GROUP } from '../api-group.ts';
+import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
+
+/** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */
+export interface TokenAuthenticators {
+  /** An access key. */
+  authenticateKey(token: string): UserInfo | undefined | Promise<UserInfo | undefined>;
+  /** A token for direct cluster endpoints. */
+  verifyToken(token: string): Promise<UserInfo | undefined>;
+  /** A successful review counts as a use of the key. */
+  recordUse(user: UserInfo): void;
+}
+
+/** `types`: with `meta.*` and those of `apiserver/access-review.ts`. */
+export function reviewKinds(
+  types: TypeTable,
+  authorizer: ManagementAuthorizer,
+  authenticators: TokenAuthenticators,
+): readonly ResourceDefinition[] {
+  return [
+    reviewKind(types, AUTHENTICATION_GROUP, 'TokenReview', {
+      isServedUnder: isTarget,
+      responseContainsSecret: true,
+      respond: async (review, { prefix }) => {
+        // The token is not returned, so that a log of responses does not contain it.
+        const { token, ...spec } = objectField(review, 'spec');
+        if (typeof token !== 'string' || token === '') throw badRequest('spec.token: Required value');
+        const asked = textsOf(spec, 'audiences');
+        const status = await tokenStatus(authorizer, authenticators, token, asked, targetOf(prefix));
+        return { ...review, spec, status };
+      },
+    }),
+    // `kubectl auth whoami`.
+    reviewKind(types, AUTHENTICATION_GROUP, 'SelfSubjectReview', {
+      respond: (review, { user }) => ({ ...review, status: { userInfo: userForm(user) } }),
+    }),
+    reviewKind(types, AUTHORIZATION_GROUP, 'SubjectAccessReview', {
+      isServedUnder: isTarget,
+      respond: async (review, { prefix }) => {
+        const spec = objectField(review, 'spec');
+        const request = reviewedRequest(spec, 'SubjectAccessReview', prefix);
+        const decision = await authorizer.decide(reviewedUser(spec), request);
+        return { ...review, spec, status: reviewStatus(decision) };
+      },
+    }),
+    selfSubjectAccessReviews(types, { authorize: (user, request) => authorizer.decide(user, request) }),
+    // `kubectl auth can-i --list`.
+    reviewKind(types, AUTHORIZATION_GROUP, 'SelfSubjectRulesReview', {
+      respond: async (review, { user }) => {
+        // A kube-apiserver requires a namespace, although nothing here has one.
+        if (text(objectField(review, 'spec'), 'namespace') === '')
+          throw badRequest('no namespace on request');
+        return { ...review, status: await rulesOf(authorizer, user) };
+      },
+    }),
+  ];
+}
+
+function reviewKind(
+  types: TypeTable,
+  group: string,
+  kind: string,
+  behaviour: Partial<ResourceDefinition>,
+): ResourceDefinition {
+  const singular = kind.toLowerCase();
+  return defineResource({
+    group,
+    version: 'v1',
+    kind,
+    plural: `${singular}s`,
+    singular,
+    isNamespaced: false,
+    verbs: ['create'],
+    checkName: () => undefined,
+    schema: types.get(`${group.split('.')[0] ?? ''}.${kind}`),
+    ...behaviour,
+  });
+}
+
+function isTarget(prefix: string): boolean {
+  return targetOf(prefix) !== undefined;
+}
+
+/** The user of a SubjectAccessReview. */
+function reviewedUser(spec: JsonObject): UserInfo {
+  const user = userOf(spec, 'user');
+  if (user.name !== '' || user.groups.length > 0) return user;
+  const missing = requiredValue('spec.user', 'at least one of user or group must be specified');
+  throw invalid({ group: AUTHORIZATION_GROUP, resource: 'SubjectAccessReview' }, '', [missing]);
+}
+
+/** `UserInfo` of authentication.k8s.io. */
+function userForm(user: UserInfo): JsonObject {
+  const extra = extraJson(user);
+  return {
+    username: user.name,
+    ...(user.uid === '' ? {} : { uid: user.uid }),
+    groups: [...user.groups],
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+/** Without a reason: another authenticator may accept the token, and a guess must get no hint. */
+const UNKNOWN: JsonObject = { authenticated: false, user: {} };
+
+/** The default audiences of a kube-apiserver, without `--api-audiences` and `--service-account-issuer`. */
+const KUBERNETES_AUDIENCES = [
+  'https://kubernetes.default.svc',
+  'https://kubernetes.default.svc.cluster.local',
+];
+
+/** `TokenReviewStatus`. `asked`: the audiences that the caller asks for. */
+async function tokenStatus(
+  authorizer: ManagementAuthorizer,
+  authenticators: TokenAuthenticators,
+  token: string,
+  asked: readonly string[],
+  target: RequestTarget | undefined,
+): Promise<JsonObject> {
+  if (!target) return UNKNOWN;
+  try {
+    const isSigned = token.split('.').length === 3;
+    const user =
+      (isSigned ? await authenticators.verifyToken(token) : undefined) ??
+      (await authenticators.authenticateKey(token));
+    if (!user) return UNKNOWN;
+    // A target outside the scope of a credential must not learn that it exists.
+    if (target.kind !== 'Management' && !authorizer.reaches(user, target)) return UNKNOWN;
+    const accepted = audiencesOf(target);
+    const audiences = [...new Set(asked)].filter((audience) => accepted.includes(audience));
+    if (asked.length > 0 && audiences.length === 0) {
+      const error = `the credential is not for the audiences ${quoted(asked)}, but for ${quoted(accepted)}`;
+      return { authenticated: false, error, user: {} };
+    }
+    authenticators.recordUse(user);
+    return { authenticated: true, ...(asked.length > 0 ? { audiences } : {}), user: userForm(user) };
+  } catch (error) {
+    if (error instanceof StatusError && error.code === 401) {
+      return { authenticated: false, error: error.message, user: {} };
+    }
+    throw error;
+  }
+}
+
+/** A credential whose scope contains a target is for the API server of that target. */
+function audiencesOf({ kind }: RequestTarget): readonly string[] {
+  return kind === 'Management' ? [TOKEN_AUDIENCE] : [TOKEN_AUDIENCE, ...KUBERNETES_AUDIENCES];
+}
+
+function quoted(audiences: readonly string[]): string {
+  return audiences.map((audience) => JSON.stringify(audience)).join(', ');
+}
+
+// SelfSubjectRulesReview authorizes every verb of every resource, so that the list agrees with the decisions about requests.
+
+const CREATE: readonly string[] = ['create'];
+
+interface Candidate {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly verbs: readonly string[];
+}
+
+const RESOURCES: readonly Candidate[] = [
+  { group: MANAGEMENT_GROUP, resource: KEYS, subresource: '', verbs: ALL_VERBS },
+  { group: MANAGEMENT_GROUP, resource: KEYS, subresource: 'status', verbs: ['get', 'patch', 'update'] },
+  { group: MANAGEMENT_GROUP, resource: KEYS, subresource: ROTATE, verbs: CREATE },
+  { group: EVENTS_GROUP, resource: EVENTS, subresource: '', verbs: ['get', 'list', 'watch'] },
+  { group: MANAGEMENT_GROUP, resource: TOKENS, subresource: '', verbs: CREATE },
+  { group: AUTHENTICATION_GROUP, resource: 'tokenreviews', subresource: '', verbs: CREATE },
+  { group: AUTHORIZATION_GROUP, resource: 'subjectaccessreviews', subresource: '', verbs: CREATE },
+  ...SELF_REVIEWS.map(([group, resource]) => ({ group, resource, subresource: '', verbs: CREATE })),
+];
+
+const NOTHING: AccessRequest = {
+  verb: '',
+  group: '',
+  version: 'v1',
+  resource: '',
+  subresource: '',
+  namespace: '',
+  name: '',
+  path: '',
+  prefix: '',
+};
+
+/** `SubjectRulesReviewStatus`. Rules for single names are not listed, so a scope with names may allow more. */
+async function rulesOf(authorizer: ManagementAuthorizer, user: UserInfo): Promise<JsonObject> {
+  const may = async (request: Partial<AccessRequest>): Promise<boolean> =>
+    (await authorizer.decide(user, { ...NOTHING, ...request })).isAllowed;
+  const resourceRules: JsonObject[] = [];
+  const isEverything = await may({ verb: ANY, group: ANY, resource: ANY });
+  if (isEverything) resourceRules.push({ verbs: [ANY], apiGroups: [ANY], resources: [ANY] });
+  for (const { group, resource, subresource, verbs } of isEverything ? [] : RESOURCES) {
+    const allowed: string[] = [];
+    for (const verb of verbs) if (await may({ verb, group, resource, subresource })) allowed.push(verb);
+    const name = subresource === '' ? resource : `${resource}/${subresource}`;
+    if (allowed.length > 0) resourceRules.push({ verbs: allowed, apiGroups: [group], resources: [name] });
+  }
+  const paths: string[] = [];
+  for (const path of DISCOVERY_URLS) if (await may({ verb: 'get', path })) paths.push(path);
+  return {
+    resourceRules,
+    nonResourceRules: paths.length === 0 ? [] : [{ verbs: ['get'], nonResourceURLs: paths }],
+    incomplete: hasNames(user),
+  };
+}
+
+function hasNames({ extra }: UserInfo): boolean {
+  return Object.values(extra).some((texts) => texts.some((text) => text.includes('"resourceNames"')));
+}

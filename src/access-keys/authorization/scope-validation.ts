@@ -1,0 +1,303 @@
+/** Validation of `spec.scope`; its deprecated rules as Kubernetes validates the rules of an audit policy. */
+
+import {
+  requiredValue,
+  unsupportedValue,
+  type FieldError,
+  invalidValue,
+} from '../../apiserver/field-error.ts';
+import { listField, objectList, text } from '../../apiserver/metadata.ts';
+import { type JsonObject, isJsonObject } from '../../base/json.ts';
+import { textsOf } from '../identity.ts';
+import { ANY } from './grants.ts';
+import { ROLE_NAMES } from './roles.ts';
+import { subdomainProblem, NAME_LENGTH_MAX, pathSegmentProblem } from '../../kube/names.ts';
+import { TARGET_KINDS } from './target.ts';
+
+/** The lists of a scope and the required fields of their entries. */
+const ENTRY_LISTS: readonly (readonly [list: string, fields: readonly string[]])[] = [
+  ['projects', ['project']],
+  ['spaces', ['project', 'space']],
+  ['virtualClusters', ['project', 'virtualCluster']],
+  ['clusters', ['cluster']],
+];
+
+/**
+ * All errors of a scope. `scope` was decoded by the schema of the kind, so its fields have the right types; `path` is that of the scope,
+ * `spec.scope`.
+ */
+export function validateScope(scope: JsonObject, path: string): FieldError[] {
+  const excess = excessOf(scope);
+  if (excess)
+    return [tooMany(excess.list === '' ? path : `${path}.${excess.list}`, excess.count, excess.max)];
+  return [
+    ...objectList(scope, 'roles').flatMap((role, index) => roleErrors(role, `${path}.roles[${index}]`)),
+    ...ENTRY_LISTS.flatMap(([list, fields]) =>
+      objectList(scope, list).flatMap((entry, index) =>
+        fields.flatMap((field) => nameErrors(text(entry, field), `${path}.${list}[${index}].${field}`)),
+      ),
+    ),
+    ...objectList(scope, 'rules').flatMap((rule, index) => validateRule(rule, `${path}.rules[${index}]`)),
+  ];
+}
+
+function roleErrors(role: JsonObject, path: string): FieldError[] {
+  const name = text(role, 'role');
+  const errors: FieldError[] = [];
+  if (name === '') errors.push(requiredValue(`${path}.role`));
+  else if (!ROLE_NAMES.includes(name)) errors.push(unsupportedValue(`${path}.role`, name, ROLE_NAMES));
+  for (const list of ['projects', 'virtualClusters']) {
+    for (const [index, item] of listField(role, list).entries()) {
+      const given = typeof item === 'string' ? item : '';
+      errors.push(...nameErrors(given, `${path}.${list}[${index}]`));
+    }
+  }
+  return errors;
+}
+
+// A deprecated rule. Messages and most checks are those of Kubernetes for the rules of an audit policy
+// (k8s.io/apiserver/pkg/apis/audit/validation), and stricter where a rule can only be a mistake, because here it is a permission.
+
+const URL_LENGTH_MAX = 2_048;
+
+function validateRule(rule: JsonObject, path: string): FieldError[] {
+  return [
+    ...textsOf(rule, 'verbs').flatMap((verb, index) => verbErrors(verb, `${path}.verbs[${index}]`)),
+    ...objectList(rule, 'resources').flatMap((entry, index) =>
+      resourceErrors(entry, `${path}.resources[${index}]`),
+    ),
+    ...resourceNameErrors(rule, path),
+    ...textsOf(rule, 'namespaces').flatMap((name, index) =>
+      name === '' ? [] : plainNameErrors(name, `${path}.namespaces[${index}]`),
+    ),
+    ...urlErrors(rule, `${path}.nonResourceURLs`),
+    ...textsOf(rule, 'requestTargets').flatMap((target, index) =>
+      (TARGET_KINDS as readonly string[]).includes(target)
+        ? []
+        : [unsupportedValue(`${path}.requestTargets[${index}]`, target, TARGET_KINDS)],
+    ),
+    ...clusterErrors(rule, path),
+  ];
+}
+
+function verbErrors(verb: string, path: string): FieldError[] {
+  if (verb === '') return [requiredValue(path)];
+  // In an audit policy "*" is a verb of that name, which never matches.
+  if (verb === ANY) return [invalidValue(path, verb, 'leave the list empty to match every verb')];
+  return plainNameErrors(verb, path);
+}
+
+function resourceErrors(entry: JsonObject, path: string): FieldError[] {
+  const group = text(entry, 'group');
+  const wrong = group === '' ? undefined : subdomainProblem(group);
+  const errors = wrong ? [invalidValue(`${path}.group`, group, wrong)] : [];
+  const resources = textsOf(entry, 'resources');
+  const names = textsOf(entry, 'resourceNames');
+  if (names.length > 0 && resources.length === 0) {
+    errors.push(
+      invalidValue(`${path}.resourceNames`, names, 'using resourceNames requires at least one resource'),
+    );
+  }
+  errors.push(...instanceErrors(names, `${path}.resourceNames`));
+  const shapes = resources.flatMap((resource, index) =>
+    resourceShapeErrors(resource, `${path}.resources[${index}]`),
+  );
+  return [...errors, ...shapes, ...(shapes.length > 0 ? [] : overlapErrors(resources, `${path}.resources`))];
+}
+
+function resourceShapeErrors(resource: string, path: string): FieldError[] {
+  if (resource === '') return [requiredValue(path)];
+  if (resource === '*/*') return [invalidValue(path, resource, 'use "*" for all resources and subresources')];
+  const parts = resource.split('/');
+  const isPart = (part: string): boolean => part === ANY || (part !== '' && nameProblem(part) === undefined);
+  if (parts.length <= 2 && parts.every(isPart)) return [];
+  const detail = 'must be a resource, <resource>/<subresource>, "*", <resource>/* or */<subresource>';
+  return [invalidValue(path, resource, detail)];
+}
+
+/** No entry may be contained in an entry with a wildcard, in any order. */
+function overlapErrors(resources: readonly string[], path: string): FieldError[] {
+  const all = new Set(resources);
+  return resources.flatMap((resource, index) => {
+    const [name = '', subresource] = resource.split('/');
+    const covering = [
+      ...(resource === ANY ? [] : [ANY]),
+      ...(subresource === undefined || subresource === ANY ? [] : [`${name}/*`]),
+      ...(subresource === undefined || name === ANY ? [] : [`*/${subresource}`]),
+    ];
+    // `a/*` and `*/b` have a/b in common.
+    if (subresource === ANY) covering.push(...resources.filter((other) => other.startsWith('*/')));
+    const found = covering.find((wildcard) => wildcard !== resource && all.has(wildcard));
+    if (found === undefined) return [];
+    return [
+      invalidValue(`${path}[${index}]`, resource, `if '${found}' is present, must not specify ${resource}`),
+    ];
+  });
+}
+
+function resourceNameErrors(rule: JsonObject, path: string): FieldError[] {
+  const names = textsOf(rule, 'resourceNames');
+  if (names.length === 0) return [];
+  const entries = objectList(rule, 'resources');
+  if (entries.length > 0 && entries.every((entry) => listField(entry, 'resources').length > 0)) {
+    return instanceErrors(names, `${path}.resourceNames`);
+  }
+  const detail = 'using resourceNames requires at least one resource';
+  return [invalidValue(`${path}.resourceNames`, names, detail)];
+}
+
+function instanceErrors(names: readonly string[], path: string): FieldError[] {
+  return names.flatMap((name, index) =>
+    name === '' ? [requiredValue(`${path}[${index}]`)] : plainNameErrors(name, `${path}[${index}]`),
+  );
+}
+
+/** Names that are compared literally: a wildcard would silently match nothing. */
+function plainNameErrors(name: string, path: string): FieldError[] {
+  const problem = name === ANY ? 'wildcards are not allowed: leave the list empty' : nameProblem(name);
+  return problem === undefined ? [] : [invalidValue(path, name, problem)];
+}
+
+function urlErrors(rule: JsonObject, path: string): FieldError[] {
+  const urls = textsOf(rule, 'nonResourceURLs');
+  const isMixed = listField(rule, 'resources').length > 0 || listField(rule, 'namespaces').length > 0;
+  const mixed = 'rules cannot apply to both regular resources and non-resource URLs';
+  return [
+    ...(urls.length > 0 && isMixed ? [invalidValue(path, urls, mixed)] : []),
+    ...urls.flatMap((url, index) => {
+      const problem = urlProblem(url);
+      return problem === undefined ? [] : [invalidValue(`${path}[${index}]`, url, problem)];
+    }),
+  ];
+}
+
+function urlProblem(url: string): string | undefined {
+  if (url === ANY) return undefined;
+  if (!url.startsWith('/')) return "non-resource URL rules must begin with a '/' character";
+  if (url.slice(0, -1).includes(ANY)) {
+    return "non-resource URL wildcards '*' must be the final character of the rule";
+  }
+  if (url.endsWith(ANY) && !url.endsWith('/*')) return "a wildcard '*' must be the whole final path step";
+  if (url.length > URL_LENGTH_MAX) return `must be no more than ${URL_LENGTH_MAX} characters`;
+  return /[\p{Cc}\s]/u.test(url) ? 'must not contain spaces or control characters' : undefined;
+}
+
+function clusterErrors(rule: JsonObject, path: string): FieldError[] {
+  const cluster = text(rule, 'cluster');
+  const errors = cluster === '' ? [] : plainNameErrors(cluster, `${path}.cluster`);
+  const entries = objectList(rule, 'virtualClusters');
+  if (cluster !== '' && entries.length > 0) errors.push(...unreachableErrors(rule, path));
+  for (const [index, entry] of entries.entries()) {
+    for (const field of ['name', 'namespace']) {
+      const name = text(entry, field);
+      if (name !== '') errors.push(...plainNameErrors(name, `${path}.virtualClusters[${index}].${field}`));
+    }
+  }
+  return errors;
+}
+
+/** A rule with a cluster and virtual clusters matches requests to either: both kinds must be among the targets of the rule. */
+function unreachableErrors(rule: JsonObject, path: string): FieldError[] {
+  const targets = textsOf(rule, 'requestTargets');
+  if (targets.length === 0) return [];
+  const missing = ['Cluster', 'ProjectVirtualCluster'].filter((kind) => !targets.includes(kind));
+  return missing.map((kind) => {
+    const field = kind === 'Cluster' ? 'cluster' : 'virtualClusters';
+    return invalidValue(`${path}.requestTargets`, targets, `must contain ${kind}, or ${field} never matches`);
+  });
+}
+
+/** A name that can be a segment of a URL, or {@link ANY}. */
+function nameErrors(name: string, path: string): FieldError[] {
+  if (name === '') return [requiredValue(path, 'a name, or * for all')];
+  if (name === ANY) return [];
+  const problem = nameProblem(name);
+  return problem === undefined ? [] : [invalidValue(path, name, problem)];
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name.length > NAME_LENGTH_MAX) return `must be no more than ${NAME_LENGTH_MAX} characters`;
+  if (name.includes(ANY)) return 'a wildcard must be the whole name: *';
+  if (/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]/u.test(name)) return 'must not contain spaces or control characters';
+  return pathSegmentProblem(name);
+}
+
+/** The message is that of a kube-apiserver. */
+function tooMany(path: string, count: number, max: number): FieldError {
+  const message = `Too many: ${count}: must have at most ${max} items`;
+  return { reason: 'FieldValueTooMany', field: path, message };
+}
+
+// Limits on the size of a scope: they bound the time of a decision and of the comparison of two scopes.
+
+/** List items in a scope without its rules; a role counts each of its virtual clusters in each of its projects. */
+export const SCOPE_ENTRIES_MAX = 1_000;
+/** List items in all rules of a scope: a comparison is quadratic in the rules. */
+export const RULE_ENTRIES_MAX = 200;
+
+interface ScopeExcess {
+  /** `''`: the whole scope, else the list. */
+  readonly list: '' | 'rules';
+  readonly count: number;
+  readonly max: number;
+}
+
+/** The limit that the scope exceeds; undefined: none. Accepts scopes that were not validated. */
+export function excessOf(scope: JsonObject): ScopeExcess | undefined {
+  const entries = countEntries(scope);
+  if (entries > SCOPE_ENTRIES_MAX) return { list: '', count: entries, max: SCOPE_ENTRIES_MAX };
+  const rules = objectList(scope, 'rules').reduce((count, rule) => count + 1 + countRule(rule), 0);
+  return rules > RULE_ENTRIES_MAX ? { list: 'rules', count: rules, max: RULE_ENTRIES_MAX } : undefined;
+}
+
+function countEntries(scope: JsonObject): number {
+  let count = 0;
+  for (const list of ['roles', 'projects', 'spaces', 'virtualClusters', 'clusters']) {
+    count += listField(scope, list).length;
+  }
+  for (const role of objectList(scope, 'roles')) {
+    const [projects, names] = [listField(role, 'projects').length, listField(role, 'virtualClusters').length];
+    count += Math.max(projects + names, projects * names);
+  }
+  return count;
+}
+
+const RULE_LISTS = [
+  'verbs',
+  'resources',
+  'resourceNames',
+  'namespaces',
+  'nonResourceURLs',
+  'requestTargets',
+  'virtualClusters',
+];
+
+function countRule(rule: JsonObject): number {
+  let count = 0;
+  for (const list of RULE_LISTS) count += listField(rule, list).length;
+  for (const entry of objectList(rule, 'resources')) {
+    count += listField(entry, 'resources').length + listField(entry, 'resourceNames').length;
+  }
+  return count;
+}
+
+/** Deprecated fields with their replacement, and a scope that allows nothing. `path`: the field of the scope. */
+export function scopeWarnings(scope: unknown, path: string): readonly string[] {
+  if (!isJsonObject(scope)) return [];
+  const warnings: string[] = [];
+  if (Array.isArray(scope['rules']) && scope['rules'].length > 0) {
+    warnings.push(
+      `${path}.rules is deprecated: use ${path}.projects, ${path}.spaces and ${path}.virtualClusters`,
+    );
+  }
+  if (scope['allowPlatformCli'] === true) {
+    warnings.push(
+      `${path}.allowPlatformCli is deprecated: use an entry of ${path}.roles whose role is platformCLI`,
+    );
+  }
+  const isEmpty = Object.values(scope).every(
+    (value) => value === false || (Array.isArray(value) && value.length === 0),
+  );
+  if (isEmpty) warnings.push(`${path} has no entries and allows nothing: omit it for no restriction`);
+  return warnings;
+}

@@ -1,0 +1,324 @@
+/**
+ * Which keys a caller may create and change: none with more rights or a longer life than its own. Applied before validation, so it must be
+ * correct for any decoded object.
+ */
+
+import { MANAGEMENT_GROUP } from '../api-group.ts';
+import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
+import { failure, forbidden } from '../../apiserver/status.ts';
+import { groupName } from '../../apiserver/request/target.ts';
+import type { UserInfo } from '../../apiserver/request/user.ts';
+import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
+import type { StatusError } from '../../kube/status-error.ts';
+import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { Clock } from '../../base/clock.ts';
+import {
+  EXTRA,
+  scopeOf,
+  subjectOf,
+  ADMINISTRATORS,
+  AUTH_DELEGATORS,
+  isAdministrator,
+  isOwnedBy,
+} from '../identity.ts';
+import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
+import { KEYS, ROTATE } from './roles.ts';
+import { widerThan } from './scope-contains.ts';
+import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
+import { isDelegated, type HostRights } from './delegated-auth.ts';
+
+interface KeyWrite {
+  readonly write: AdmissionRequest;
+  readonly writer: Writer;
+  readonly spec: JsonObject;
+  /** Undefined: a create. */
+  readonly before: JsonObject | undefined;
+}
+
+/** Checks that a write to an access key gives no rights that the writer does not have. */
+export class WriteAuthorizer {
+  readonly #index: KeyIndex;
+  readonly #clock: Clock;
+  readonly #host: HostRights | undefined;
+
+  /** `host` authorizes users of the host cluster; undefined: there are none. */
+  constructor(index: KeyIndex, clock: Clock, host: HostRights | undefined) {
+    this.#index = index;
+    this.#clock = clock;
+    this.#host = host;
+  }
+
+  /**
+   * Throws 403. A new key without a scope gets that of the key that creates it, and names it as its parent if that key holds OIDC data. The
+   * response to a rotation contains a secret, like that of a create, so the same rules apply; but a key may always rotate itself.
+   */
+  async authorize(write: AdmissionRequest): Promise<void> {
+    const { target, next, previous, user } = write;
+    const { group, plural } = target.definition;
+    if (group !== MANAGEMENT_GROUP || plural !== KEYS) return;
+    const isRotation = target.subresource?.name === ROTATE;
+    if (target.subresource && !isRotation) return;
+    const callerUid = user.extra[EXTRA.keyUid]?.[0];
+    if (isRotation && callerUid !== undefined && callerUid === text(metadataOf(next), 'uid')) return;
+    const spec = objectField(next, 'spec');
+    const before = isRotation ? undefined : previous;
+    const key: KeyWrite = {
+      write,
+      writer: writerOf(user, this.#host),
+      spec,
+      before: before && objectField(before, 'spec'),
+    };
+    await refuseSubject(key);
+    await refuseType(key);
+    await refuseGroups(key);
+    if (!isRotation && !before) {
+      if (scopeAt(spec) === undefined) inheritScope(spec, user);
+      this.#inheritParent(spec, user);
+    }
+    refuseWiderScope(key);
+    this.#refuseLongerLife(write, before);
+  }
+
+  /** Deprecated, but clients rely on it: the keys of a user share refreshed OIDC tokens through their parent. */
+  #inheritParent(spec: JsonObject, user: UserInfo): void {
+    const caller = this.#index.byUid(user.extra[EXTRA.keyUid]?.[0] ?? '');
+    const isUserManaged = ORDINARY_TYPES.includes(text(spec, 'type'));
+    if (caller?.holdsOidcData !== true || !isUserManaged || text(spec, 'parent') !== '') return;
+    if (subjectOf(spec).name === user.name) spec['parent'] = caller.name;
+  }
+
+  #refuseLongerLife(write: AdmissionRequest, before: JsonObject | undefined): void {
+    const uid = write.user.extra[EXTRA.keyUid]?.[0];
+    if (uid === undefined) return;
+    const caller = this.#index.byUid(uid);
+    // The key was deleted after the request was authorized.
+    if (!caller) throw failure(401, 'Unauthorized', 'Unauthorized');
+    const callerEnd = endOfCaller(this.#index.expiresAtMs(caller), overlapEndMs(caller, write.user));
+    if (callerEnd === undefined) return;
+    const longer = longerLife(write.next, before, callerEnd, this.#clock.now());
+    if (longer) throw refusal(write, longer.field, longer.detail);
+  }
+}
+
+/** Undefined: the caller used the current secret of its key. */
+function overlapEndMs({ credentials }: KeyRecord, { extra }: UserInfo): number | undefined {
+  const [used] = extra[EXTRA.credentialId] ?? [];
+  return credentials?.find(({ id }) => id === used)?.untilMs;
+}
+
+function endOfCaller(keyEndMs: number | undefined, overlapEnd: number | undefined): CallerEnd | undefined {
+  if (overlapEnd !== undefined && overlapEnd < (keyEndMs ?? Number.POSITIVE_INFINITY)) {
+    return { endMs: overlapEnd, isOldSecret: true };
+  }
+  return keyEndMs === undefined ? undefined : { endMs: keyEndMs, isOldSecret: false };
+}
+
+async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise<void> {
+  if (await writer.mayActFor(spec)) return;
+  const field = ['user', 'team', 'subject'].find((name) => text(spec, name) !== '');
+  // Validation rejects a key without a subject.
+  if (field === undefined) return;
+  const name = JSON.stringify(text(spec, field));
+  const who = field === 'team' ? `a member of the team ${name}` : name;
+  const whose = field === 'team' ? `the team ${name}` : name;
+  const what = before ? 'change' : 'create';
+  const why = `only an administrator or ${who} may ${what} access keys of ${whose}`;
+  throw refusal(write, `spec.${field}`, why);
+}
+
+const ORDINARY_TYPES = ['', 'User'];
+
+async function refuseType({ write, writer, spec, before }: KeyWrite): Promise<void> {
+  const type = text(spec, 'type');
+  if (ORDINARY_TYPES.includes(type) || (before && text(before, 'type') === type)) return;
+  if (await writer.isAdministrator()) return;
+  throw refusal(
+    write,
+    'spec.type',
+    `only an administrator may create access keys of type ${JSON.stringify(type)}`,
+  );
+}
+
+async function refuseGroups(key: KeyWrite): Promise<void> {
+  const { write, writer, spec, before } = key;
+  const had = before ? listField(before, 'groups') : [];
+  for (const group of listField(spec, 'groups')) {
+    if (typeof group !== 'string' || (await writer.mayGive(group))) continue;
+    const name = JSON.stringify(group);
+    if (!had.includes(group)) {
+      throw refusal(
+        write,
+        'spec.groups',
+        `only an administrator may add the group ${name}: you can add groups that you belong to`,
+      );
+    }
+    const growth = before && growthOf(spec, before);
+    if (growth === undefined) continue;
+    throw refusal(
+      write,
+      growth,
+      `only an administrator may change this, because the key has the group ${name} and you do not belong to it`,
+    );
+  }
+}
+
+/** The field by which a key with unchanged groups would get more rights or a longer life. */
+function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
+  if (before['disabled'] === true && spec['disabled'] !== true) return 'spec.disabled';
+  const wider = widerThan(scopeAt(spec), scopeAt(before));
+  if (wider) return scopePath(wider.path);
+  const [ttl, had] = [Number(spec['ttl'] ?? 0), Number(before['ttl'] ?? 0)];
+  if (had !== 0 && (ttl === 0 || ttl > had)) return 'spec.ttl';
+  const isRenewed = before['ttlAfterLastActivity'] !== true && spec['ttlAfterLastActivity'] === true;
+  return isRenewed ? 'spec.ttlAfterLastActivity' : undefined;
+}
+
+function refuseWiderScope({ write, spec, before }: KeyWrite): void {
+  const own = scopeOf(write.user);
+  // Also if the scope is unchanged: a caller may not change a key with a wider scope than its own.
+  const wider = widerThan(scopeAt(spec), own) ?? (before && widerThan(scopeAt(before), own));
+  if (!wider) return;
+  const detail = `${wider.text}: a key with a scope creates and changes only keys within that scope`;
+  throw refusal(write, scopePath(wider.path), detail);
+}
+
+function scopePath(path: string): string {
+  return path === '' ? 'spec.scope' : `spec.scope.${path}`;
+}
+
+function inheritScope(spec: JsonObject, user: UserInfo): void {
+  const scope = scopeOf(user);
+  if (scope !== undefined) spec['scope'] = cloneJson(scope as JsonObject); // parsed from JSON
+}
+
+function scopeAt(spec: JsonObject): Scope | undefined {
+  const { scope } = spec;
+  return isJsonObject(scope) ? (scope as Scope) : undefined; // validated later; an invalid scope grants nothing
+}
+
+function refusal({ target }: AdmissionRequest, field: string, detail: string): StatusError {
+  return forbidden(groupName(target.definition), target.name, `${field}: ${detail}`);
+}
+
+/** What a user may write into keys: as an administrator, as an ordinary user, or as a user of the host cluster. */
+interface Writer {
+  isAdministrator(): Promise<boolean>;
+  /** Whether it may create and change keys of the subject of this `spec`. */
+  mayActFor(spec: JsonObject): Promise<boolean>;
+  /** Whether it may add this group to a key. */
+  mayGive(group: string): Promise<boolean>;
+}
+
+/** Prefix of users and groups of Kubernetes itself, which clusters trust by name. */
+const SYSTEM = 'system:';
+/** Groups with rights in this API. */
+const RESERVED: readonly string[] = [ADMINISTRATORS, AUTH_DELEGATORS];
+
+const REQUEST: Omit<AccessRequest, 'verb' | 'group' | 'resource' | 'name'> = {
+  version: 'v1',
+  subresource: '',
+  namespace: '',
+  path: '',
+  prefix: '',
+};
+
+function writerOf(user: UserInfo, host: HostRights | undefined): Writer {
+  if (isDelegated(user)) return delegated(user, host);
+  return isAdministrator(user) ? ADMINISTRATOR : ordinary(user);
+}
+
+/** Creating a key of a user means acting as that user: on the host, the right to impersonate. */
+function delegated(user: UserInfo, host: HostRights | undefined): Writer {
+  const mayBe = async (resource: string, name: string): Promise<boolean> => {
+    const request = { ...REQUEST, verb: 'impersonate', group: '', resource, name };
+    return (await host?.reviewAccess(user, request))?.isAllowed === true;
+  };
+  return {
+    isAdministrator: () => mayBe('groups', ADMINISTRATORS),
+    mayActFor: (spec) => {
+      const isTeam = text(spec, 'team') !== '';
+      return mayBe(isTeam ? 'groups' : 'users', subjectOf(spec).name);
+    },
+    mayGive: (group) => mayBe('groups', group),
+  };
+}
+
+const ADMINISTRATOR: Writer = {
+  isAdministrator: () => Promise.resolve(true),
+  mayActFor: () => Promise.resolve(true),
+  mayGive: () => Promise.resolve(true),
+};
+
+function ordinary(user: UserInfo): Writer {
+  return {
+    isAdministrator: () => Promise.resolve(false),
+    mayActFor: (spec) => Promise.resolve(isOwnedBy(spec, user) && !subjectOf(spec).name.startsWith(SYSTEM)),
+    mayGive: (group) =>
+      Promise.resolve(user.groups.includes(group) && !group.startsWith(SYSTEM) && !RESERVED.includes(group)),
+  };
+}
+
+// A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included. For an old secret of a
+// rotated key its overlap is the end: otherwise it would live on in the keys that it creates.
+
+interface CallerEnd {
+  /** When the key of the caller expires or the overlap of its secret ends, in epoch milliseconds. */
+  readonly endMs: number;
+  readonly isOldSecret: boolean;
+}
+
+const OLD_SECRET_RULE =
+  'an old secret cannot create or extend a key beyond the end of its overlap: use the new secret';
+const RULE = 'an access key cannot create a key that outlives it or extend a key beyond its own end';
+
+/**
+ * The field by which the written key would outlive the key of the caller. Undefined: it ends no later than that, or no later than before.
+ * `previous`: undefined for a create.
+ */
+function longerLife(
+  next: JsonObject,
+  previous: JsonObject | undefined,
+  callerEnd: CallerEnd,
+  nowMs: number,
+): { readonly field: string; readonly detail: string } | undefined {
+  const [after, before] = [lifeOf(next, nowMs), previous && lifeOf(previous, nowMs)];
+  if (isWithin(after, callerEnd.endMs) || (before && isNoLonger(after, before))) return undefined;
+  const rule = callerEnd.isOldSecret ? OLD_SECRET_RULE : RULE;
+  if (after.isExtendedByUse) {
+    return {
+      field: 'spec.ttlAfterLastActivity',
+      detail: `each use would extend the life of the key: ${rule}`,
+    };
+  }
+  const most = Math.max(0, Math.floor((callerEnd.endMs - after.startMs) / 1000));
+  return { field: 'spec.ttl', detail: `must be from 1 to ${most} (seconds): ${rule}` };
+}
+
+interface Life {
+  readonly startMs: number;
+  /** Infinity: never. */
+  readonly endMs: number;
+  readonly isExtendedByUse: boolean;
+}
+
+function lifeOf(key: JsonObject, nowMs: number): Life {
+  const spec = objectField(key, 'spec');
+  const ttl = Number(spec['ttl'] ?? 0);
+  const created = text(metadataOf(key), 'creationTimestamp');
+  const startMs = created === '' ? nowMs : Date.parse(created);
+  return {
+    startMs,
+    endMs: ttl === 0 ? Number.POSITIVE_INFINITY : startMs + ttl * 1000,
+    isExtendedByUse: ttl > 0 && spec['ttlAfterLastActivity'] === true,
+  };
+}
+
+function isWithin(life: Life, endMs: number): boolean {
+  return !life.isExtendedByUse && life.endMs <= endMs;
+}
+
+function isNoLonger(after: Life, before: Life): boolean {
+  if (before.endMs === Number.POSITIVE_INFINITY) return true;
+  if (after.isExtendedByUse && !before.isExtendedByUse) return false;
+  return after.endMs <= before.endMs;
+}
