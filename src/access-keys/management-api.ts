@@ -17,8 +17,8 @@ import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/target.ts';
 import { BearerAuthenticator } from './bearer-authenticator.ts';
-import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';
-import { LocalAdministrator } from './bootstrap/local-administrator.ts';
+import { ensureFirstKeyFile } from './credentials/first-key.ts';
+import { LocalAdministrator } from './credentials/local-administrator.ts';
 import { openMasterKey } from './credentials/master-key.ts';
 import { HostCluster, openStore } from './open-store.ts';
 import { KEY_STORAGE } from './keys/resource/key-kind.ts';
@@ -26,10 +26,12 @@ import { WatchRevocation } from './keys/authentication/watch-revocation.ts';
 import { composeModules, type Modules } from './compose.ts';
 import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
-import { publicDocuments } from './serving/public-documents.ts';
 import { RequestLimits } from './serving/request-limits.ts';
-import type { ServerVersion } from '../apiserver/request/meta-handler.ts';
+import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handler.ts';
 import { SIGNING_KEYS } from './tokens/signing-key.ts';
+import { textResponse, type ApiResponse } from '../apiserver/http/api-response.ts';
+import type { AuditEvent } from '../apiserver/request/audit-event.ts';
+import { noSuchResource } from '../apiserver/status.ts';
 
 export interface ManagementApiOptions {
   readonly config: ManagementConfig;
@@ -69,36 +71,42 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   await using undo = new AsyncDisposableStack();
   const { config, logger, clock } = options;
   await makeDataDir(config.dataDir, logger);
-  const host = undo.use(new HostCluster(options));
-  const opened = undo.use(await openStore(options, host));
+  const cluster = undo.use(new HostCluster(options));
+  const opened = undo.use(await openStore(options, cluster));
   const store = options.metrics ? new MeasuredStore(opened, clock, options.metrics) : opened;
   const dependentResources = [KEY_STORAGE, SIGNING_KEYS];
-  const masterKey = await openMasterKey({
-    dataDir: config.dataDir,
-    store,
-    dependentResources,
-    randomBytes,
-    logger,
-  });
-  const audit = undo.use(new AuditLog({ path: join(config.dataDir, 'audit.log'), clock, logger }));
-  const modules = composeModules({
-    ...options,
-    store,
-    masterKey,
-    host,
-    audit: (event) => audit.record(event),
-  });
+  const { dataDir } = config;
+  const masterKey = await openMasterKey({ dataDir, store, dependentResources, randomBytes, logger });
+  const audit = undo.use(new AuditLog({ path: join(dataDir, 'audit.log'), clock, logger }));
+  const record = (event: AuditEvent): void => audit.record(event);
+  const modules = composeModules({ ...options, store, masterKey, host: cluster, audit: record });
   undo.defer(() => modules.stop());
   await modules.start();
+  const { host, port } = parseBindAddress(config.bindAddress) ?? { host: '127.0.0.1', port: 0 };
+  const names = namesOf(config);
+  const certificate = undo.use(
+    await openServingCertificate({ ...config.tls, dataDir, host, names, clock, logger }),
+  );
   const local = new LocalAdministrator(masterKey.localAdministrator, clock);
-  const server = undo.use(await serve({ ...options, store, audit, modules, local }));
-  logger.info({ url: server.url, store: config.store.driver }, 'serving the key and token API');
+  const address = { host, port, tls: certificate.pair, drainMs: DRAIN_MS };
+  const server = undo.use(await listen({ ...options, store, audit: record, modules, local, address }));
+  certificate.onRenewal((pair) => server.renewTls(pair));
+  const { keys } = modules;
+  const ends = undo.use(
+    new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
+  );
+  keys.index.onChange((change) => ends.changed(change));
+  keys.onExpired((key) => ends.expired(key));
+  const url = `https://${server.address}`;
+  logger.info({ url, store: config.store.driver }, 'serving the key and token API');
   const parts = undo.move();
   return {
-    ...server,
+    url,
+    caFile: certificate.authority === undefined ? '' : resolve(dataDir, 'ca.crt'),
     get hasKeys() {
-      return server.hasKeys;
+      return keys.index.size > 0;
     },
+    disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
@@ -118,46 +126,6 @@ async function makeDataDir(dataDir: string, logger: Logger): Promise<void> {
   }
 }
 
-interface ServeOptions extends ManagementApiOptions {
-  readonly store: Store;
-  readonly audit: AuditLog;
-  readonly modules: Modules;
-  readonly local: LocalAdministrator;
-}
-
-async function serve(options: ServeOptions): Promise<ManagementApi> {
-  await using undo = new AsyncDisposableStack();
-  const { config, clock, logger } = options;
-  const { host, port } = parseBindAddress(config.bindAddress) ?? { host: '127.0.0.1', port: 0 };
-  const certificate = undo.use(
-    await openServingCertificate({
-      ...config.tls,
-      dataDir: config.dataDir,
-      host,
-      names: namesOf(config),
-      clock,
-      logger,
-    }),
-  );
-  const server = undo.use(await listen(options, { host, port, tls: certificate.pair, drainMs: DRAIN_MS }));
-  certificate.onRenewal((pair) => server.renewTls(pair));
-  const ends = undo.use(
-    new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
-  );
-  options.modules.keys.index.onChange((change) => ends.changed(change));
-  options.modules.keys.onExpired((key) => ends.expired(key));
-  const parts = undo.move();
-  return {
-    url: `https://${server.address}`,
-    caFile: certificate.authority === undefined ? '' : resolve(config.dataDir, 'ca.crt'),
-    get hasKeys() {
-      return options.modules.keys.index.size > 0;
-    },
-    disconnect: () => server.disconnect(),
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
-  };
-}
-
 /** Time for requests in flight when the API stops. */
 const DRAIN_MS = 5_000;
 
@@ -167,13 +135,19 @@ function namesOf({ issuer }: ManagementConfig): string[] {
   return name === '' ? [] : [name];
 }
 
-async function listen(
-  { config, clock, random, logger, version, metrics, store, audit, modules, local }: ServeOptions,
-  address: ListenOptions,
-): Promise<RunningServer> {
-  const { keys, authorizer, table } = modules;
-  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: modules.hostUsers });
-  const gitVersion = serverVersion(version);
+interface ServeOptions extends ManagementApiOptions {
+  readonly store: Store;
+  readonly modules: Modules;
+  readonly local: LocalAdministrator;
+  readonly address: ListenOptions;
+  audit(event: AuditEvent): void;
+}
+
+async function listen(options: ServeOptions): Promise<RunningServer> {
+  const { config, clock, random, logger, store, metrics, local } = options;
+  const { keys, authorizer, table, hostUsers, documents } = options.modules;
+  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers });
+  const version = serverVersion(options.version);
   if (config.bootstrapKeyFile !== '') {
     await ensureFirstKeyFile({
       file: config.bootstrapKeyFile,
@@ -194,14 +168,14 @@ async function listen(
       authorizer,
       authenticate: (credentials) => authenticator.authenticate(credentials),
       splitPath,
-      publicDocuments: publicDocuments({ table, version: gitVersion, store, documents: modules.documents }),
-      version: gitVersion,
+      publicDocuments: publicDocuments(documents, new MetaHandler(table, version), store),
+      version,
       registry: keys.registry,
       deleter: keys.deleter,
       throttle: new RequestLimits(clock),
-      audit: (event) => audit.record(event),
+      audit: (event) => options.audit(event),
       ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),
-      listen: address,
+      listen: options.address,
     });
   } catch (error) {
     throw asListenError(error, config.bindAddress);
@@ -231,4 +205,44 @@ function serverVersion(version: string): ServerVersion {
     minor: KUBERNETES_MINOR,
     gitVersion: `v1.${KUBERNETES_MINOR}.0+endpoint-syncer.${version}`,
   };
+}
+
+type Document = () => Promise<ApiResponse>;
+
+/**
+ * Documents that need no credential, by path: those for verifiers of tokens (`documents`), and those that a kube-apiserver serves to
+ * unauthenticated clients.
+ */
+export function publicDocuments(
+  documents: ReadonlyMap<string, Document>,
+  meta: MetaHandler,
+  store: Store,
+): ReadonlyMap<string, Document> {
+  const served =
+    (path: string): Document =>
+    async () => {
+      const query = new URLSearchParams();
+      const answer = meta.handle({ method: 'GET', path, query, accept: undefined, ifNoneMatch: undefined });
+      if (!answer) throw noSuchResource();
+      return answer;
+    };
+  return new Map([
+    ...documents,
+    ['/version', served('/version')],
+    ['/livez', served('/livez')],
+    // Not of the store: a restart, which a liveness probe causes, does not free a full disk.
+    ['/healthz', served('/healthz')],
+    ['/readyz', () => readiness(store)],
+  ]);
+}
+
+/** Ready: the store can be read and written. */
+async function readiness(store: Store): Promise<ApiResponse> {
+  try {
+    await store.revision();
+    await store.checkWritable();
+    return textResponse(200, 'ok');
+  } catch {
+    return textResponse(503, 'the store is not writable\n');
+  }
 }

@@ -3,8 +3,9 @@
 import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { publicDocuments } from '../../src/access-keys/serving/public-documents.ts';
+import { publicDocuments } from '../../src/access-keys/management-api.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
+import { MetaHandler } from '../../src/apiserver/request/meta-handler.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
@@ -45,12 +46,8 @@ describe('an empty database file', () => {
 
 test('/readyz is 503 while writes fail, and 200 again when they do not', async () => {
   const store = new FailingStore();
-  const documents = publicDocuments({
-    table: new DefinitionTable([]),
-    version: { major: '1', minor: '32', gitVersion: 'v1.32.0' },
-    store,
-    documents: new Map(),
-  });
+  const version = { major: '1', minor: '32', gitVersion: 'v1.32.0' };
+  const documents = publicDocuments(new Map(), new MetaHandler(new DefinitionTable([]), version), store);
   const codeOf = async (path: string): Promise<number | undefined> => (await documents.get(path)?.())?.code;
   expect(await codeOf('/readyz')).toBe(200);
   store.isFull = true;

@@ -1,7 +1,7 @@
 /** One history against two replicas of the key API on one host: keys are revoked while the host is restored, fails and lags behind. */
 
 import { randomBytes } from 'node:crypto';
-import { KeyDigests, isSameDigest } from '../../src/access-keys/credentials/key-digests.ts';
+import { KeyDigests, isSameDigest } from '../../src/access-keys/credentials/access-key.ts';
 import { MasterKey } from '../../src/access-keys/credentials/master-key.ts';
 import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
 import { indexedKey } from '../../src/access-keys/keys/index/key-record.ts';

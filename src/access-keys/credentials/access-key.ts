@@ -4,7 +4,7 @@
  */
 
 import { crc32 } from 'node:zlib';
-import { base62Of, randomBase62, type RandomBytes } from './base62.ts';
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
 
 const PREFIX = 'pak_';
 const ID_LENGTH = 12;
@@ -16,8 +16,8 @@ const FORM = new RegExp(
   `^${PREFIX}([0-9A-Za-z]{${ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH}}([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`,
 );
 
-export const SUPPLIED_LENGTH_MIN = 32;
-export const SUPPLIED_LENGTH_MAX = 512;
+const SUPPLIED_LENGTH_MIN = 32;
+const SUPPLIED_LENGTH_MAX = 512;
 /** A random text of 32 characters has at least as many, even in hexadecimal (probability 99.9 %). */
 const DIFFERENT_MIN = 10;
 
@@ -35,7 +35,7 @@ function checksumOf(body: string): string {
  * Form of a text: `own` is a key that this server generated (with the id in it), `supplied` can be a key that a client supplied, `none`
  * cannot be a key.
  */
-export type KeyForm =
+type KeyForm =
   | { readonly kind: 'own'; readonly id: string }
   | { readonly kind: 'supplied' }
   | { readonly kind: 'none' };
@@ -76,4 +76,90 @@ function isPlainText(text: string): boolean {
 function repeatsItself(text: string): boolean {
   // A text consists of equal parts if its doubling contains it before the second copy.
   return (text + text).indexOf(text, 1) < text.length;
+}
+
+// Digests of access keys: the store can recognise a key but not reproduce it.
+
+/** The stored form of a secret. */
+export interface StoredCredential {
+  /** Index of the key: the id in its text, or a keyed hash of a key that a client supplied. */
+  readonly id: string;
+  /** HMAC-SHA-256 of the whole text under the pepper, base64. */
+  readonly digest: string;
+}
+
+/** The digest of a bearer token. */
+export interface PresentedCredential {
+  readonly id: string;
+  readonly digest: Buffer;
+}
+
+/** Never the beginning of a generated id, which has no colon. */
+const SUPPLIED = 'supplied:';
+
+export class KeyDigests {
+  /** A key object: from bytes, each HMAC would create one first. */
+  readonly #pepper: KeyObject;
+
+  /** `pepper` is kept outside the store, so that guesses cannot be checked against a stolen database. */
+  constructor(pepper: Buffer) {
+    this.#pepper = createSecretKey(pepper);
+  }
+
+  /** Undefined for a text that cannot be a key: a wrong checksum, or too short. */
+  presented(text: string): PresentedCredential | undefined {
+    const form = keyFormOf(text);
+    if (form.kind === 'none') return undefined;
+    const digest = this.#hmac('digest', text);
+    return { id: form.kind === 'own' ? form.id : this.#suppliedId(text), digest };
+  }
+
+  /** `text` is an accepted key. */
+  stored(text: string): StoredCredential {
+    const form = keyFormOf(text);
+    const id = form.kind === 'own' ? form.id : this.#suppliedId(text);
+    return { id, digest: this.#hmac('digest', text).toString('base64') };
+  }
+
+  #suppliedId(text: string): string {
+    return SUPPLIED + this.#hmac('id', text).subarray(0, 16).toString('base64url');
+  }
+
+  #hmac(purpose: 'digest' | 'id', text: string): Buffer {
+    return createHmac('sha256', this.#pepper).update(`${purpose}\0${text}`).digest();
+  }
+}
+
+/** Compares in constant time. */
+export function isSameDigest(known: Buffer, presented: Buffer): boolean {
+  return known.length === presented.length && timingSafeEqual(known, presented);
+}
+
+// Base 62: only digits and letters, so that a double click, a shell and a scanner take a key as one word.
+
+/** A cryptographic random generator. */
+export type RandomBytes = (size: number) => Buffer;
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The largest multiple of 62 in a byte: larger bytes are skipped, because they would bias the digits. */
+const FAIR_BELOW = 248;
+
+/** `length` uniformly distributed digits. */
+export function randomBase62(length: number, randomBytes: RandomBytes): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length + 8)) {
+      if (byte < FAIR_BELOW && text.length < length) text += ALPHABET.charAt(byte % 62);
+    }
+  }
+  return text;
+}
+
+/** A non-negative integer, padded with zeros to `length` digits. */
+export function base62Of(value: number, length: number): string {
+  let text = '';
+  for (let rest = value; text.length < length || rest > 0; rest = Math.floor(rest / 62)) {
+    text = ALPHABET.charAt(rest % 62) + text;
+  }
+  return text;
 }

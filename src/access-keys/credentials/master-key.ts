@@ -3,16 +3,15 @@
  * sealed fields are derived from it. Without it no key in the store can be recognised: back it up with the store.
  */
 
-import { MANAGEMENT_GROUP } from '../api-group.ts';
-import { hkdfSync } from 'node:crypto';
+import { hkdfSync, createCipheriv, createDecipheriv } from 'node:crypto';
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MANAGEMENT_GROUP } from '../api-group.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
-import { AesSeal } from './aes-seal.ts';
-import type { RandomBytes } from './base62.ts';
+import type { RandomBytes } from './access-key.ts';
 
 const KEY_BYTES = 32;
 export const MASTER_KEY_FILE = 'master.key';
@@ -46,7 +45,7 @@ export class MasterKey {
   }
 }
 
-export interface MasterKeyOptions {
+interface MasterKeyOptions {
   readonly dataDir: string;
   readonly store: Store;
   /** Resources whose objects are unusable without the master key that they were created with. */
@@ -160,4 +159,49 @@ async function prove(store: Store, key: MasterKey, file: string): Promise<void> 
     `${file} is not the master key that the keys in the store were created with: restore the right file (all replicas need the same), ` +
       'or start with an empty store',
   );
+}
+
+// AES-256-GCM for secrets in the store that must be read again.
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const ALGORITHM = 'aes-256-gcm';
+/** Version of the format. */
+const VERSION = 's1.';
+
+export class AesSeal implements Seal {
+  readonly #key: Buffer;
+  readonly #randomBytes: RandomBytes;
+
+  /** `key`: 32 bytes. */
+  constructor(key: Buffer, randomBytes: RandomBytes) {
+    this.#key = key;
+    this.#randomBytes = randomBytes;
+  }
+
+  seal(plain: string, purpose: string): string {
+    const nonce = this.#randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(ALGORITHM, this.#key, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(Buffer.from(purpose));
+    const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    return VERSION + sealed.toString('base64url');
+  }
+
+  /** Throws an `Error` that names the purpose, never the text. */
+  open(sealed: string, purpose: string): string {
+    const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64url');
+    const isWhole = sealed.startsWith(VERSION) && bytes.length >= NONCE_BYTES + TAG_BYTES;
+    if (!isWhole) throw new Error(`the stored value for ${purpose} is not a sealed text`);
+    const nonce = bytes.subarray(0, NONCE_BYTES);
+    const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
+    const decipher = createDecipheriv(ALGORITHM, this.#key, nonce, { authTagLength: TAG_BYTES });
+    decipher.setAAD(Buffer.from(purpose));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+    try {
+      return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8');
+    } catch (error) {
+      const why = 'it was changed, or sealed for another purpose or with another master key';
+      throw new Error(`the stored value for ${purpose} cannot be decrypted: ${why}`, { cause: error });
+    }
+  }
 }

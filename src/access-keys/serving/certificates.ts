@@ -6,8 +6,7 @@ import type { TlsPair } from '../../apiserver/http/http-server.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { checkPair } from './check-pair.ts';
-import { selfSigned, servingNames } from './self-signed.ts';
+import { checkPair, selfSigned, servingNames } from './self-signed.ts';
 
 export interface CertificateOptions {
   /** PEM, the chain beginning with the certificate of the server. `''` together with `keyFile`: self-signed. */

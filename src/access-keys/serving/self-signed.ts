@@ -1,16 +1,15 @@
 /** The self-signed serving certificate. Its authority is kept, so that clients keep their trust when the certificate is renewed. */
 
-import { X509Certificate } from 'node:crypto';
+import { X509Certificate, createPrivateKey, KeyObject, createPublicKey, webcrypto } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import type * as X509 from '@peculiar/x509';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
 import { TerminalError } from '../../base/errors.ts';
-import { checkPair } from './check-pair.ts';
-import { generateAuthority, generateServerCertificate } from './generate-certificate.ts';
 
-export interface SelfSigned {
+interface SelfSigned {
   readonly pair: TlsPair;
   /** The certificate of the authority, which clients need; also in the file `ca.crt`. */
   readonly authority: string;
@@ -147,4 +146,124 @@ async function replaceFile(path: string, text: string, mode: number): Promise<vo
   await writeFile(next, text, { mode });
   await chmod(next, mode);
   await rename(next, path);
+}
+
+// Validation of a certificate and its key.
+
+/** The problem with the pair, without its content; undefined: none. */
+export function checkPair({ cert, key }: TlsPair): string | undefined {
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(cert);
+  } catch {
+    return 'the certificate file contains no PEM certificate';
+  }
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey(key);
+  } catch {
+    return key.includes('ENCRYPTED')
+      ? 'the key is encrypted: store it without a passphrase'
+      : 'the key file contains no PEM private key';
+  }
+  if (!certificate.checkPrivateKey(privateKey)) return 'the key does not match the certificate';
+  return undefined;
+}
+
+// Generates an authority and the serving certificate that it signs. ECDSA on P-256, which every client supports.
+
+const CURVE = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const AUTHORITY_DAYS = 3650;
+/** Browsers and Apple's libraries reject more than 825. */
+const SERVER_DAYS = 365;
+
+/** Loaded on demand: it takes a third of a second, and a server with a configured certificate does not need it. */
+async function loadX509(): Promise<typeof X509> {
+  // Its container reads type metadata of a polyfill, which it never writes, so returning none is correct.
+  if (!('getMetadata' in Reflect)) {
+    const nothing = (): undefined => undefined;
+    Object.assign(Reflect, {
+      getMetadata: nothing,
+      getOwnMetadata: nothing,
+      hasOwnMetadata: () => false,
+      defineMetadata: nothing,
+    });
+  }
+  return import('@peculiar/x509');
+}
+
+/** `previous`: the authority whose key and end of validity the new certificate has. */
+export async function generateAuthority(nowMs: number, previous?: TlsPair): Promise<TlsPair> {
+  const x509 = await loadX509();
+  const keys = previous
+    ? keyPair(previous.key)
+    : await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=endpoint-syncer management API CA',
+    keys,
+    signingAlgorithm: SIGNING,
+    ...validity(nowMs, AUTHORITY_DAYS),
+    ...(previous ? { notAfter: new x509.X509Certificate(previous.cert).notAfter } : {}),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(usages, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
+}
+
+function keyPair(key: string): webcrypto.CryptoKeyPair {
+  return {
+    privateKey: createPrivateKey(key).toCryptoKey(CURVE, true, ['sign']),
+    publicKey: createPublicKey(key).toCryptoKey(CURVE, true, ['verify']),
+  };
+}
+
+/** A certificate for these host names and IP addresses, signed by `authority`. */
+export async function generateServerCertificate(
+  authority: TlsPair,
+  names: readonly string[],
+  nowMs: number,
+): Promise<TlsPair> {
+  const x509 = await loadX509();
+  const issuer = new x509.X509Certificate(authority.cert);
+  const signingKey = createPrivateKey(authority.key).toCryptoKey(CURVE, false, ['sign']);
+  const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: 'CN=endpoint-syncer management API',
+    issuer: issuer.subject,
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: SIGNING,
+    ...validity(nowMs, SERVER_DAYS),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value })),
+      ),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
+}
+
+/** Starts an hour ago, because the clocks of clients differ. */
+function validity(nowMs: number, days: number): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(nowMs - HOUR_MS), notAfter: new Date(nowMs + days * DAY_MS) };
+}
+
+function pem(certificate: { toString(format: 'pem'): string }): string {
+  return `${certificate.toString('pem').trim()}\n`;
+}
+
+function privateKeyPem(key: webcrypto.CryptoKey): string {
+  return KeyObject.from(key).export({ type: 'pkcs8', format: 'pem' }).toString();
 }

@@ -1,15 +1,15 @@
 /** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
-import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
 import { randomUUID } from 'node:crypto';
-import type { FieldError } from '../../apiserver/field-error.ts';
+import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
+import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
 import { generatedName } from '../../apiserver/objects/object-metadata.ts';
 import {
   defineResource,
   type Caller,
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable, Descriptions } from '../../apiserver/schema/notation.ts';
 import { failure, forbidden, invalid } from '../../apiserver/status.ts';
 import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
@@ -23,12 +23,11 @@ import { validateScope, scopeWarnings } from '../authorization/scope-validation.
 import { EXTRA, scopeOf } from '../identity.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { isUsable, TOKEN_BYTES_MAX, type TokenContent } from './token.ts';
-import { checkTtl, grantTtl, type TokenTtls } from './token-ttl.ts';
 
 const KIND = 'DirectClusterEndpointToken';
 const PLURAL = 'directclusterendpointtokens';
 
-export interface TokenKindOptions {
+interface TokenKindOptions {
   readonly types: TypeTable;
   readonly index: KeyIndex;
   readonly clock: Clock;
@@ -60,7 +59,7 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
   const id = randomUUID();
   const nowMs = options.clock.now();
   const record = callingKey(options, caller.user);
-  const metadata = tokenMetadata(metadataOf(object), id, { nowMs, random: options.random });
+  const metadata = tokenMetadata(metadataOf(object), id, nowMs, options.random);
   const spec = objectField(object, 'spec');
   const name = text(metadata, 'name');
   const problems = [
@@ -70,7 +69,7 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
   ];
   if (problems.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, problems);
   const scope = grantScope(spec, caller.user);
-  const granted = grantTtl(spec, options.ttls, { nowMs, keyExpiresAtMs: options.index.expiresAtMs(record) });
+  const granted = grantTtl(spec, options.ttls, nowMs, options.index.expiresAtMs(record));
   if (granted.warning !== '') caller.warn(granted.warning);
   const content = { id, record, scope, ...granted };
   const token = await signed(options, content);
@@ -106,11 +105,7 @@ function callingKey({ index, clock }: TokenKindOptions, { extra }: UserInfo): Ke
   return record;
 }
 
-function tokenMetadata(
-  sent: JsonObject,
-  id: string,
-  { nowMs, random }: { readonly nowMs: number; readonly random: Random },
-): JsonObject {
+function tokenMetadata(sent: JsonObject, id: string, nowMs: number, random: Random): JsonObject {
   const [name, prefix] = [text(sent, 'name'), text(sent, 'generateName')];
   const metadata: JsonObject = { name: name || (prefix === '' ? id : generatedName(prefix, random)) };
   if (prefix !== '') metadata['generateName'] = prefix;
@@ -166,3 +161,81 @@ function tooLarge(bytes: number, spec: JsonObject, { scope, record }: TokenConte
 function sizeOf(value: unknown): number {
   return JSON.stringify(value).length;
 }
+
+// The lifetime of a token: as requested or the default, at most the maximum, never beyond the end of its key; pure.
+
+/** Seconds. */
+export interface TokenTtls {
+  readonly default: number;
+  readonly max: number;
+}
+
+interface GrantedTtl {
+  /** Epoch seconds. */
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** Empty if the client gets the lifetime that it requested. */
+  readonly warning: string;
+}
+
+function checkTtl(spec: JsonObject, { max }: TokenTtls): FieldError[] {
+  const asked = askedTtl(spec);
+  if (asked < 0) return [invalidValue('spec.ttl', asked, 'must be greater than or equal to 0')];
+  if (asked <= max) return [];
+  const detail = `must not be more than ${max} seconds, the maximum of this server`;
+  return [invalidValue('spec.ttl', asked, detail)];
+}
+
+/** Throws 401 if the key expires within this second. */
+function grantTtl(
+  spec: JsonObject,
+  ttls: TokenTtls,
+  nowMs: number,
+  keyExpiresAtMs: number | undefined,
+): GrantedTtl {
+  const issuedAt = Math.floor(nowMs / 1000);
+  const asked = askedTtl(spec);
+  const wanted = issuedAt + (asked === 0 ? Math.min(ttls.default, ttls.max) : asked);
+  const keyEnds = keyExpiresAtMs === undefined ? wanted : Math.floor(keyExpiresAtMs / 1000);
+  const expiresAt = Math.min(wanted, keyEnds);
+  if (expiresAt <= issuedAt) throw failure(401, 'Unauthorized', 'Unauthorized');
+  const isCut = asked !== 0 && expiresAt < wanted;
+  const warning = isCut
+    ? `spec.ttl: reduced from ${asked} to ${expiresAt - issuedAt} seconds: the token expires with the access key that creates it`
+    : '';
+  return { issuedAt, expiresAt, warning };
+}
+
+/** 0: the default. */
+function askedTtl({ ttl }: JsonObject): number {
+  return typeof ttl === 'number' ? ttl : 0;
+}
+
+// The fields of a DirectClusterEndpointToken. Notation: `apiserver/schema/notation.ts`; the scope's are those of a key.
+
+/** The scope is a pointer: a scope without entries allows nothing, an absent one means that of the key. */
+export const TOKEN_TYPES = `
+management.DirectClusterEndpointToken = metadata! meta.ObjectMeta; spec! management.DirectClusterEndpointTokenSpec; status! management.DirectClusterEndpointTokenStatus
+management.DirectClusterEndpointTokenSpec = ttl int64; scope *management.AccessKeyScope
+management.DirectClusterEndpointTokenStatus = token string
+`;
+
+export const TOKEN_DESCRIPTIONS: Descriptions = {
+  'management.DirectClusterEndpointToken':
+    'A time-limited token for direct cluster endpoints: connected clusters that are accessed without the central instance. It is returned ' +
+    'once and not stored, so it cannot be read, listed or deleted. It expires after its ttl or with the access key that created it.',
+  'management.DirectClusterEndpointToken.metadata':
+    'Standard object metadata. Labels and annotations are returned as they were sent. The default of name is the id of the token.',
+  'management.DirectClusterEndpointToken.spec': 'Requested lifetime and scope. May be empty.',
+  'management.DirectClusterEndpointToken.status': 'The issued token; empty for a dry run.',
+  'management.DirectClusterEndpointTokenSpec':
+    'Requested lifetime and scope. The response contains the granted ones.',
+  'management.DirectClusterEndpointTokenSpec.ttl':
+    'Lifetime of the token in seconds. 0 means the default of the server. It is reduced, with a warning, to the remaining lifetime of the ' +
+    'access key that creates it.',
+  'management.DirectClusterEndpointTokenSpec.scope':
+    'Scope of the token, which must be within that of the access key. Without it the token has the scope of the access key.',
+  'management.DirectClusterEndpointTokenStatus': 'The issued token.',
+  'management.DirectClusterEndpointTokenStatus.token':
+    'The token, a JWT that the cluster accepts as a bearer token. It is a secret and returned only once.',
+};

@@ -9,7 +9,7 @@ import { TerminalError } from '../../base/errors.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import { systemClock } from '../../base/clock.ts';
 import { systemRandom } from '../../base/random.ts';
-import { FIRST_KEY_NAME, firstKey } from '../../access-keys/bootstrap/first-key.ts';
+import { FIRST_KEY_NAME, firstKey } from '../../access-keys/credentials/first-key.ts';
 import { startManagementApi, type ManagementApi } from '../../access-keys/management-api.ts';
 import { createLogger } from '../../base/logger.ts';
 import { ApiClient, NoServerError, type ApiConnection } from './api-client.ts';

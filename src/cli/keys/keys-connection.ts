@@ -8,7 +8,7 @@ import { configFile, loadConfig } from '../../config/load.ts';
 import type { ManagementConfig } from '../../config/types.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
-import { openLocalAdministrator } from '../../access-keys/bootstrap/local-administrator.ts';
+import { openLocalAdministrator } from '../../access-keys/credentials/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
 import { httpsUrl } from './option-values.ts';
 import { addConfigOptions, loaderInput, managementInput } from '../configuration/config-options.ts';

@@ -7,9 +7,11 @@ import {
   keyFormOf,
   generateAccessKey,
   suppliedKeyProblem,
+  base62Of,
+  randomBase62,
+  isSameDigest,
+  KeyDigests,
 } from '../../../src/access-keys/credentials/access-key.ts';
-import { base62Of, randomBase62 } from '../../../src/access-keys/credentials/base62.ts';
-import { isSameDigest, KeyDigests } from '../../../src/access-keys/credentials/key-digests.ts';
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
-import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
-import { openMasterKey, type MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
+import { AesSeal, openMasterKey, type MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { once } from 'node:events';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import { openLocalAdministrator } from '../../../src/access-keys/bootstrap/local-administrator.ts';
+import { openLocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
 import { verifyDatabase } from '../../../src/apiserver/storage/sqlite/maintenance.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { KEYS_PATH, TOKENS_PATH } from '../composed-api.ts';

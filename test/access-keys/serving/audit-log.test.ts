@@ -3,11 +3,12 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { auditEvent, masked, type RequestRecord } from '../../../src/apiserver/request/audit-event.ts';
 import { userNamed } from '../../../src/apiserver/request/user.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
-import { AuditLog, type AuditLogOptions } from '../../../src/access-keys/serving/audit-log.ts';
+import { AuditLog, LineBuffer, type AuditLogOptions } from '../../../src/access-keys/serving/audit-log.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
@@ -201,4 +202,22 @@ describe('a disk on which writes fail', () => {
     expect(log.dropped).toBeGreaterThan(800);
     return log[Symbol.asyncDispose]();
   });
+});
+
+test('what is taken are the lines in order, in UTF-8, once', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+  const line = fc.tuple(text, fc.nat({ max: 20_000 })).map(([part, times]) => `${part.repeat(times)}\n`);
+  fc.assert(
+    fc.property(fc.array(fc.array(line, { maxLength: 6 }), { maxLength: 4 }), (batches) => {
+      const buffer = new LineBuffer();
+      for (const lines of batches) {
+        for (const one of lines) buffer.append(one);
+        const expected = Buffer.from(lines.join(''));
+        expect(buffer.length).toBe(expected.length);
+        const { bytes, count } = buffer.take();
+        expect([count, bytes.equals(expected)]).toEqual([lines.length, true]);
+      }
+    }),
+    { numRuns: 30 },
+  );
 });

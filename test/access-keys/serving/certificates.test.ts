@@ -19,8 +19,9 @@ import {
 import {
   generateAuthority,
   generateServerCertificate,
-} from '../../../src/access-keys/serving/generate-certificate.ts';
-import { selfSigned, servingNames } from '../../../src/access-keys/serving/self-signed.ts';
+  selfSigned,
+  servingNames,
+} from '../../../src/access-keys/serving/self-signed.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 

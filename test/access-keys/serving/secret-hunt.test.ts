@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { generateAccessKey } from '../../../src/access-keys/credentials/access-key.ts';
 import { readMasterKey } from '../../../src/access-keys/credentials/master-key.ts';
-import { openLocalAdministrator } from '../../../src/access-keys/bootstrap/local-administrator.ts';
+import { openLocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
 import { readSigningKey, SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { databaseFile } from '../../../src/apiserver/storage/sqlite/file/database-file.ts';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { decodeProtectedHeader, type JSONWebKeySet } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
-import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
+import { AesSeal } from '../../../src/access-keys/credentials/master-key.ts';
 import { KEEP_AFTER_MS, ROTATION_MS } from '../../../src/access-keys/tokens/rotation.ts';
 import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';

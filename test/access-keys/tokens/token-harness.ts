@@ -8,17 +8,17 @@ import { DefinitionTable } from '../../../src/apiserver/objects/definition-table
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import type { UserInfo } from '../../../src/apiserver/request/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
+import { AesSeal } from '../../../src/access-keys/credentials/master-key.ts';
 import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
 import {
   createTokens,
   type Tokens,
   type TokensOptions,
-} from '../../../src/access-keys/tokens/create-tokens.ts';
+  KEY_SET_PATH,
+} from '../../../src/access-keys/tokens/tokens.ts';
 import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
-import { KEY_SET_PATH } from '../../../src/access-keys/tokens/token-documents.ts';
-import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens/token-types.ts';
+import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens/token-kind.ts';
 import type { KeyIndex, KeyRecord, Scope, Seal } from '../../../src/access-keys/types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';

@@ -4,7 +4,7 @@ import { failure } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import { sleep, type Clock } from '../../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../../base/token-bucket.ts';
-import { isSameDigest, type KeyDigests, type PresentedCredential } from '../../credentials/key-digests.ts';
+import { isSameDigest, type KeyDigests, type PresentedCredential } from '../../credentials/access-key.ts';
 import type { KeyActivity } from './key-activity.ts';
 import type { KeyIndex } from '../index/key-index.ts';
 import type { IndexedCredential, IndexedKey } from '../index/key-record.ts';

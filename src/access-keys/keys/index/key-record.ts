@@ -8,7 +8,7 @@ import { AUTHENTICATED, EXTRA, subjectOf } from '../../identity.ts';
 import type { KeyRecord } from '../../types.ts';
 import type { Lifetime } from '../lifecycle/key-expiry.ts';
 import { credentialsOf, tokenGenerationOf } from '../stored/stored-key.ts';
-import type { StoredCredential } from '../../credentials/key-digests.ts';
+import type { StoredCredential } from '../../credentials/access-key.ts';
 
 export interface OwnerReference {
   readonly apiVersion: string;

@@ -11,8 +11,7 @@ import { metadataOf, objectField, objectList, text } from '../../../apiserver/me
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Store } from '../../../apiserver/storage/store.ts';
-import { suppliedKeyProblem } from '../../credentials/access-key.ts';
-import type { KeyDigests } from '../../credentials/key-digests.ts';
+import { suppliedKeyProblem, type KeyDigests } from '../../credentials/access-key.ts';
 import { isAdministrator, subjectOf } from '../../identity.ts';
 import { isKeyReference } from '../lifecycle/key-lifecycle.ts';
 import type { KeyIndex } from '../index/key-index.ts';

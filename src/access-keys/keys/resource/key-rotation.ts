@@ -13,9 +13,7 @@ import { conflict, forbidden, invalid } from '../../../apiserver/status.ts';
 import { metadataOf, objectField, text } from '../../../apiserver/metadata.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import { generateAccessKey } from '../../credentials/access-key.ts';
-import type { RandomBytes } from '../../credentials/base62.ts';
-import type { KeyDigests } from '../../credentials/key-digests.ts';
+import { generateAccessKey, type RandomBytes, type KeyDigests } from '../../credentials/access-key.ts';
 import { KEYS, ROTATE } from '../../authorization/roles.ts';
 import { EXTRA } from '../../identity.ts';
 import {

@@ -7,9 +7,13 @@ import type { Overlay, ObjectView } from '../../../apiserver/objects/resource-de
 import { metadataOf, objectField, objectList, text } from '../../../apiserver/metadata.ts';
 import { invariant } from '../../../base/errors.ts';
 import { cloneJson, jsonEquals, type JsonObject } from '../../../base/json.ts';
-import { generateAccessKey } from '../../credentials/access-key.ts';
-import type { RandomBytes } from '../../credentials/base62.ts';
-import { isSameDigest, type KeyDigests, type StoredCredential } from '../../credentials/key-digests.ts';
+import {
+  generateAccessKey,
+  type RandomBytes,
+  isSameDigest,
+  type KeyDigests,
+  type StoredCredential,
+} from '../../credentials/access-key.ts';
 import type { Seal } from '../../types.ts';
 import { redactLastApplied } from './last-applied.ts';
 import {

@@ -1,8 +1,11 @@
-/** `bootstrapKeyFile`: supplies the first key to the API, or receives the generated one. */
+/** The first administrator's key. */
 
 import { open, readFile, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
+import { MANAGEMENT_API_VERSION } from '../api-group.ts';
+import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
+import { ADMINISTRATORS, EXTRA } from '../identity.ts';
+import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
@@ -10,12 +13,32 @@ import { storeKey, type Target } from '../../apiserver/request/target.ts';
 import { SERVER_USER, type UserInfo } from '../../apiserver/request/user.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
-import { EXTRA } from '../identity.ts';
-import { FIRST_KEY_NAME, firstKey } from './first-key.ts';
 
-export interface FirstKeyFileOptions {
+export const FIRST_KEY_NAME = 'bootstrap-admin';
+const FIRST_USER = 'admin';
+
+/** The object to create, with `key` as its secret if given. `maxTtlMs` 0: it never expires. */
+export function firstKey(maxTtlMs: number, key?: string): JsonObject {
+  return {
+    apiVersion: MANAGEMENT_API_VERSION,
+    kind: 'OwnedAccessKey',
+    metadata: { name: FIRST_KEY_NAME },
+    spec: {
+      displayName: 'First administrator',
+      description: 'Created by keys bootstrap. Create your own keys with it, then revoke it.',
+      user: FIRST_USER,
+      groups: [ADMINISTRATORS],
+      type: 'User',
+      ttl: Math.floor(maxTtlMs / 1000),
+      ...(key === undefined ? {} : { key }),
+    },
+  };
+}
+
+// `bootstrapKeyFile`: supplies the first key to the API, or receives the generated one.
+
+interface FirstKeyFileOptions {
   readonly file: string;
   /** 0: no maximum. */
   readonly maxTtlMs: number;
