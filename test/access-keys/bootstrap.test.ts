@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { UserInfo } from '../../src/apiserver/request/user.ts';
 import { ensureFirstKeyFile } from '../../src/access-keys/credentials/first-key.ts';
-import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
+import type { Keys } from '../../src/access-keys/keys/keys.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import type { Store } from '../../src/apiserver/storage/store.ts';

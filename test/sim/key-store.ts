@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { KeyDigests, isSameDigest } from '../../src/access-keys/credentials/access-key.ts';
 import { MasterKey } from '../../src/access-keys/credentials/master-key.ts';
-import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
-import { indexedKey } from '../../src/access-keys/keys/index/key-record.ts';
+import type { Keys } from '../../src/access-keys/keys/keys.ts';
+import { indexedKey } from '../../src/access-keys/keys/key-record.ts';
 import { performAction } from '../../src/apiserver/objects/object-action.ts';
 import { patchObject } from '../../src/apiserver/objects/object-patch.ts';
 import type { Written } from '../../src/apiserver/objects/object-writer.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { EXPIRED_MESSAGE } from '../../../src/access-keys/keys/authentication/key-authenticator.ts';
+import { EXPIRED_MESSAGE } from '../../../src/access-keys/keys/key-authenticator.ts';
 import type { RawAnswer, RawClient, RawRequest } from '../../contract/raw-client.ts';
 import { KEYS_PATH } from '../composed-api.ts';
 

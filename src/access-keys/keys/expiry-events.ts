@@ -1,0 +1,197 @@
+/**
+ * Reports expired keys: an Event that `kubectl get events` shows for an hour, and, when the key is deleted, an entry in the audit log. Replicas
+ * create an Event of the same name, so that there is one per key.
+ */
+
+import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../api-group.ts';
+import { randomUUID } from 'node:crypto';
+import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
+import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
+import { SERVER_USER } from '../../apiserver/request/user.ts';
+import { decodeObject } from '../../apiserver/schema/decode.ts';
+import { timeText } from '../../apiserver/schema/scalars.ts';
+import { StoreError, type Store } from '../../apiserver/storage/store.ts';
+import { metadataOf, text } from '../../apiserver/metadata.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Logger } from '../../base/logger.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { SUBJECT_ANNOTATION, subjectOfEvent } from '../identity.ts';
+import { type IndexedKey, KEEP_EXPIRED_MS } from './key-record.ts';
+
+/** As long as a kube-apiserver keeps Events. */
+const EVENT_LIFE_MS = 3_600_000;
+/** Events of cluster-scoped objects are in this namespace. */
+const NAMESPACE = 'default';
+/** Further keys have no Event: a client that creates short-lived keys must not fill the store. */
+export const EVENTS_PER_SUBJECT_MAX = 100;
+const EVENTS_MAX = 10_000;
+const NAME_CHARACTERS_MAX = 200;
+const COMPONENT = 'endpoint-syncer';
+const KEY_PATH = `/apis/${MANAGEMENT_API_VERSION}/ownedaccesskeys`;
+const CONTEXT = { user: SERVER_USER, manager: COMPONENT, isDryRun: false };
+
+export interface ExpiryEventsOptions {
+  /** Event of events.k8s.io/v1. */
+  readonly definition: ResourceDefinition;
+  readonly registry: ObjectRegistry;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  audit(event: AuditEvent): void;
+}
+
+export class ExpiryEvents {
+  readonly #options: ExpiryEventsOptions;
+  #timer: Timer | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  /** Events in the store by subject, without those that other replicas created since the last sweep. */
+  #counts = new Map<string, number>();
+  #total = 0;
+
+  constructor(options: ExpiryEventsOptions) {
+    this.#options = options;
+  }
+
+  /** Deletes Events that are older than an hour, now and later. */
+  start(): void {
+    this.#sweep();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#sweeping;
+  }
+
+  /** The key was deleted. `endMs`: when it expired. */
+  deleted(key: IndexedKey, endMs: number): void {
+    this.#options.audit(auditEntry(key, endMs, this.#options.clock.now()));
+  }
+
+  /** Never rejects: a report that fails is logged. `endMs`: when the key expired. */
+  async expired(key: IndexedKey, endMs: number): Promise<void> {
+    const { definition, registry, clock, logger } = this.#options;
+    const nowMs = clock.now();
+    // Its Event would be one of an hour ago.
+    if (nowMs - endMs >= EVENT_LIFE_MS || this.#isFull(key.user.name)) return;
+    try {
+      const { value } = decodeObject(definition.schema, eventOf(key, endMs, nowMs));
+      const target = { definition, namespace: NAMESPACE, name: '', subresource: undefined };
+      await registry.create(target, value, CONTEXT);
+      this.#count(key.user.name);
+      this.#scheduleSweep(EVENT_LIFE_MS);
+    } catch (error) {
+      const isReported = error instanceof StatusError && error.code === 409;
+      if (!isReported) logger.warn({ err: error, key: key.name }, 'cannot report an expired access key');
+    }
+  }
+
+  #isFull(subject: string): boolean {
+    return this.#total >= EVENTS_MAX || (this.#counts.get(subject) ?? 0) >= EVENTS_PER_SUBJECT_MAX;
+  }
+
+  #count(subject: string): void {
+    this.#total++;
+    this.#counts.set(subject, (this.#counts.get(subject) ?? 0) + 1);
+  }
+
+  #scheduleSweep(delayMs: number): void {
+    if (this.#isStopped || this.#timer) return;
+    this.#timer = this.#options.clock.schedule(delayMs, () => {
+      this.#timer = undefined;
+      this.#sweep();
+    });
+  }
+
+  #sweep(): void {
+    this.#sweeping = this.#deleteOld().catch((error: unknown) => {
+      if (error instanceof StoreError && error.code === 'closed') return;
+      this.#options.logger.warn({ err: error }, 'cannot delete old Events, retrying in an hour');
+      this.#scheduleSweep(EVENT_LIFE_MS);
+    });
+  }
+
+  async #deleteOld(): Promise<void> {
+    const { store, definition, clock } = this.#options;
+    const { entries } = await store.list({ resource: definition.storage });
+    let nextMs = Number.POSITIVE_INFINITY;
+    this.#counts = new Map();
+    this.#total = 0;
+    for (const { key, value, revision } of entries) {
+      const endMs = Date.parse(text(metadataOf(value), 'creationTimestamp')) + EVENT_LIFE_MS;
+      if (endMs > clock.now()) {
+        nextMs = Math.min(nextMs, endMs);
+        this.#count(subjectOfEvent(value));
+      } else await store.delete(key, revision).catch(unlessDeleted);
+    }
+    if (Number.isFinite(nextMs)) this.#scheduleSweep(nextMs - clock.now());
+  }
+}
+
+/** Another replica may have deleted it. */
+function unlessDeleted(error: unknown): void {
+  const isDeleted = error instanceof StoreError && (error.code === 'missing' || error.code === 'conflict');
+  if (!isDeleted) throw error;
+}
+
+function eventOf(key: IndexedKey, endMs: number, nowMs: number): JsonObject {
+  return {
+    metadata: {
+      name: `${key.name.slice(0, NAME_CHARACTERS_MAX)}.${key.uid}`,
+      namespace: NAMESPACE,
+      annotations: { [SUBJECT_ANNOTATION]: key.user.name },
+    },
+    regarding: {
+      apiVersion: MANAGEMENT_API_VERSION,
+      kind: 'OwnedAccessKey',
+      name: key.name,
+      uid: key.uid,
+      resourceVersion: String(key.revision),
+    },
+    reason: 'Expired',
+    note: `The access key expired at ${timeText(endMs)} and will be deleted at ${timeText(endMs + KEEP_EXPIRED_MS)}`,
+    type: 'Normal',
+    action: 'Expire',
+    eventTime: microTime(nowMs),
+    reportingController: COMPONENT,
+    reportingInstance: COMPONENT,
+  };
+}
+
+function auditEntry(key: IndexedKey, endMs: number, nowMs: number): AuditEvent {
+  const time = microTime(nowMs);
+  return {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level: 'Metadata',
+    auditID: randomUUID(),
+    stage: 'ResponseComplete',
+    requestURI: `${KEY_PATH}/${key.name}`,
+    verb: 'delete',
+    user: { username: SERVER_USER.name, groups: SERVER_USER.groups },
+    sourceIPs: [],
+    objectRef: {
+      resource: 'ownedaccesskeys',
+      name: key.name,
+      apiGroup: MANAGEMENT_GROUP,
+      apiVersion: 'v1',
+    },
+    responseStatus: { metadata: {}, code: 200 },
+    requestReceivedTimestamp: time,
+    stageTimestamp: time,
+    annotations: {
+      'authorization.k8s.io/decision': 'allow',
+      'authorization.k8s.io/reason': '',
+      'platform.sh/expired-at': timeText(endMs),
+      'platform.sh/key-uid': key.uid,
+    },
+  };
+}
+
+/** The clock has milliseconds; the format has six digits. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

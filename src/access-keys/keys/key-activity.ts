@@ -1,0 +1,185 @@
+/**
+ * The last use of each key: exact in memory, and written to the notes of the store at most once a minute per key, many keys in one write. The
+ * resourceVersion of a key does not change.
+ */
+
+import type { Overlay } from '../../apiserver/objects/resource-definition.ts';
+import { timeText } from '../../apiserver/schema/scalars.ts';
+import { metadataOf, objectField, text } from '../../apiserver/metadata.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Notes } from '../../apiserver/storage/store.ts';
+import { activityIntervalMs, type IndexedKey } from './key-record.ts';
+
+/** Notes that become due within this time share one write. */
+const BATCH_MS = 1_000;
+const RETRY_MS = 5_000;
+
+export interface KeyActivityOptions {
+  /** uid → ISO time. */
+  readonly notes: Notes;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** When the next note of a key may be written, and the interval to the one after it. */
+interface Due {
+  readonly atMs: number;
+  readonly intervalMs: number;
+}
+
+export class KeyActivity {
+  readonly #options: KeyActivityOptions;
+  readonly #lastMs = new Map<string, number>();
+  /** When the last note of each key was written. */
+  readonly #notedMs = new Map<string, number>();
+  /** Keys that were used since their last note. */
+  readonly #due = new Map<string, Due>();
+  /** Deleted keys whose notes must be deleted. */
+  readonly #gone = new Set<string>();
+  #timer: Timer | undefined;
+  #timerMs = 0;
+  #isStopped = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: KeyActivityOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the notes, including those of other replicas. Rejects with `StoreError`. */
+  async read(): Promise<void> {
+    for (const [uid, time] of await this.#options.notes.read()) {
+      const ms = Date.parse(time);
+      if (Number.isNaN(ms) || this.#gone.has(uid)) continue;
+      this.#notedMs.set(uid, Math.max(ms, this.#notedMs.get(uid) ?? 0));
+      this.#lastMs.set(uid, Math.max(ms, this.#lastMs.get(uid) ?? 0));
+    }
+  }
+
+  lastMs(uid: string): number | undefined {
+    return this.#lastMs.get(uid);
+  }
+
+  /** Uids of keys with a known use. */
+  get uids(): Iterable<string> {
+    return this.#lastMs.keys();
+  }
+
+  recordUse(key: IndexedKey): void {
+    const { uid } = key;
+    const nowMs = this.#options.clock.now();
+    this.#lastMs.set(uid, Math.max(nowMs, this.#lastMs.get(uid) ?? 0));
+    if (this.#due.has(uid)) return;
+    const notedMs = this.#notedMs.get(uid);
+    const intervalMs = activityIntervalMs(key);
+    const atMs = notedMs === undefined ? nowMs : Math.max(nowMs, notedMs + intervalMs);
+    this.#due.set(uid, { atMs, intervalMs });
+    this.#writeAt(Math.max(atMs, nowMs + Math.min(BATCH_MS, intervalMs)));
+  }
+
+  /** The key was deleted. */
+  forget(uid: string): void {
+    if (!this.#lastMs.delete(uid) && !this.#notedMs.has(uid)) return;
+    this.#due.delete(uid);
+    this.#notedMs.delete(uid);
+    this.#gone.add(uid);
+    this.#writeAt(this.#options.clock.now() + BATCH_MS);
+  }
+
+  /** Writes all pending notes. */
+  async flush(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    for (const [uid, due] of this.#due) this.#due.set(uid, { ...due, atMs: 0 });
+    await this.#write();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.flush();
+  }
+
+  #writeAt(atMs: number): void {
+    if (this.#isStopped || (this.#timer && this.#timerMs <= atMs)) return;
+    this.#timer?.cancel();
+    this.#timerMs = atMs;
+    this.#timer = this.#options.clock.schedule(Math.max(0, atMs - this.#options.clock.now()), () => {
+      this.#timer = undefined;
+      void this.#write();
+    });
+  }
+
+  /** Writes one after the other, so that an older write never overtakes a newer one. */
+  #write(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeDue());
+    return this.#writing;
+  }
+
+  /** Never rejects: what could not be written stays due. */
+  async #writeDue(): Promise<void> {
+    const { notes, clock, logger } = this.#options;
+    const nowMs = clock.now();
+    const changes = new Map<string, string | undefined>();
+    const written = new Map<string, number>();
+    for (const [uid, { atMs }] of this.#due) {
+      const ms = this.#lastMs.get(uid);
+      if (atMs > nowMs || ms === undefined) continue;
+      written.set(uid, ms);
+      changes.set(uid, new Date(ms).toISOString());
+    }
+    for (const uid of this.#gone) changes.set(uid, undefined);
+    if (changes.size > 0) {
+      try {
+        await notes.write(changes);
+        this.#markWritten(changes, written, nowMs);
+      } catch (error) {
+        logger.warn({ err: error, keys: changes.size }, 'cannot write the last use of keys, retrying');
+        this.#writeAt(nowMs + RETRY_MS);
+        return;
+      }
+    }
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const { atMs } of this.#due.values()) nextMs = Math.min(nextMs, atMs);
+    if (Number.isFinite(nextMs)) this.#writeAt(Math.max(nextMs, nowMs + BATCH_MS));
+  }
+
+  #markWritten(
+    changes: ReadonlyMap<string, string | undefined>,
+    written: ReadonlyMap<string, number>,
+    nowMs: number,
+  ): void {
+    for (const [uid, time] of changes) if (time === undefined) this.#gone.delete(uid);
+    for (const [uid, ms] of written) {
+      const lastMs = this.#lastMs.get(uid);
+      if (lastMs === undefined) continue; // the key was deleted in the meantime
+      this.#notedMs.set(uid, nowMs);
+      // The key was used again during the write, so another note is due.
+      const intervalMs = this.#due.get(uid)?.intervalMs ?? 0;
+      if (lastMs === ms) this.#due.delete(uid);
+      else this.#due.set(uid, { atMs: nowMs + intervalMs, intervalMs });
+    }
+  }
+}
+
+/** Sets `status.lastActivity` to the last use, unless the object itself has a later one. */
+export class ActivityOverlay implements Overlay {
+  readonly #activity: KeyActivity;
+
+  constructor(activity: KeyActivity) {
+    this.#activity = activity;
+  }
+
+  version(object: JsonObject): string {
+    const lastMs = this.#activity.lastMs(text(metadataOf(object), 'uid'));
+    if (lastMs === undefined) return '';
+    const time = timeText(lastMs);
+    return time > text(objectField(object, 'status'), 'lastActivity') ? time : '';
+  }
+
+  over(object: JsonObject): JsonObject {
+    const time = this.version(object);
+    if (time === '') return object;
+    return { ...object, status: { ...objectField(object, 'status'), lastActivity: time } };
+  }
+}

@@ -1,0 +1,140 @@
+/** Authenticates bearer tokens that are access keys. */
+
+import { failure } from '../../apiserver/status.ts';
+import type { UserInfo } from '../../apiserver/request/user.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
+import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
+import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/access-key.ts';
+import type { KeyActivity } from './key-activity.ts';
+import type { KeyIndex } from './key-index.ts';
+import type { IndexedCredential, IndexedKey } from './key-record.ts';
+
+/** Clients recognise the end of a login by this text. */
+export const EXPIRED_MESSAGE = 'platform access key expired. Please login again';
+export const ROTATED_MESSAGE = 'platform access key was rotated. Use its new secret';
+export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
+
+/** Refreshes of the index for unknown keys. */
+const REFRESH_RATE: Rate = { burst: 20, perSecond: 10 };
+const REFRESH_POLL_MS = 100;
+/** Interval between reads of other replicas' notes for expired keys. */
+const NOTES_AGE_MS = 1_000;
+
+export interface KeyAuthenticatorOptions {
+  readonly digests: KeyDigests;
+  readonly index: KeyIndex;
+  readonly activity: KeyActivity;
+  readonly clock: Clock;
+}
+
+interface FoundKey {
+  readonly key: IndexedKey;
+  readonly credential: IndexedCredential;
+}
+
+export class KeyAuthenticator {
+  readonly #options: KeyAuthenticatorOptions;
+  readonly #refreshes: TokenBucket;
+  /** Compared for unknown ids, so that they take the same time. */
+  readonly #dummyDigest = Buffer.alloc(32);
+  readonly #stopping = new AbortController();
+  /** A refresh that has not started: all requests until then share it. */
+  #nextRefresh: Promise<void> | undefined;
+  #refresh: Promise<void> = Promise.resolve();
+  #notes: Promise<void> | undefined;
+  #notesMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: KeyAuthenticatorOptions) {
+    this.#options = options;
+    this.#refreshes = new TokenBucket(REFRESH_RATE, options.clock);
+  }
+
+  /**
+   * Undefined: not a key, an unknown key, a wrong secret, or a key that is being deleted. Throws a 401 `StatusError` with a reason only for a
+   * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key, or the
+   * store has failed for ten minutes.
+   */
+  authenticate(token: string): UserInfo | undefined | Promise<UserInfo | undefined> {
+    const credential = this.#options.digests.presented(token);
+    if (!credential) return undefined;
+    const confirming = this.#options.index.confirmed();
+    const found = confirming ? undefined : this.#find(credential);
+    // Nearly every request: without a promise, which would cost as much as all other checks.
+    const isAccepted = found && !found.key.isDeleted && this.#refusal(found) === undefined;
+    return isAccepted ? found.credential.user : this.#authenticate(credential, confirming);
+  }
+
+  async #authenticate(
+    credential: PresentedCredential,
+    confirming: Promise<void> | undefined,
+  ): Promise<UserInfo | undefined> {
+    await confirming;
+    let found = this.#find(credential);
+    if (!found) {
+      // Another replica may just have created it. Also for a known id with a wrong secret: both must take the same time.
+      await this.#refreshIndex();
+      found = this.#find(credential);
+    }
+    if (!found || found.key.isDeleted) return undefined;
+    if (this.#refusal(found) === EXPIRED_MESSAGE) await this.#readUseElsewhere(found.key);
+    const refusal = this.#refusal(found);
+    if (refusal !== undefined) throw failure(401, 'Unauthorized', refusal);
+    return found.credential.user;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** The key, and the secret of it that was sent. */
+  #find({ id, digest }: PresentedCredential): FoundKey | undefined {
+    const candidates = this.#options.index.byCredential(id);
+    if (candidates.length === 0) isSameDigest(this.#dummyDigest, digest);
+    for (const key of candidates) {
+      for (const credential of key.credentials) {
+        if (credential.id === id && isSameDigest(credential.digest, digest)) return { key, credential };
+      }
+    }
+    return undefined;
+  }
+
+  #isExpired(key: IndexedKey): boolean {
+    const endMs = this.#options.index.expiresAtMs(key);
+    return endMs !== undefined && endMs <= this.#options.clock.now();
+  }
+
+  /** Why a proven secret is not accepted. */
+  #refusal({ key, credential: { untilMs } }: FoundKey): string | undefined {
+    if (untilMs !== undefined && untilMs <= this.#options.clock.now()) return ROTATED_MESSAGE;
+    if (this.#isExpired(key)) return EXPIRED_MESSAGE;
+    return key.isDisabled ? DISABLED_MESSAGE : undefined;
+  }
+
+  /** A key with ttlAfterLastActivity may have been used at another replica. */
+  async #readUseElsewhere(key: IndexedKey): Promise<void> {
+    if (!key.isAfterActivity) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (!this.#notes && nowMs - this.#notesMs >= NOTES_AGE_MS) {
+      this.#notesMs = nowMs;
+      this.#notes = this.#options.activity.read().finally(() => {
+        this.#notes = undefined;
+      });
+    }
+    await this.#notes;
+  }
+
+  #refreshIndex(): Promise<void> {
+    this.#nextRefresh ??= this.#startRefresh();
+    return this.#nextRefresh;
+  }
+
+  async #startRefresh(): Promise<void> {
+    const { clock, index } = this.#options;
+    const { signal } = this.#stopping;
+    await this.#refresh.catch(() => undefined);
+    while (this.#refreshes.take() > 0 && !signal.aborted) await sleep(clock, REFRESH_POLL_MS, signal);
+    this.#nextRefresh = undefined;
+    this.#refresh = index.catchUp();
+    await this.#refresh;
+  }
+}

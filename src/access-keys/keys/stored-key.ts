@@ -1,0 +1,314 @@
+/**
+ * The stored form of a key: the object as clients see it, plus the digests of its current and rotated secrets, its sealed fields, and the
+ * token generation. None of these is part of a view.
+ */
+
+import type { Overlay, ObjectView } from '../../apiserver/objects/resource-definition.ts';
+import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
+import { invariant } from '../../base/errors.ts';
+import { cloneJson, jsonEquals, type JsonObject, isJsonObject } from '../../base/json.ts';
+import {
+  generateAccessKey,
+  type RandomBytes,
+  isSameDigest,
+  type KeyDigests,
+  type StoredCredential,
+} from '../credentials/access-key.ts';
+import type { Seal } from '../types.ts';
+import {
+  FieldSetBuilder,
+  fromFieldsV1,
+  toFieldsV1,
+  type FieldSet,
+} from '../../apiserver/fields/field-set.ts';
+
+/** A change of one of these fields invalidates the tokens of the key. */
+const TOKEN_FIELDS = [
+  'disabled',
+  'scope',
+  'groups',
+  'user',
+  'team',
+  'subject',
+  'type',
+  'ttl',
+  'ttlAfterLastActivity',
+];
+
+/** Immutable fields: a write that omits them keeps them. */
+const SUBJECT_FIELDS = ['user', 'team', 'subject'];
+
+interface StoredKeyOptions {
+  readonly digests: KeyDigests;
+  readonly seal: Seal;
+  readonly randomBytes: RandomBytes;
+  readonly overlay: Overlay;
+}
+
+export class StoredKeys implements ObjectView {
+  readonly overlay: Overlay;
+  readonly #options: StoredKeyOptions;
+  readonly #ownership = new FieldOwnershipStripper();
+
+  constructor(options: StoredKeyOptions) {
+    this.#options = options;
+    this.overlay = options.overlay;
+  }
+
+  /**
+   * Generates the key of a new object. For an existing object, restores omitted fields and removes secrets that equal the stored ones, so that
+   * sending them again is a no-op. A `spec.key` that remains is a different key.
+   */
+  prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
+    const spec: JsonObject = { ...objectField(next, 'spec') };
+    next['spec'] = spec;
+    this.#ownership.strip(next);
+    redactLastApplied(next);
+    if (previous && stored) {
+      keepUnnamed(spec, objectField(previous, 'spec'));
+      this.#removeRepeatedSecrets(spec, stored);
+    } else if (text(spec, 'key') === '') {
+      spec['key'] = generateAccessKey(this.#options.randomBytes);
+    }
+  }
+
+  #removeRepeatedSecrets(spec: JsonObject, stored: JsonObject): void {
+    const key = text(spec, 'key');
+    if (key === '' || this.#isKeyOf(stored, key)) delete spec['key'];
+    for (const place of SEALED_FIELDS) {
+      const holder = holderOf(spec, place);
+      const value = holder?.[place.field];
+      if (!holder || value === undefined) continue;
+      if (value !== (this.#opened(stored, sealedName(place)) ?? '')) continue;
+      const { [place.field]: _known, ...rest } = holder;
+      spec[place.owner] = rest;
+    }
+  }
+
+  #isKeyOf(stored: JsonObject, key: string): boolean {
+    const presented = this.#options.digests.presented(key);
+    const { digest } = credentialsOf(stored).current;
+    return presented !== undefined && isSameDigest(Buffer.from(digest, 'base64'), presented.digest);
+  }
+
+  /** The plain text of a sealed field; undefined if there is none. */
+  #opened(stored: JsonObject, name: string): string | undefined {
+    const sealed = text(objectField(stored, 'sealed'), name);
+    return sealed === '' ? undefined : this.#options.seal.open(sealed, purposeOf(stored, name));
+  }
+
+  toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject {
+    const shown = withoutSealed(object);
+    const { key = '', ...spec } = objectField(shown, 'spec');
+    invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no secret');
+    const sealed = this.#sealed(object, stored);
+    return {
+      ...shown,
+      spec,
+      ...(stored ? credentialFields(stored) : { credential: { ...this.#options.digests.stored(key) } }),
+      tokenGeneration: nextTokenGeneration(spec, stored),
+      ...(Object.keys(sealed).length > 0 ? { sealed } : {}),
+    };
+  }
+
+  #sealed(object: JsonObject, stored: JsonObject | undefined): JsonObject {
+    const sealed: JsonObject = {};
+    for (const place of SEALED_FIELDS) {
+      const holder = holderOf(objectField(object, 'spec'), place);
+      if (!holder) continue;
+      const name = sealedName(place);
+      const value = holder[place.field];
+      const kept = text(objectField(stored ?? {}, 'sealed'), name);
+      if (typeof value === 'string') {
+        if (value !== '') sealed[name] = this.#options.seal.seal(value, purposeOf(object, name));
+      } else if (kept !== '') sealed[name] = kept;
+    }
+    return sealed;
+  }
+
+  fromStorage(stored: JsonObject): JsonObject {
+    const {
+      credential: _credential,
+      replacedCredentials: _replaced,
+      tokenGeneration: _generation,
+      sealed: _sealed,
+      ...object
+    } = stored;
+    return object;
+  }
+
+  /** With the key; never with the other secrets. */
+  firstShown(object: JsonObject): JsonObject {
+    return withoutSealed(object);
+  }
+}
+
+/** A secret from before the last rotation. */
+export interface ReplacedCredential extends StoredCredential {
+  /** Epoch milliseconds: the end of its overlap. */
+  readonly untilMs: number;
+}
+
+interface KeyCredentials {
+  readonly current: StoredCredential;
+  /** Oldest first. */
+  readonly replaced: readonly ReplacedCredential[];
+}
+
+export function credentialsOf(stored: JsonObject): KeyCredentials {
+  return {
+    current: credentialIn(objectField(stored, 'credential')),
+    replaced: objectList(stored, 'replacedCredentials').map((credential) => ({
+      ...credentialIn(credential),
+      untilMs: Date.parse(text(credential, 'until')) || 0,
+    })),
+  };
+}
+
+export function withCredentials(stored: JsonObject, { current, replaced }: KeyCredentials): JsonObject {
+  return {
+    ...stored,
+    credential: { ...current },
+    replacedCredentials: replaced.map(({ id, digest, untilMs }) => ({
+      id,
+      digest,
+      until: new Date(untilMs).toISOString(),
+    })),
+  };
+}
+
+function credentialIn(credential: JsonObject): StoredCredential {
+  return { id: text(credential, 'id'), digest: text(credential, 'digest') };
+}
+
+/** The fields that a write of the object keeps. */
+function credentialFields(stored: JsonObject): JsonObject {
+  const replaced = objectList(stored, 'replacedCredentials');
+  return {
+    credential: { ...credentialIn(objectField(stored, 'credential')) },
+    ...(replaced.length === 0 ? {} : { replacedCredentials: cloneJson(replaced) }),
+  };
+}
+
+export function tokenGenerationOf(stored: JsonObject): number {
+  const generation = stored['tokenGeneration'];
+  return typeof generation === 'number' ? generation : 1;
+}
+
+/** A sealed text is bound to one field of one object and cannot be decrypted in another. */
+function purposeOf(object: JsonObject, name: string): string {
+  return `ownedaccesskeys/${text(metadataOf(object), 'uid')}/spec.${name}`;
+}
+
+function keepUnnamed(spec: JsonObject, previous: JsonObject): void {
+  const names = SUBJECT_FIELDS.some((field) => spec[field] !== undefined)
+    ? ['type']
+    : [...SUBJECT_FIELDS, 'type'];
+  for (const name of names) {
+    const value = previous[name];
+    if (spec[name] === undefined && value !== undefined) spec[name] = value;
+  }
+}
+
+function nextTokenGeneration(spec: JsonObject, stored: JsonObject | undefined): number {
+  if (!stored) return 1;
+  const before = objectField(stored, 'spec');
+  const isChanged = TOKEN_FIELDS.some((field) => !jsonEquals(spec[field], before[field]));
+  return tokenGenerationOf(stored) + (isChanged ? 1 : 0);
+}
+
+// The annotation of `kubectl apply` with the applied manifest, which would show secrets to every reader of the object.
+
+export const APPLIED_MANIFEST = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * Removes the key and the other secrets from it; changes `object.metadata`. kubectl sends them again with each apply, which is a no-op.
+ * A text that is not JSON is kept: kubectl never writes one.
+ */
+function redactLastApplied(object: JsonObject): void {
+  const metadata = metadataOf(object);
+  const annotations = objectField(metadata, 'annotations');
+  const manifest = parsed(text(annotations, APPLIED_MANIFEST));
+  if (!isJsonObject(manifest?.['spec'])) return;
+  const { key: _key, ...spec } = objectField(withoutSealed(manifest), 'spec');
+  const redacted = { ...manifest, spec };
+  // A manifest without secrets is kept as it is: serialized again it could differ by an escape, and kubectl would report a change.
+  if (jsonEquals(manifest, redacted)) return;
+  metadata['annotations'] = { ...annotations, [APPLIED_MANIFEST]: `${JSON.stringify(redacted)}\n` };
+}
+
+function parsed(manifest: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(manifest);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// The write-only fields of a key, and their removal from managedFields.
+
+/** A secret in `spec`, sealed in the store. */
+interface SealedField {
+  /** The object in `spec` that contains it, such as `identity`. The secret is removed together with it. */
+  readonly owner: string;
+  readonly field: string;
+}
+
+const SEALED_FIELDS: readonly SealedField[] = [
+  { owner: 'identity', field: 'connectorData' },
+  { owner: 'oidcLogin', field: 'idToken' },
+  { owner: 'oidcLogin', field: 'accessToken' },
+  { owner: 'oidcLogin', field: 'refreshToken' },
+];
+
+/** Unique among the fields of a key. */
+function sealedName({ owner, field }: SealedField): string {
+  return `${owner}.${field}`;
+}
+
+/** The object in `spec` that contains the field, if any. */
+function holderOf(spec: JsonObject, { owner }: SealedField): JsonObject | undefined {
+  const holder = spec[owner];
+  return isJsonObject(holder) ? holder : undefined;
+}
+
+/** The object without its sealed fields; unchanged parts are shared. */
+function withoutSealed(object: JsonObject): JsonObject {
+  const spec: JsonObject = { ...objectField(object, 'spec') };
+  for (const place of SEALED_FIELDS) {
+    const holder = holderOf(spec, place);
+    if (!holder || !Object.hasOwn(holder, place.field)) continue;
+    const { [place.field]: _secret, ...rest } = holder;
+    spec[place.owner] = rest;
+  }
+  return { ...object, spec };
+}
+
+/**
+ * Removes the write-only fields from `metadata.managedFields`: conflicts about fields that are never returned could not be explained, and
+ * `f:key` would claim on every key that its manager had set it.
+ */
+class FieldOwnershipStripper {
+  readonly #fields: FieldSet;
+
+  constructor() {
+    const fields = new FieldSetBuilder();
+    fields.insert(['f:spec', 'f:key']);
+    for (const { owner, field } of SEALED_FIELDS) fields.insert(['f:spec', `f:${owner}`, `f:${field}`]);
+    this.#fields = fields.build();
+  }
+
+  /** Changes `object.metadata`. */
+  strip(object: JsonObject): void {
+    const metadata = metadataOf(object);
+    if (!Array.isArray(metadata['managedFields'])) return;
+    const entries = objectList(metadata, 'managedFields').flatMap((entry) => {
+      const fields = fromFieldsV1(entry['fieldsV1']);
+      if (!fields || fields.intersection(this.#fields).isEmpty) return [entry];
+      const left = fields.difference(this.#fields);
+      return left.isEmpty ? [] : [{ ...entry, fieldsV1: toFieldsV1(left) }];
+    });
+    metadata['managedFields'] = entries;
+  }
+}

@@ -1,0 +1,303 @@
+/** The OwnedAccessKey kind: recorded documents of a real server, validation, warnings and token generations. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import type { RawAnswer } from '../../contract/raw-client.ts';
+import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, startKeyServer } from './key-server.ts';
+
+const SUPPLIED = 'S3cret!S3cret-0123456789abcdefghij';
+
+function golden(name: string): JsonObject {
+  return JSON.parse(
+    readFileSync(join(import.meta.dirname, '..', '..', '..', 'golden', 'management', name), 'utf8'),
+  ) as JsonObject; // our own file
+}
+
+/** `field reason` of every cause. */
+function causes(answer: RawAnswer): string[] {
+  const list = at(answer.json, 'details.causes');
+  return (Array.isArray(list) ? list.filter(isJsonObject) : [])
+    .map(({ field, reason }) => `${JSON.stringify(field)} ${JSON.stringify(reason)}`.replaceAll('"', ''))
+    .toSorted();
+}
+
+/** The shape of a document: its fields, with what changes from run to run blanked out. */
+function blanked(value: JsonValue): JsonValue {
+  const text = JSON.stringify(value, (key, part: JsonValue) =>
+    ['uid', 'resourceVersion', 'creationTimestamp', 'time', 'manager'].includes(key) ? '…' : part,
+  );
+  return JSON.parse(text) as JsonValue; // was JSON
+}
+
+describe('documents of a real server', () => {
+  test('the created object is equal except for the key', async () => {
+    await using api = await startKeyServer();
+    const spec = { displayName: 'My Access Key', ttl: 1728000, type: 'User', user: 'my-user' };
+    const created = await api.create('my-access-key', spec);
+    expect(keyOf(created)).toMatch(/^[A-Za-z0-9_]{40,}$/);
+    const wanted = golden('create.json');
+    const { key: _key, ...shown } = created['spec'] as JsonObject; // an object of the API
+    expect(JSON.stringify(blanked({ ...created, spec: shown }))).toBe(JSON.stringify(blanked(wanted)));
+    const list = await api.send('GET', KEYS_PATH);
+    expect(JSON.stringify(blanked(list.json ?? {}))).toBe(JSON.stringify(blanked(golden('list.json'))));
+    const deleted = await api.send('DELETE', `${KEYS_PATH}/my-access-key`);
+    expect(blanked(deleted.json ?? {})).toEqual(blanked(golden('delete.Status.json')));
+  });
+
+  test('every field of the OpenAPI document exists with the same type and has a description', async () => {
+    await using api = await startKeyServer();
+    const answer = await api.send('GET', '/openapi/v3/apis/management.platform.sh/v1');
+    const ours = schemasOf(answer.json ?? {});
+    const documented = schemasOf(golden('openapi-v3.management.platform.sh.v1.json'));
+    // The platform renamed this one, and the requirement uses the new name.
+    documented.get('AccessKeyScope')?.delete('allowLoftCli boolean');
+    for (const [type, fields] of documented) {
+      if (type.startsWith('DirectClusterEndpointToken')) continue;
+      expect([type, ...fields].filter((field) => field !== type && !ours.get(type)?.has(field))).toEqual([]);
+    }
+    expect([...(ours.get('OwnedAccessKeySpec') ?? [])]).toContain('description string');
+    const undescribed = JSON.stringify(answer.json?.['components']).match(
+      /"[A-Za-z.]*(management|storage)[A-Za-z.]*":\{[^{}]*"description":""/g,
+    );
+    expect(undescribed).toBeNull();
+  });
+
+  test('every type and field has a description', () => {
+    const missing: string[] = [];
+    const seen = new Set<string>();
+    const visit = (name: string): void => {
+      if (seen.has(name) || !name.startsWith('management.')) return;
+      seen.add(name);
+      const type = keyTypes().get(name);
+      if (type.description === '') missing.push(name);
+      for (const field of type.fields.values()) {
+        if (field.description === '') missing.push(`${name}.${field.name}`);
+        const inner = field.schema.type === 'list' ? field.schema.items : field.schema;
+        if (inner.type === 'object') visit(inner.name);
+      }
+    };
+    visit('management.OwnedAccessKey');
+    expect(seen.size).toBe(15);
+    expect(missing).toEqual([]);
+  });
+});
+
+/** Type → `field type` of each of its fields, by the last part of the type's name. */
+function schemasOf(document: JsonObject): Map<string, Set<string>> {
+  const schemas = at(document, 'components.schemas') as Record<string, JsonObject>; // OpenAPI
+  const found = new Map<string, Set<string>>();
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (/io\.k8s\.apimachinery/.test(name) || name.endsWith('List')) continue;
+    const fields = Object.entries(schema['properties'] as Record<string, JsonObject>); // OpenAPI
+    const type = name.split('.').at(-1) ?? '';
+    found.set(type, new Set(fields.map(([field, property]) => `${field} ${typeText(property)}`)));
+  }
+  return found;
+}
+
+function typeText(property: JsonObject): string {
+  const { allOf, $ref, type, items } = property;
+  const reference =
+    typeof $ref === 'string'
+      ? $ref
+      : at({ first: Array.isArray(allOf) ? (allOf[0] ?? {}) : {} }, 'first.$ref');
+  if (typeof reference === 'string') return (reference.split('.').at(-1) ?? '').replace('Time', 'string');
+  return isJsonObject(items) ? `[]${typeText(items)}` : String(type as string); // OpenAPI
+}
+
+describe('validation of a create', () => {
+  const bad: readonly (readonly [string, JsonObject, string[]])[] = [
+    [
+      'nothing',
+      { displayName: '', ttl: null, type: null, user: '' },
+      ['displayName', 'ttl', 'type', 'user'].map((field) => `spec.${field} FieldValueRequired`),
+    ],
+    ['two subjects', { team: 't' }, ['spec FieldValueInvalid']],
+    ['three subjects', { team: 't', subject: 's' }, ['spec FieldValueInvalid']],
+    ['negative ttl', { ttl: -1 }, ['spec.ttl FieldValueInvalid']],
+    ['unknown type', { type: 'Bogus' }, ['spec.type FieldValueNotSupported']],
+    ['weak key', { key: 'weak' }, ['spec.key FieldValueInvalid']],
+    ['empty group', { groups: ['a', ''] }, ['spec.groups[1] FieldValueInvalid']],
+    [
+      'too many groups',
+      { groups: Array.from({ length: 257 }, (_, i) => `g${i}`) },
+      ['spec.groups FieldValueTooMany'],
+    ],
+    ['line break in a user', { user: 'a\nb' }, ['spec.user FieldValueInvalid']],
+    ['space around a user', { user: ' a' }, ['spec.user FieldValueInvalid']],
+    ['long user', { user: 'u'.repeat(254) }, ['spec.user FieldValueTooLong']],
+    ['long display name', { displayName: 'x'.repeat(1025) }, ['spec.displayName FieldValueTooLong']],
+    ['scope', { scope: { roles: [{}] } }, ['spec.scope.roles[0].role FieldValueRequired']],
+  ];
+  test.each(bad)('%s', async (_what, spec, expected) => {
+    await using api = await startKeyServer();
+    const answer = await api.send('POST', KEYS_PATH, {
+      metadata: { name: 'k1' },
+      spec: { ...MINIMAL, ...spec },
+    });
+    expect(answer.status).toBe(422);
+    expect(causes(answer)).toEqual(expected.toSorted());
+    expect(answer.text).not.toContain('weak');
+  });
+
+  const good: readonly (readonly [string, JsonObject, JsonObject])[] = [
+    ['ttl 0 stays', { ttl: 0 }, { ttl: 0 }],
+    ['empty type is User', { type: '' }, { type: 'User' }],
+    ['team', { user: '', team: 'red' }, { team: 'red' }],
+    ['subject', { user: null, subject: 'system:node:a' }, { subject: 'system:node:a' }],
+    ['an address', { user: 'ada@example.com' }, { user: 'ada@example.com' }],
+    ['empty scope stays', { scope: {} }, { scope: {} }],
+    ['a key of the client', { key: SUPPLIED }, { key: SUPPLIED }],
+  ];
+  test.each(good)('%s', async (_what, spec, expected) => {
+    await using api = await startKeyServer();
+    const created = await api.create('k1', spec);
+    expect(created['spec']).toMatchObject(expected);
+  });
+
+  test('a maximum rejects longer and unlimited lifetimes', async () => {
+    await using api = await startKeyServer({ maxTtlSeconds: 100 });
+    for (const ttl of [0, 101]) {
+      const answer = await api.send('POST', KEYS_PATH, {
+        metadata: { name: 'k1' },
+        spec: { ...MINIMAL, ttl },
+      });
+      expect(causes(answer)).toEqual(['spec.ttl FieldValueInvalid']);
+      expect(answer.text).toContain('must be from 1 to 100');
+    }
+    await api.create('k1', { ttl: 100 });
+    const answer = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: null } });
+    expect(causes(answer)).toEqual(['spec.ttl FieldValueInvalid']);
+  });
+
+  test('warnings name the replacement of deprecated fields', async () => {
+    await using api = await startKeyServer();
+    const spec = {
+      ...MINIMAL,
+      parent: 'p',
+      oidcLogin: { idToken: 'eA==' },
+      scope: { rules: [{ verbs: ['get'] }], allowPlatformCli: true },
+    };
+    const answer = await api.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec });
+    const warning = answer.headers.get('warning') ?? '';
+    for (const [field, replacement] of [
+      ['spec.parent', 'spec.identity'],
+      ['spec.oidcLogin', 'spec.identity'],
+      ['spec.scope.rules', 'spec.scope.projects'],
+      ['spec.scope.allowPlatformCli', 'platformCLI'],
+    ]) {
+      expect(warning).toMatch(new RegExp(`${field} is deprecated: use [^"]*${replacement}`));
+    }
+    const empty = await api.send('POST', KEYS_PATH, {
+      metadata: { name: 'k2' },
+      spec: { ...MINIMAL, scope: {} },
+    });
+    expect(empty.headers.get('warning')).toContain('spec.scope has no entries and allows nothing');
+  });
+});
+
+describe('validation of a change', () => {
+  const bad: readonly (readonly [string, JsonObject, string[]])[] = [
+    ['user', { user: 'v' }, ['spec.user FieldValueInvalid']],
+    [
+      'user to team',
+      { user: null, team: 't' },
+      ['spec.team FieldValueInvalid', 'spec.user FieldValueInvalid'],
+    ],
+    ['type', { type: 'Login' }, ['spec.type FieldValueInvalid']],
+    ['key', { key: 'other' }, ['spec.key FieldValueInvalid']],
+    ['another good key', { key: SUPPLIED }, ['spec.key FieldValueInvalid']],
+    ['ttl', { ttl: -5 }, ['spec.ttl FieldValueInvalid']],
+  ];
+  test.each(bad)('%s cannot be changed so', async (_what, spec, expected) => {
+    await using api = await startKeyServer();
+    await api.create('k1');
+    const answer = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec });
+    expect(answer.status).toBe(422);
+    expect(causes(answer)).toEqual(expected);
+    expect(answer.text).not.toContain(SUPPLIED);
+  });
+
+  test('immutable fields may be omitted', async () => {
+    await using api = await startKeyServer();
+    const created = await api.create('k1', { description: 'old' });
+    const body = {
+      metadata: { name: 'k1', resourceVersion: at(created, 'metadata.resourceVersion') ?? '' },
+      spec: { displayName: 'New', ttl: 61 },
+    };
+    const answer = await api.send('PUT', `${KEYS_PATH}/k1`, body);
+    expect(answer.json?.['spec']).toEqual({ displayName: 'New', user: 'u', ttl: 61, type: 'User' });
+    expect(await api.keys.authenticator.authenticate(keyOf(created))).toMatchObject({ name: 'u' });
+  });
+
+  test('a ttl that was set before the maximum was lowered may stay', async () => {
+    await using api = await startKeyServer({ maxTtlSeconds: 1000 });
+    await api.create('k1', { ttl: 900 });
+    await using strict = await startKeyServer({ store: api.store, maxTtlSeconds: 100 });
+    const answer = await strict.send('PATCH', `${KEYS_PATH}/k1`, { metadata: { labels: { a: 'b' } } });
+    expect(answer.status).toBe(200);
+    expect((await strict.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: 901 } })).status).toBe(422);
+  });
+
+  test('a last use in the future is ignored', async () => {
+    const clock = new FakeClock();
+    await using api = await startKeyServer({ clock });
+    await api.create('k1');
+    const write = (lastActivity: string): Promise<RawAnswer> =>
+      api.send('PATCH', `${KEYS_PATH}/k1/status`, { status: { lastActivity } });
+    expect(causes(await write('2099-01-01T00:00:00Z'))).toEqual(['status.lastActivity FieldValueInvalid']);
+    expect(at((await write('2025-06-01T00:00:00Z')).json, 'status.lastActivity')).toBe(
+      '2025-06-01T00:00:00Z',
+    );
+  });
+
+  test('the token generation increases only if the rights of the key change', async () => {
+    await using api = await startKeyServer();
+    const created = await api.create('k1');
+    const uid = String(at(created, 'metadata.uid') as string); // metadata of the API
+    const generation = async (patch: JsonObject): Promise<number> => {
+      expect((await api.send('PATCH', `${KEYS_PATH}/k1`, patch)).status).toBe(200);
+      await api.keys.index.catchUp();
+      return api.keys.index.byUid(uid)?.tokenGeneration ?? 0;
+    };
+    expect(await generation({ spec: { displayName: 'E', description: 'd' } })).toBe(1);
+    expect(await generation({ metadata: { labels: { a: 'b' } } })).toBe(1);
+    expect(await generation({ spec: { identity: { connectorData: 'eA==' } } })).toBe(1);
+    expect(await generation({ spec: { disabled: true } })).toBe(2);
+    expect(await generation({ spec: { disabled: true } })).toBe(2);
+    expect(await generation({ spec: { groups: ['a'] } })).toBe(3);
+    expect(await generation({ spec: { scope: {} } })).toBe(4);
+    expect(await generation({ spec: { ttl: 61 } })).toBe(5);
+    expect(await generation({ spec: { ttlAfterLastActivity: true } })).toBe(6);
+  });
+});
+
+describe('kubectl apply', () => {
+  const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+  const ONCE = 'which kubectl apply does not print: run endpoint-syncer keys rotate';
+
+  test('that creates a key, client-side or server-side, warns that the response with the secret is not printed', async () => {
+    await using api = await startKeyServer();
+    const metadata = { name: 'k1', annotations: { [LAST_APPLIED]: '{}' } };
+    const body = { metadata, spec: MINIMAL };
+    const type = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
+    const applied = { ...type, metadata: { name: 'k2' }, spec: MINIMAL };
+    const apply = (): ReturnType<typeof api.send> =>
+      api.send('PATCH', `${KEYS_PATH}/k2?fieldManager=test`, applied, {
+        'content-type': 'application/apply-patch+yaml',
+      });
+    const dryRun = await api.send('POST', `${KEYS_PATH}?dryRun=All`, body);
+    const answers = [await api.send('POST', KEYS_PATH, body), await apply()];
+    expect(answers.map(({ status, headers }) => [status, headers.get('warning')])).toEqual([
+      [201, expect.stringContaining(`${ONCE} k1 for a new one`)],
+      [201, expect.stringContaining(`${ONCE} k2 for a new one`)],
+    ]);
+    const plain = await api.send('POST', KEYS_PATH, { metadata: { name: 'k3' }, spec: MINIMAL });
+    const later = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { description: 'x' } });
+    for (const answer of [dryRun, plain, later, await apply()])
+      expect(answer.headers.get('warning')).toBeNull();
+  });
+});
