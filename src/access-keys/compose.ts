@@ -79,7 +79,7 @@ export function composeModules(options: ModulesOptions): Modules {
     logger,
     masterKey,
     types,
-    limits: { maxTtlSeconds: Math.floor(config.maxTtlMs / 1000) },
+    maxTtlSeconds: Math.floor(config.maxTtlMs / 1000),
     audit: (event) => options.audit(event),
     authorizeWrite: (write) => access.authorizeWrite(write),
     authorizer: () => access.authorizer,

@@ -1,6 +1,6 @@
 /** Names of users, groups and extras that have a meaning in this API. */
 
-import type { UserInfo } from '../apiserver/request/user.ts';
+import { SERVER_USER, type UserInfo } from '../apiserver/request/user.ts';
 import { listField, metadataOf, objectField, text } from '../apiserver/metadata.ts';
 import { isJsonObject, setOwn, type JsonObject } from '../base/json.ts';
 import type { Scope } from './types.ts';
@@ -10,6 +10,9 @@ export const ADMINISTRATORS = 'platform:admins';
 /** Members may create TokenReviews and SubjectAccessReviews, as the webhooks of a cluster do. */
 export const AUTH_DELEGATORS = 'platform:auth-delegators';
 export const AUTHENTICATED = 'system:authenticated';
+
+/** Writes that this program makes without a request. */
+export const SERVER_WRITE = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
 
 /** Audience of tokens: the endpoints of clusters. */
 export const TOKEN_AUDIENCE = 'direct-cluster-endpoint.platform.sh';

@@ -4,13 +4,13 @@ import { open, readFile, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { resolve } from 'node:path';
 import { MANAGEMENT_API_VERSION } from '../api-group.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
-import { ADMINISTRATORS, EXTRA } from '../identity.ts';
+import { SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { storeKey, type Target } from '../../apiserver/request/target.ts';
-import { SERVER_USER, type UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/request/user.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -49,8 +49,6 @@ interface FirstKeyFileOptions {
   authenticate(key: string): Promise<UserInfo | undefined>;
   readonly logger: Logger;
 }
-
-const CONTEXT = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
 
 /** Creates the key in the file if it does not exist; without a file, creates a key and the file. Throws `TerminalError` for an unusable file. */
 export async function ensureFirstKeyFile(options: FirstKeyFileOptions): Promise<void> {
@@ -149,7 +147,7 @@ async function create(
   key?: string,
 ): Promise<JsonObject> {
   const { value: body } = decodeObject(definition.schema, firstKey(maxTtlMs, key));
-  const { object } = await registry.create({ ...targetOf(definition), name: '' }, body, CONTEXT);
+  const { object } = await registry.create({ ...targetOf(definition), name: '' }, body, SERVER_WRITE);
   return object;
 }
 

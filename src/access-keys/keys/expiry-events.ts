@@ -17,7 +17,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { SUBJECT_ANNOTATION, subjectOfEvent } from '../identity.ts';
+import { SERVER_WRITE, SUBJECT_ANNOTATION, subjectOfEvent } from '../identity.ts';
 import { type IndexedKey, KEEP_EXPIRED_MS } from './key-record.ts';
 
 /** As long as a kube-apiserver keeps Events. */
@@ -30,7 +30,6 @@ const EVENTS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 200;
 const COMPONENT = 'endpoint-syncer';
 const KEY_PATH = `/apis/${MANAGEMENT_API_VERSION}/ownedaccesskeys`;
-const CONTEXT = { user: SERVER_USER, manager: COMPONENT, isDryRun: false };
 
 export interface ExpiryEventsOptions {
   /** Event of events.k8s.io/v1. */
@@ -80,7 +79,7 @@ export class ExpiryEvents {
     try {
       const { value } = decodeObject(definition.schema, eventOf(key, endMs, nowMs));
       const target = { definition, namespace: NAMESPACE, name: '', subresource: undefined };
-      await registry.create(target, value, CONTEXT);
+      await registry.create(target, value, SERVER_WRITE);
       this.#count(key.user.name);
       this.#scheduleSweep(EVENT_LIFE_MS);
     } catch (error) {

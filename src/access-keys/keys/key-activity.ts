@@ -29,7 +29,7 @@ interface Due {
   readonly intervalMs: number;
 }
 
-export class KeyActivity {
+export class KeyActivity implements Overlay {
   readonly #options: KeyActivityOptions;
   readonly #lastMs = new Map<string, number>();
   /** When the last note of each key was written. */
@@ -100,6 +100,20 @@ export class KeyActivity {
     await this.flush();
   }
 
+  /** For an `Overlay`: `status.lastActivity` is the last use, unless the object itself has a later one. */
+  version(object: JsonObject): string {
+    const lastMs = this.#lastMs.get(text(metadataOf(object), 'uid'));
+    if (lastMs === undefined) return '';
+    const time = timeText(lastMs);
+    return time > text(objectField(object, 'status'), 'lastActivity') ? time : '';
+  }
+
+  over(object: JsonObject): JsonObject {
+    const time = this.version(object);
+    if (time === '') return object;
+    return { ...object, status: { ...objectField(object, 'status'), lastActivity: time } };
+  }
+
   #writeAt(atMs: number): void {
     if (this.#isStopped || (this.#timer && this.#timerMs <= atMs)) return;
     this.#timer?.cancel();
@@ -159,27 +173,5 @@ export class KeyActivity {
       if (lastMs === ms) this.#due.delete(uid);
       else this.#due.set(uid, { atMs: nowMs + intervalMs, intervalMs });
     }
-  }
-}
-
-/** Sets `status.lastActivity` to the last use, unless the object itself has a later one. */
-export class ActivityOverlay implements Overlay {
-  readonly #activity: KeyActivity;
-
-  constructor(activity: KeyActivity) {
-    this.#activity = activity;
-  }
-
-  version(object: JsonObject): string {
-    const lastMs = this.#activity.lastMs(text(metadataOf(object), 'uid'));
-    if (lastMs === undefined) return '';
-    const time = timeText(lastMs);
-    return time > text(objectField(object, 'status'), 'lastActivity') ? time : '';
-  }
-
-  over(object: JsonObject): JsonObject {
-    const time = this.version(object);
-    if (time === '') return object;
-    return { ...object, status: { ...objectField(object, 'status'), lastActivity: time } };
   }
 }

@@ -6,6 +6,7 @@
 
 import { hasCollectorFinalizer, listField, metadataOf, objectList, text } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { SERVER_WRITE } from '../identity.ts';
 import type { Logger } from '../../base/logger.ts';
 import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
 import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
@@ -19,7 +20,6 @@ import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts'
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { currentForm, type Target } from '../../apiserver/request/target.ts';
-import { SERVER_USER } from '../../apiserver/request/user.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { cloneJson, type JsonObject } from '../../base/json.ts';
 
@@ -226,7 +226,7 @@ export class KeyCollector {
     this.#checkClock();
     if (key.isAfterActivity && this.#dueMs(key) <= clock.now()) await activity.read();
     const nowMs = clock.now();
-    const action = decideLifecycle(key, index, { nowMs, removalMs: this.#removalMs(key) });
+    const action = decideLifecycle(key, index, nowMs, this.#removalMs(key));
     switch (action.kind) {
       case 'none':
         await this.#reportExpired(key, nowMs);
@@ -354,7 +354,7 @@ export class KeyRemoval {
       const object = cloneJson(currentForm(definition, entry));
       const body = { ...object, metadata: change(metadataOf(object)) };
       try {
-        await registry.writer.replace(target, entry, body, CONTEXT);
+        await registry.writer.replace(target, entry, body, SERVER_WRITE);
         return;
       } catch (error) {
         if (!isRevisionConflict(error) || attempt >= ATTEMPTS) throw error;
@@ -366,8 +366,6 @@ export class KeyRemoval {
     return { definition: this.#options.definition, namespace: '', name };
   }
 }
-
-const CONTEXT = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
 
 function uidOf(entry: StoredEntry): string {
   return text(metadataOf(entry.value), 'uid');

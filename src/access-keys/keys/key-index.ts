@@ -26,14 +26,131 @@ interface KeyIndexOptions {
   lastActivityMs(key: IndexedKey): number | undefined;
 }
 
+const NO_KEYS: readonly IndexedKey[] = [];
+
+/** Keys by uid, name, credential, owner and subject, at one consistent state. */
+class KeyTable {
+  readonly #byUid = new Map<string, IndexedKey>();
+  readonly #byName = new Map<string, IndexedKey>();
+  readonly #byCredential = new Map<string, readonly IndexedKey[]>();
+  readonly #byOwner = new Map<string, Set<IndexedKey>>();
+  readonly #byUser = new Map<string, Set<IndexedKey>>();
+
+  get size(): number {
+    return this.#byUid.size;
+  }
+
+  all(): Iterable<IndexedKey> {
+    return this.#byUid.values();
+  }
+
+  byUid(uid: string): IndexedKey | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  byName(name: string): IndexedKey | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** Keys with this credential id: one, unless two replicas accepted the same supplied key at the same time. */
+  byCredential(id: string): readonly IndexedKey[] {
+    return this.#byCredential.get(id) ?? NO_KEYS;
+  }
+
+  /** Keys with this uid among their owners. */
+  dependentsOf(uid: string): Iterable<IndexedKey> {
+    return this.#byOwner.get(uid) ?? NO_KEYS;
+  }
+
+  /** The keys of this subject, see `subjectOf`. */
+  ofUser(user: string): ReadonlySet<IndexedKey> {
+    return this.#byUser.get(user) ?? new Set();
+  }
+
+  /** Undefined: the table has this state or a newer one. */
+  protected put(key: IndexedKey): KeyChange | undefined {
+    const known = this.#byName.get(key.name);
+    return known && known.revision >= key.revision ? undefined : this.#set(key, known);
+  }
+
+  #set(key: IndexedKey, known: IndexedKey | undefined): KeyChange {
+    // An object that was recreated with the same name has another uid and replaces its predecessor.
+    if (known) this.#forget(known);
+    this.#byUid.set(key.uid, key);
+    this.#byName.set(key.name, key);
+    this.#addCredentials(key);
+    addTo(this.#byUser, key.user.name, key);
+    for (const { uid } of key.owners) addTo(this.#byOwner, uid, key);
+    return { now: key, before: known };
+  }
+
+  /** `key`: its last state. */
+  protected remove(key: IndexedKey): KeyChange | undefined {
+    const known = this.#byUid.get(key.uid);
+    if (!known) return undefined;
+    this.#forget(known);
+    return { now: undefined, before: known };
+  }
+
+  /** Replaces the content, also by older states: the store may have been restored from a backup. Returns the changes. */
+  protected replaceAll(keys: readonly IndexedKey[]): KeyChange[] {
+    const uids = new Set(keys.map(({ uid }) => uid));
+    const gone = [...this.#byUid.values()].filter(({ uid }) => !uids.has(uid));
+    const changes = gone.map((key) => this.remove(key)).filter((change) => change !== undefined);
+    for (const key of keys) {
+      const known = this.#byName.get(key.name);
+      if (!isDeepStrictEqual(known, key)) changes.push(this.#set(key, known));
+    }
+    return changes;
+  }
+
+  #forget(key: IndexedKey): void {
+    this.#byUid.delete(key.uid);
+    this.#byName.delete(key.name);
+    this.#dropCredentials(key);
+    removeFrom(this.#byUser, key.user.name, key);
+    for (const { uid } of key.owners) removeFrom(this.#byOwner, uid, key);
+  }
+
+  /** Oldest first, so that all replicas choose the same key for an id that two keys have. */
+  #addCredentials(key: IndexedKey): void {
+    for (const { id } of key.credentials) {
+      const known = this.#byCredential.get(id) ?? NO_KEYS;
+      this.#byCredential.set(id, known.length === 0 ? [key] : [...known, key].sort(olderFirst));
+    }
+  }
+
+  #dropCredentials(key: IndexedKey): void {
+    for (const { id } of key.credentials) {
+      const left = this.byCredential(id).filter((other) => other !== key);
+      if (left.length === 0) this.#byCredential.delete(id);
+      else this.#byCredential.set(id, left);
+    }
+  }
+}
+
+type KeySets = Map<string, Set<IndexedKey>>;
+
+function addTo(sets: KeySets, name: string, key: IndexedKey): void {
+  sets.set(name, (sets.get(name) ?? new Set()).add(key));
+}
+
+function removeFrom(sets: KeySets, name: string, key: IndexedKey): void {
+  const keys = sets.get(name);
+  if (keys?.delete(key) && keys.size === 0) sets.delete(name);
+}
+
+function olderFirst(a: IndexedKey, b: IndexedKey): number {
+  return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
+}
+
 interface AcknowledgedKey {
   readonly key: IndexedKey;
   readonly isDeleted: boolean;
 }
 
-export class KeyIndex implements KeyIndexContract {
+export class KeyIndex extends KeyTable implements KeyIndexContract {
   readonly #options: KeyIndexOptions;
-  readonly #table = new KeyTable();
   readonly #listeners: ((change: KeyChange) => void)[] = [];
   readonly #stopping = new AbortController();
   #watch: StoreWatch | undefined;
@@ -47,6 +164,7 @@ export class KeyIndex implements KeyIndexContract {
   readonly #confirmation: StoreConfirmation;
 
   constructor(options: KeyIndexOptions) {
+    super();
     this.#options = options;
     this.#confirmation = new StoreConfirmation(options);
   }
@@ -69,40 +187,9 @@ export class KeyIndex implements KeyIndexContract {
     this.#listeners.push(listener);
   }
 
-  get size(): number {
-    return this.#table.size;
-  }
-
-  all(): Iterable<IndexedKey> {
-    return this.#table.all();
-  }
-
-  byUid(uid: string): IndexedKey | undefined {
-    return this.#table.byUid(uid);
-  }
-
-  byName(name: string): IndexedKey | undefined {
-    return this.#table.byName(name);
-  }
-
-  /** Keys with this credential id: one, unless two replicas accepted the same supplied key at the same time. */
-  byCredential(id: string): readonly IndexedKey[] {
-    return this.#table.byCredential(id);
-  }
-
-  /** The keys of this subject, see `subjectOf`. */
-  ofUser(user: string): ReadonlySet<IndexedKey> {
-    return this.#table.ofUser(user);
-  }
-
-  /** Keys with this uid among their owners. */
-  dependentsOf(uid: string): Iterable<IndexedKey> {
-    return this.#table.dependentsOf(uid);
-  }
-
   /** A deleted key has expired; a key that is being deleted expires with its grace period at the latest. */
   expiresAtMs(record: KeyRecord): number | undefined {
-    const key = this.#table.byUid(record.uid);
+    const key = this.byUid(record.uid);
     if (!key) return 0;
     const endMs = endOf(key, this.activityMs(key));
     return key.deletion ? Math.min(key.deletion.dueMs, endMs ?? Number.POSITIVE_INFINITY) : endMs;
@@ -128,7 +215,7 @@ export class KeyIndex implements KeyIndexContract {
   async acknowledge({ type, entry }: CommittedWrite): Promise<void> {
     const key = indexedKey(entry);
     if (!this.#isAt(key.revision)) this.#acknowledged.set(key.uid, { key, isDeleted: type === 'deleted' });
-    const known = this.#table.byName(key.name);
+    const known = this.byName(key.name);
     this.#apply(type, key);
     // Another write of the key came later, or the store was restored and counts from an older revision.
     const isLater = known !== undefined && known.revision >= key.revision && !isDeepStrictEqual(known, key);
@@ -181,7 +268,7 @@ export class KeyIndex implements KeyIndexContract {
     const { entries, revision } = await store.list(range);
     this.#confirmation.responded(startedMs);
     if (round !== this.#round) return;
-    for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#notify(change);
+    for (const change of this.replaceAll(entries.map(indexedKey))) this.#notify(change);
     for (const { key, isDeleted } of this.#acknowledged.values())
       if (key.revision > revision) this.#apply(isDeleted ? 'deleted' : 'updated', key);
     const watch = await store.watch(range, revision, {
@@ -206,7 +293,7 @@ export class KeyIndex implements KeyIndexContract {
   }
 
   #apply(type: StoreEvent['type'], key: IndexedKey): void {
-    const change = type === 'deleted' ? this.#table.remove(key) : this.#table.put(key);
+    const change = type === 'deleted' ? this.remove(key) : this.put(key);
     if (change) this.#notify(change);
   }
 
@@ -244,124 +331,6 @@ export class KeyIndex implements KeyIndexContract {
   }
 }
 
-// Keys by uid, name, credential, owner and subject, at one consistent state.
-
-const NO_KEYS: readonly IndexedKey[] = [];
-
-class KeyTable {
-  readonly #byUid = new Map<string, IndexedKey>();
-  readonly #byName = new Map<string, IndexedKey>();
-  readonly #byCredential = new Map<string, readonly IndexedKey[]>();
-  readonly #byOwner = new Map<string, Set<IndexedKey>>();
-  readonly #byUser = new Map<string, Set<IndexedKey>>();
-
-  get size(): number {
-    return this.#byUid.size;
-  }
-
-  all(): Iterable<IndexedKey> {
-    return this.#byUid.values();
-  }
-
-  byUid(uid: string): IndexedKey | undefined {
-    return this.#byUid.get(uid);
-  }
-
-  byName(name: string): IndexedKey | undefined {
-    return this.#byName.get(name);
-  }
-
-  byCredential(id: string): readonly IndexedKey[] {
-    return this.#byCredential.get(id) ?? NO_KEYS;
-  }
-
-  dependentsOf(uid: string): Iterable<IndexedKey> {
-    return this.#byOwner.get(uid) ?? NO_KEYS;
-  }
-
-  ofUser(user: string): ReadonlySet<IndexedKey> {
-    return this.#byUser.get(user) ?? new Set();
-  }
-
-  /** Undefined: the table has this state or a newer one. */
-  put(key: IndexedKey): KeyChange | undefined {
-    const known = this.#byName.get(key.name);
-    return known && known.revision >= key.revision ? undefined : this.#set(key, known);
-  }
-
-  #set(key: IndexedKey, known: IndexedKey | undefined): KeyChange {
-    // An object that was recreated with the same name has another uid and replaces its predecessor.
-    if (known) this.#forget(known);
-    this.#byUid.set(key.uid, key);
-    this.#byName.set(key.name, key);
-    this.#addCredentials(key);
-    addTo(this.#byUser, key.user.name, key);
-    for (const { uid } of key.owners) addTo(this.#byOwner, uid, key);
-    return { now: key, before: known };
-  }
-
-  /** `key`: its last state. */
-  remove(key: IndexedKey): KeyChange | undefined {
-    const known = this.#byUid.get(key.uid);
-    if (!known) return undefined;
-    this.#forget(known);
-    return { now: undefined, before: known };
-  }
-
-  /** Replaces the content, also by older states: the store may have been restored from a backup. Returns the changes. */
-  replaceAll(keys: readonly IndexedKey[]): KeyChange[] {
-    const uids = new Set(keys.map(({ uid }) => uid));
-    const gone = [...this.#byUid.values()].filter(({ uid }) => !uids.has(uid));
-    const changes = gone.map((key) => this.remove(key)).filter((change) => change !== undefined);
-    for (const key of keys) {
-      const known = this.#byName.get(key.name);
-      if (!isDeepStrictEqual(known, key)) changes.push(this.#set(key, known));
-    }
-    return changes;
-  }
-
-  #forget(key: IndexedKey): void {
-    this.#byUid.delete(key.uid);
-    this.#byName.delete(key.name);
-    this.#dropCredentials(key);
-    removeFrom(this.#byUser, key.user.name, key);
-    for (const { uid } of key.owners) removeFrom(this.#byOwner, uid, key);
-  }
-
-  /** Oldest first, so that all replicas choose the same key for an id that two keys have. */
-  #addCredentials(key: IndexedKey): void {
-    for (const { id } of key.credentials) {
-      const known = this.#byCredential.get(id) ?? NO_KEYS;
-      this.#byCredential.set(id, known.length === 0 ? [key] : [...known, key].sort(olderFirst));
-    }
-  }
-
-  #dropCredentials(key: IndexedKey): void {
-    for (const { id } of key.credentials) {
-      const left = this.byCredential(id).filter((other) => other !== key);
-      if (left.length === 0) this.#byCredential.delete(id);
-      else this.#byCredential.set(id, left);
-    }
-  }
-}
-
-type KeySets = Map<string, Set<IndexedKey>>;
-
-function addTo(sets: KeySets, name: string, key: IndexedKey): void {
-  sets.set(name, (sets.get(name) ?? new Set()).add(key));
-}
-
-function removeFrom(sets: KeySets, name: string, key: IndexedKey): void {
-  const keys = sets.get(name);
-  if (keys?.delete(key) && keys.size === 0) sets.delete(name);
-}
-
-function olderFirst(a: IndexedKey, b: IndexedKey): number {
-  return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
-}
-
-// Knows whether the store still responds: while it does not, another replica may have revoked any key.
-
 /** The store is asked again after this time, in the background. */
 const CONFIRM_AFTER_MS = 10_000;
 /** While the store fails, the index is used for this long: an upgrade of the host cluster must not lock out all users. */
@@ -375,6 +344,7 @@ interface StoreConfirmationOptions {
 
 type Phase = 'responding' | 'failing' | 'refusing';
 
+/** Knows whether the store still responds: while it does not, another replica may have revoked any key. */
 class StoreConfirmation {
   readonly #options: StoreConfirmationOptions;
   /** Monotonic time of the last request to which the store responded. */

@@ -3,7 +3,6 @@
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
 import {
   defineResource,
-  type ObjectView,
   type ResourceDefinition,
   type Subresource,
   type Column,
@@ -13,7 +12,7 @@ import { metadataOf, objectField, objectList, text, listField } from '../../apis
 import { subdomainProblem } from '../../kube/names.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { KEY_TYPES_ALLOWED, validateKey, type KeyLimits } from './key-validation.ts';
+import { KEY_TYPES_ALLOWED, validateKey } from './key-validation.ts';
 import { scopeWarnings } from '../authorization/scope-validation.ts';
 import { APPLIED_MANIFEST, type StoredKeys } from './stored-key.ts';
 import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../apiserver/objects/presentation/table.ts';
@@ -22,18 +21,14 @@ import { endOfKey } from './key-record.ts';
 /** Resource of the keys in the store. */
 export const KEY_STORAGE = `ownedaccesskeys.${MANAGEMENT_GROUP}`;
 
-interface KeyKindOptions {
-  /** Holds `KEY_TYPES`, `SCOPE_TYPES` and `META_TYPES`. */
-  readonly types: TypeTable;
-  readonly clock: Clock;
-  readonly limits: KeyLimits;
-  readonly forms: StoredKeys;
-  readonly rotate: Subresource;
-}
-
-export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
-  const { types, clock, limits, forms } = options;
-  const view: ObjectView = forms;
+/** `types` holds `KEY_TYPES`, `SCOPE_TYPES` and `META_TYPES`. */
+export function ownedAccessKeys(
+  types: TypeTable,
+  clock: Clock,
+  maxTtlSeconds: number,
+  forms: StoredKeys,
+  rotate: Subresource,
+): ResourceDefinition {
   return defineResource({
     group: MANAGEMENT_GROUP,
     version: MANAGEMENT_VERSION,
@@ -46,7 +41,7 @@ export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
     schema: types.get('management.OwnedAccessKey'),
     checkName: subdomainProblem,
     hasStatus: true,
-    subresources: [options.rotate],
+    subresources: [rotate],
     hasGeneration: true,
     hasTypedItems: true,
     needsQualifiedFinalizers: false,
@@ -59,11 +54,11 @@ export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
     },
     applyDefaults,
     prepare: (next, previous, stored) => forms.prepare(next, previous, stored),
-    validate: (next, previous) => validateKey({ next, previous, nowMs: clock.now() }, limits),
+    validate: (next, previous) => validateKey(next, previous, clock.now(), maxTtlSeconds),
     warnings: keyWarnings,
     // The key works until the grace period ends.
     gracePeriodSeconds: (_key, asked = 0) => asked,
-    view,
+    view: forms,
   });
 }
 

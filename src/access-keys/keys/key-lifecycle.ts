@@ -28,16 +28,12 @@ export type LifecycleAction =
 
 const NO_ACTION: LifecycleAction = { kind: 'none' };
 
-export interface Moment {
-  readonly nowMs: number;
-  /** When the key is deleted because it has expired; Infinity: never. Epoch milliseconds. */
-  readonly removalMs: number;
-}
-
+/** `removalMs`: when the key is deleted because it has expired, in epoch milliseconds; Infinity: never. */
 export function decideLifecycle(
   key: IndexedKey,
   neighbours: KeyNeighbours,
-  { nowMs, removalMs }: Moment,
+  nowMs: number,
+  removalMs: number,
 ): LifecycleAction {
   if (key.deletion) return actionForDeleted(key, neighbours, nowMs);
   if (removalMs <= nowMs) return { kind: 'delete', why: 'expired', isForeground: false };

@@ -29,24 +29,19 @@ export const DISPLAY_NAME_BYTES_MAX = 1024;
 export const DESCRIPTION_BYTES_MAX = 16 * 1024;
 export const GROUPS_MAX = 256;
 
-export interface KeyLimits {
-  /** Maximum of `spec.ttl` in seconds; 0: none. */
-  readonly maxTtlSeconds: number;
-}
-
-export interface KeyWrite {
-  readonly next: JsonObject;
-  readonly previous: JsonObject | undefined;
-  readonly nowMs: number;
-}
-
-export function validateKey({ next, previous, nowMs }: KeyWrite, limits: KeyLimits): FieldError[] {
+/** `maxTtlSeconds`: the maximum of `spec.ttl`; 0: none. */
+export function validateKey(
+  next: JsonObject,
+  previous: JsonObject | undefined,
+  nowMs: number,
+  maxTtlSeconds: number,
+): FieldError[] {
   const spec = objectField(next, 'spec');
   const before = previous && objectField(previous, 'spec');
   return [
     ...(before ? changeErrors(spec, before) : missingErrors(spec)),
     ...subjectErrors(spec),
-    ...ttlErrors(spec, before, limits),
+    ...ttlErrors(spec, before, maxTtlSeconds),
     ...typeErrors(spec),
     ...textErrors(spec),
     ...groupErrors(spec),
@@ -108,11 +103,7 @@ function nameErrors(name: string, field: string): FieldError[] {
 }
 
 /** An unchanged ttl is valid even if the maximum was lowered. */
-function ttlErrors(
-  spec: JsonObject,
-  before: JsonObject | undefined,
-  { maxTtlSeconds }: KeyLimits,
-): FieldError[] {
+function ttlErrors(spec: JsonObject, before: JsonObject | undefined, maxTtlSeconds: number): FieldError[] {
   const ttl = spec['ttl'];
   if (ttl === undefined && !before) return [];
   if (before && jsonEquals(ttl, before['ttl'])) return [];

@@ -16,7 +16,7 @@ import type { Store } from '../../apiserver/storage/store.ts';
 import { type RandomBytes, KeyDigests } from '../credentials/access-key.ts';
 import type { MasterKey } from '../credentials/master-key.ts';
 import { EXTRA } from '../identity.ts';
-import { ActivityOverlay, KeyActivity } from './key-activity.ts';
+import { KeyActivity } from './key-activity.ts';
 import { KeyAdmission } from './key-admission.ts';
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { ExpiryEvents } from './expiry-events.ts';
@@ -24,7 +24,6 @@ import { KeyCollector, KeyRemoval } from './key-collector.ts';
 import { KeyIndex } from './key-index.ts';
 import type { IndexedKey } from './key-record.ts';
 import { ownedAccessKeys } from './key-kind.ts';
-import type { KeyLimits } from './key-validation.ts';
 import { rotateSubresource } from './key-rotation.ts';
 import { StoredKeys } from './stored-key.ts';
 
@@ -40,7 +39,8 @@ export interface CreateKeysOptions {
   readonly masterKey: MasterKey;
   /** Holds `META_TYPES`, `EVENT_TYPES`, `SCOPE_TYPES` and `KEY_TYPES`. */
   readonly types: TypeTable;
-  readonly limits: KeyLimits;
+  /** Maximum of `spec.ttl`; 0: none. */
+  readonly maxTtlSeconds: number;
   /** Receives the deletion of expired keys, which are not requests. */
   audit(event: AuditEvent): void;
   /** See {@link KeyAdmission}. */
@@ -69,15 +69,14 @@ export interface Keys {
 }
 
 export function createKeys(options: CreateKeysOptions): Keys {
-  const { store, clock, random, randomBytes, logger, masterKey, types, limits } = options;
+  const { store, clock, random, randomBytes, logger, masterKey, types } = options;
   const digests = new KeyDigests(masterKey.pepper);
   const activity = new KeyActivity({ notes: store.notes(ACTIVITY_NOTES), clock, logger });
   const index = new KeyIndex({ store, clock, logger, lastActivityMs: ({ uid }) => activity.lastMs(uid) });
-  const overlay = new ActivityOverlay(activity);
-  const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay });
+  const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
   const events: ResourceDefinition = { ...groupEvents(types), verbs: ['get', 'list', 'watch'] };
   const rotate = rotateSubresource({ types, digests, randomBytes, clock });
-  const definition = ownedAccessKeys({ types, clock, limits, forms, rotate });
+  const definition = ownedAccessKeys(types, clock, options.maxTtlSeconds, forms, rotate);
   const authenticator = new KeyAuthenticator({ digests, index, activity, clock });
   const admission = new KeyAdmission({
     store,

@@ -103,7 +103,7 @@ export async function startAuthorizationServer(
     logger: silentLogger,
     masterKey: new MasterKey(Buffer.alloc(32, 7), randomBytes),
     types,
-    limits: { maxTtlSeconds: 0 },
+    maxTtlSeconds: 0,
     audit: () => undefined,
     authorizeWrite: (write) => access.authorizeWrite(write),
     authorizer: () => access.authorizer,

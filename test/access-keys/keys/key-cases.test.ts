@@ -23,7 +23,7 @@ interface PlatformCase {
 }
 
 const CASES = (
-  parse(readFileSync(join(import.meta.dirname, '..', '..', '..', 'cases', 'management.yaml'), 'utf8')) as {
+  parse(readFileSync(join(import.meta.dirname, '..', '..', 'cases', 'management.yaml'), 'utf8')) as {
     cases: PlatformCase[];
   }
 ).cases.filter(({ group }) => group === 'platform'); // our own file

@@ -12,7 +12,7 @@ const SUPPLIED = 'S3cret!S3cret-0123456789abcdefghij';
 
 function golden(name: string): JsonObject {
   return JSON.parse(
-    readFileSync(join(import.meta.dirname, '..', '..', '..', 'golden', 'management', name), 'utf8'),
+    readFileSync(join(import.meta.dirname, '..', '..', 'golden', 'management', name), 'utf8'),
   ) as JsonObject; // our own file
 }
 

@@ -65,7 +65,7 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
     logger,
     masterKey: options.masterKey ?? new MasterKey(MASTER_BYTES, randomBytes),
     types: keyTypes(),
-    limits: { maxTtlSeconds },
+    maxTtlSeconds,
     audit: options.audit ?? (() => undefined),
     authorizeWrite: options.authorizeWrite ?? (() => Promise.resolve()),
     authorizer: () => authorizer,
