@@ -1,8 +1,12 @@
 /** The command table. A command's module is loaded only when that command runs, so `run` does not pay for the others. */
 
 import { Command, CommanderError, Help, type Option } from 'commander';
-import type { CommandModule } from './command.ts';
 import { EXAMPLES } from './examples.ts';
+
+interface CommandModule {
+  /** Adds arguments, options and the action; the action reports its exit code through `exit` (0 when it never does). */
+  define(command: Command, exit: (code: number) => void): void;
+}
 
 interface CommandEntry {
   readonly name: string;
@@ -14,7 +18,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'run',
     summary: 'sync until interrupted',
-    load: () => import('./run/run.ts'),
+    load: () => import('./run.ts'),
   },
   {
     name: 'demo',
@@ -59,12 +63,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'eval',
     summary: 'evaluate expressions in the sandbox',
-    load: () => import('./eval/eval.ts'),
+    load: () => import('./eval.ts'),
   },
   {
     name: 'validate',
     summary: 'check configuration files and report all errors',
-    load: () => import('./configuration/validate.ts'),
+    load: () => import('./validate.ts'),
   },
   {
     name: 'playground',
@@ -74,17 +78,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'names',
     summary: 'translate names between the virtual cluster and the host',
-    load: () => import('./names/names.ts'),
+    load: () => import('./names.ts'),
   },
   {
     name: 'rbac',
     summary: 'print the roles that a configuration needs',
-    load: () => import('./rbac/rbac.ts'),
+    load: () => import('./rbac.ts'),
   },
   {
     name: 'api',
     summary: 'serve only the key and token API',
-    load: () => import('./api/api.ts'),
+    load: () => import('./api.ts'),
   },
   {
     name: 'keys',
@@ -94,17 +98,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'store',
     summary: 'back up, check or compact the store of the key and token API',
-    load: () => import('./api/store.ts'),
+    load: () => import('./store.ts'),
   },
   {
     name: 'schema',
     summary: 'print the JSON Schema of the configuration file',
-    load: () => import('./configuration/print-schema.ts'),
+    load: () => import('./print-schema.ts'),
   },
   {
     name: 'completion',
     summary: 'print a script that completes command lines in bash, zsh or fish',
-    load: async () => (await import('./completion/completion.ts')).completionCommand(allCommands),
+    load: async () => (await import('./completion.ts')).completionCommand(allCommands),
   },
   {
     name: 'version',

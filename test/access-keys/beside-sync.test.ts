@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createServer as createHttpServer, request as httpRequest } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accessKeysCompanion } from '../../src/cli/run/companion.ts';
+import { accessKeysCompanion } from '../../src/cli/run.ts';
 import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
 import type { StartCompanion } from '../../src/syncer/companion.ts';
 import { startDaemon } from '../../src/syncer/daemon.ts';

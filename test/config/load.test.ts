@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CONFIG_CHECKS } from '../../src/cli/configuration/config-checks.ts';
+import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { FILE_BYTES_MAX, type LoadedConfig, loadConfig, readConfigText } from '../../src/config/load.ts';
 import { ConfigError } from '../../src/base/errors.ts';
 

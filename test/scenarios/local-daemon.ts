@@ -6,8 +6,8 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/cli/configuration/config-checks.ts';
-import { reloadOnChange } from '../../src/cli/run/process-lifecycle.ts';
+import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
 import { startDaemon, type Daemon } from '../../src/syncer/daemon.ts';
 import { eventually } from './eventually.ts';

@@ -1,7 +1,7 @@
 /** The demo's configuration with all four patch modes, and sample objects that use them. */
 
 import type { KubeObject } from '../../kube/object.ts';
-import { SCHEMA_MODELINE } from '../configuration/shipped-schema.ts';
+import { SCHEMA_MODELINE } from '../print-schema.ts';
 
 export const DEMO_NAME = 'demo';
 export const DEMO_HOST_NAMESPACE = 'team-demo';

@@ -23,8 +23,8 @@ import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
-import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-import { guarded } from '../output/guarded.ts';
+import { CONFIG_CHECKS } from '../config-options.ts';
+import { guarded } from '../output/error-report.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import { type Activity, ActivityLogger, listSamples } from './demo-activity.ts';
 import {
@@ -34,10 +34,10 @@ import {
   DEMO_SETTINGS,
   demoConfig,
 } from './demo-samples.ts';
-import { printObject } from '../objects/one-object.ts';
+import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from '../page/demo-page.ts';
-import { parsePagePort } from '../page/page-port.ts';
-import { keepAlive, reloadOnChange, stopSignals } from '../run/process-lifecycle.ts';
+import { parsePagePort } from '../page/page-server.ts';
+import { keepAlive, reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
 
 interface DemoOptions {

@@ -15,8 +15,7 @@ import { createLogger } from '../../base/logger.ts';
 import { ApiClient, NoServerError, type ApiConnection } from './api-client.ts';
 import { localConnection, managementConfig } from './keys-connection.ts';
 import { summary } from './keys-create.ts';
-import { newKeyText, type KeyFormat } from './keys-output.ts';
-import { printSecret } from './secret-output.ts';
+import { newKeyText, type KeyFormat, printSecret } from './keys-output.ts';
 import { packageVersion } from '../version.ts';
 
 export interface BootstrapOptions {

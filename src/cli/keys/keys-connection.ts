@@ -10,8 +10,8 @@ import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/credentials/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
-import { httpsUrl } from './option-values.ts';
-import { addConfigOptions, loaderInput, managementInput } from '../configuration/config-options.ts';
+import { httpsUrl } from './keys-options.ts';
+import { addConfigOptions, loaderInput, managementInput } from '../config-options.ts';
 
 export interface ConnectionOptions {
   readonly server?: string;

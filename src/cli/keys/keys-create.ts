@@ -5,10 +5,15 @@ import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../../base/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
-import { memberOf, newKeyText, textIn, type KeyFormat } from './keys-output.ts';
-import { addScopeOptions, collected, scopeIn, type ScopeOptions } from './keys-scope.ts';
-import { DAY_SECONDS, secondsIn } from './option-values.ts';
-import { printSecret } from './secret-output.ts';
+import { memberOf, newKeyText, textIn, type KeyFormat, printSecret } from './keys-output.ts';
+import {
+  addScopeOptions,
+  collected,
+  scopeIn,
+  type ScopeOptions,
+  DAY_SECONDS,
+  secondsIn,
+} from './keys-options.ts';
 
 export interface CreateOptions extends ScopeOptions {
   readonly output: KeyFormat;

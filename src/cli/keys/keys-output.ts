@@ -2,8 +2,9 @@
 
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import { fchmodSync, fstatSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { TerminalError } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
 
@@ -69,4 +70,32 @@ export function serverNameOf({ server, trust }: ApiConnection): string | undefin
   const match = isIP(host) > 0 ? certificate.checkIP(host) : certificate.checkHost(host);
   if (match !== undefined) return undefined;
   return /DNS:([a-z0-9][a-z0-9.-]*)/iu.exec(certificate.subjectAltName ?? '')?.[1];
+}
+
+// Prints secrets: a file that standard output is redirected to is restricted to its owner before the secret is written.
+
+interface SecretOutput {
+  readonly fd: number;
+  write(text: string): unknown;
+}
+
+const GROUP_AND_OTHERS = 0o077;
+
+export function printSecret(text: string, output: SecretOutput = process.stdout): void {
+  restrictToOwner(output.fd);
+  output.write(text);
+}
+
+/** Does nothing for a terminal or a pipe. */
+function restrictToOwner(fd: number): void {
+  const stat = fstatSync(fd);
+  if (!stat.isFile() || (stat.mode & GROUP_AND_OTHERS) === 0) return;
+  try {
+    fchmodSync(fd, stat.mode & ~GROUP_AND_OTHERS);
+  } catch (error) {
+    const why = messageOf(error);
+    process.stderr.write(
+      `warning: other users can read the file with this secret, and its mode cannot be changed: ${why}\n`,
+    );
+  }
 }

@@ -3,17 +3,25 @@
  * command as an exec plugin, so that kubectl gets a new token when one expires.
  */
 
-import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
+import { existsSync, readFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
 import { stringify } from 'yaml';
-import { TerminalError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { Option, type Command } from 'commander';
+import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
+import { type JsonObject, isJsonObject } from '../../base/json.ts';
 import { ApiClient, type ApiConnection } from './api-client.ts';
-import { textIn } from './keys-output.ts';
-import { scopeIn } from './keys-scope.ts';
-import type { TokenOptions } from './keys-token-options.ts';
-import { tokenKubeconfig } from './token-kubeconfig.ts';
-import { printSecret } from './secret-output.ts';
-import { claimsOf, TokenCache, type IssuedToken } from './token-cache.ts';
+import { textIn, serverNameOf, printSecret } from './keys-output.ts';
+import {
+  scopeIn,
+  addScopeOptions,
+  type ScopeOptions,
+  scopeArguments,
+  httpsUrl,
+  secondsIn,
+} from './keys-options.ts';
+import type { ConnectionOptions } from './keys-connection.ts';
 
 /** Rejects with `StatusError` when the server denies the request. */
 export async function printToken(connection: ApiConnection, options: TokenOptions): Promise<number> {
@@ -91,4 +99,228 @@ function execCredential({ token, renewAtMs }: IssuedToken): JsonObject {
     kind: 'ExecCredential',
     status: { expirationTimestamp, token },
   };
+}
+
+// The flags of `keys token`.
+
+export interface TokenOptions extends ScopeOptions, ConnectionOptions {
+  readonly output: 'token' | 'kubeconfig' | 'exec-credential';
+  /** Seconds. */
+  readonly ttl?: number;
+  readonly cache: boolean;
+  readonly clusterServer?: string;
+  readonly clusterCertificateAuthority?: string;
+  readonly clusterName: string;
+}
+
+const CLUSTER_GROUP = 'Cluster (for -o kubeconfig):';
+
+export function addTokenOptions(command: Command): void {
+  command
+    .addOption(
+      new Option(
+        '-o, --output <format>',
+        'the token, a kubeconfig that renews it, or the output of an exec plugin',
+      )
+        .choices(['token', 'kubeconfig', 'exec-credential'])
+        .default('token'),
+    )
+    .addOption(
+      new Option(
+        '--ttl <duration>',
+        'lifetime of the token, such as 1h; default: that of the server',
+      ).argParser(secondsIn),
+    )
+    .option('--no-cache', 'issue a new token even if the cache of exec-credential has an unexpired one');
+  addScopeOptions(command, 'Scope (default: that of the access key; options may be repeated):');
+  const add = (flags: string, help: string): Option => new Option(flags, help).helpGroup(CLUSTER_GROUP);
+  command.addOption(add('--cluster-server <url>', 'API server of the cluster').argParser(httpsUrl));
+  command.addOption(
+    add('--cluster-certificate-authority <file>', 'PEM certificates to verify the API server with'),
+  );
+  command.addOption(add('--cluster-name <name>', 'name in the kubeconfig').default('cluster'));
+}
+
+// A kubeconfig for a connected cluster, whose user runs `keys token` as an exec plugin.
+
+interface TokenSource {
+  readonly connection: ApiConnection;
+  readonly key: string;
+  /** Name of the access key. */
+  readonly user: string;
+}
+
+function tokenKubeconfig(source: TokenSource, options: TokenOptions): JsonObject {
+  const { clusterServer, clusterCertificateAuthority, clusterName } = options;
+  const authority =
+    clusterCertificateAuthority === undefined
+      ? {}
+      : { 'certificate-authority-data': authorityData(clusterCertificateAuthority) };
+  const clusters =
+    clusterServer === undefined
+      ? []
+      : [{ name: clusterName, cluster: { server: clusterServer, ...authority } }];
+  const { user } = source;
+  const context = { ...(clusterServer === undefined ? {} : { cluster: clusterName }), user };
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters,
+    users: [{ name: user, user: { exec: execConfig(source, options) } }],
+    contexts: [{ name: clusterName, context }],
+    'current-context': clusterName,
+  };
+}
+
+function execConfig({ connection, key }: TokenSource, options: TokenOptions): JsonObject {
+  const { ttl } = options;
+  const { command, programArguments } = pluginCommand();
+  const isKeyNamed = usesKubeconfig(options) || options.tokenFile !== undefined;
+  return {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command,
+    args: [
+      ...programArguments,
+      'keys',
+      'token',
+      '-o',
+      'exec-credential',
+      ...connectionArguments(connection, options),
+      ...(ttl === undefined ? [] : ['--ttl', ttl === 0 ? '0' : `${ttl}s`]),
+      ...scopeArguments(options),
+    ],
+    env: [
+      // The configuration of another API on this machine must not be used.
+      { name: 'ENDPOINT_SYNCER_CONFIG', value: '' },
+      ...(isKeyNamed ? [] : [{ name: 'ENDPOINT_SYNCER_TOKEN', value: key }]),
+    ],
+    installHint: 'endpoint-syncer issues the tokens of this cluster: npm install --global endpoint-syncer',
+    interactiveMode: 'Never',
+    provideClusterInfo: false,
+  };
+}
+
+const COMMAND = 'endpoint-syncer';
+
+/** The installed command; without one in the PATH, such as in the image, this program by its path. */
+function pluginCommand(): { readonly command: string; readonly programArguments: readonly string[] } {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  if (folders.some((folder) => existsSync(join(folder, COMMAND)))) {
+    return { command: COMMAND, programArguments: [] };
+  }
+  return { command: process.execPath, programArguments: [resolve(process.argv[1] ?? '')] };
+}
+
+function connectionArguments(connection: ApiConnection, options: TokenOptions): string[] {
+  const { server, trust } = connection;
+  const { kubeconfig, context } = options;
+  if (kubeconfig !== undefined && usesKubeconfig(options)) {
+    return ['--kubeconfig', resolve(kubeconfig), ...(context === undefined ? [] : ['--context', context])];
+  }
+  const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
+  const serverName = serverNameOf(connection);
+  return [
+    '--server',
+    server,
+    ...(pem === undefined ? [] : ['--certificate-authority-data', Buffer.from(pem).toString('base64')]),
+    ...(serverName === undefined ? [] : ['--tls-server-name', serverName]),
+    ...(options.tokenFile === undefined ? [] : ['--token-file', resolve(options.tokenFile)]),
+  ];
+}
+
+/** The plugin reads the kubeconfig too, unless another flag overrides a part of it. */
+function usesKubeconfig({ kubeconfig, server, token, tokenFile, ...authority }: TokenOptions): boolean {
+  const { certificateAuthority, certificateAuthorityData, tlsServerName } = authority;
+  const overrides = [server, token, tokenFile, certificateAuthority, certificateAuthorityData, tlsServerName];
+  return kubeconfig !== undefined && overrides.every((value) => value === undefined);
+}
+
+function authorityData(file: string): string {
+  try {
+    return readFileSync(file).toString('base64');
+  } catch (error) {
+    const why = messageOf(error);
+    throw new TerminalError(`--cluster-certificate-authority cannot be read: ${why}`, { cause: error });
+  }
+}
+
+// The cache of the exec plugin: tokens in files that only their owner can read.
+
+interface IssuedToken {
+  readonly token: string;
+  /** Epoch milliseconds, shortly before the expiry. */
+  readonly renewAtMs: number;
+}
+
+const GROUP_AND_OTHERS = 0o077;
+
+class TokenCache {
+  readonly #folder: string | undefined;
+
+  /** Below `XDG_CACHE_HOME` or `HOME`; without either nothing is cached. */
+  constructor({ XDG_CACHE_HOME: cache, HOME: home }: NodeJS.ProcessEnv) {
+    const base = cache || (home && join(home, '.cache'));
+    this.#folder = base ? join(base, 'endpoint-syncer', 'tokens') : undefined;
+  }
+
+  /** `request`: everything that the token depends on. Undefined if there is none or it is due for renewal. */
+  read(request: string, nowMs: number): IssuedToken | undefined {
+    const file = this.#fileFor(request);
+    if (file === undefined) return undefined;
+    try {
+      if ((statSync(file).mode & GROUP_AND_OTHERS) !== 0) return undefined;
+      const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+      if (!isJsonObject(value)) return undefined;
+      const { token, renewAtMs } = value;
+      if (typeof token !== 'string' || typeof renewAtMs !== 'number' || renewAtMs <= nowMs) return undefined;
+      return { token, renewAtMs };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Without a writable cache each run requests a token. */
+  write(request: string, issued: IssuedToken): void {
+    const file = this.#fileFor(request);
+    if (file === undefined || this.#folder === undefined) return;
+    const next = `${file}.${randomBytes(6).toString('hex')}`;
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      writeFileSync(next, JSON.stringify(issued), { mode: 0o600, flag: 'wx' });
+    } catch {
+      return;
+    }
+    renameSync(next, file);
+  }
+
+  #fileFor(request: string): string | undefined {
+    const name = `${createHash('sha256').update(request).digest('hex')}.json`;
+    return this.#folder && join(this.#folder, name);
+  }
+}
+
+interface TokenClaims {
+  /** Name of the access key. */
+  readonly name: string;
+  readonly lifeSeconds: number;
+}
+
+/** The claims of a token from the server; they are not verified. */
+function claimsOf(token: string): TokenClaims {
+  const claims = payloadOf(token);
+  const platform = isJsonObject(claims['platform.sh']) ? claims['platform.sh'] : {};
+  const { name } = platform;
+  return {
+    name: typeof name === 'string' && name !== '' ? name : 'endpoint-syncer',
+    lifeSeconds: Math.max(0, Number(claims['exp'] ?? 0) - Number(claims['iat'] ?? 0)),
+  };
+}
+
+function payloadOf(token: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
 }

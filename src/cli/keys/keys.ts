@@ -1,10 +1,10 @@
 /** `keys`: the commands for access keys and the tokens that they issue. */
 
 import { type Command, Option } from 'commander';
-import { addConfigOptions, API_FIELDS } from '../configuration/config-options.ts';
-import { guarded } from '../output/guarded.ts';
+import { addConfigOptions, API_FIELDS } from '../config-options.ts';
+import { guarded } from '../output/error-report.ts';
 import { outputOption } from '../output/listing.ts';
-import { ApiClient, type ApiConnection } from './api-client.ts';
+import { ApiClient, type ApiConnection, type ApiCall } from './api-client.ts';
 import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
 import { addConnectionOptions, connectionFor, serverOption } from './keys-connection.ts';
 import {
@@ -17,10 +17,9 @@ import {
 } from './keys-create.ts';
 import { getKey, listKeys, sortField, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
-import { revokeKeys, type RevokeOptions } from './keys-revoke.ts';
-import { addTokenOptions, type TokenOptions } from './keys-token-options.ts';
-import { printToken } from './keys-token.ts';
-import { secondsIn } from './option-values.ts';
+import { addTokenOptions, type TokenOptions, printToken } from './keys-token.ts';
+import { secondsIn } from './keys-options.ts';
+import { StatusError } from '../../kube/status-error.ts';
 
 type Exit = (code: number) => void;
 
@@ -163,4 +162,47 @@ function secretOption(): Option {
 
 function warn(text: string): void {
   process.stderr.write(`warning: ${text}\n`);
+}
+
+// `keys revoke`: deletes, disables or enables keys.
+
+export interface RevokeOptions {
+  readonly disable?: true;
+  readonly enable?: true;
+}
+
+/** Continues after a failure; exit code 1 if any key failed. */
+export async function revokeKeys(
+  client: ApiClient,
+  names: readonly string[],
+  options: RevokeOptions,
+): Promise<number> {
+  if (options.disable && options.enable) {
+    process.stderr.write('error: --disable and --enable exclude each other\n');
+    return 2;
+  }
+  let failures = 0;
+  for (const name of names) {
+    try {
+      await client.send(callFor(name, options));
+      process.stderr.write(`key ${name} is ${wordFor(options)}\n`);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      failures += 1;
+      process.stderr.write(`error: ${error.message}\n`);
+    }
+  }
+  return failures === 0 ? 0 : 1;
+}
+
+function callFor(name: string, { disable, enable }: RevokeOptions): ApiCall {
+  const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
+  if (!disable && !enable) return { method: 'DELETE', path };
+  const body = { spec: { disabled: disable === true } };
+  return { method: 'PATCH', path, body, contentType: 'application/merge-patch+json' };
+}
+
+function wordFor({ disable, enable }: RevokeOptions): string {
+  if (disable) return 'disabled';
+  return enable ? 'enabled' : 'revoked';
 }

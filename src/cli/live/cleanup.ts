@@ -3,22 +3,26 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { keyOf, objectKey } from '../../kube/object.ts';
+import { keyOf, objectKey, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
-import { addConfigOptions } from '../configuration/config-options.ts';
-import { guarded } from '../output/guarded.ts';
-import { knownKind, similarKind } from '../names/kind-scope.ts';
+import { addConfigOptions } from '../config-options.ts';
+import { guarded } from '../output/error-report.ts';
+import { knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { showProgress } from '../output/terminal.ts';
-import type { Connection } from './world/connection.ts';
-import { createdObjects, type CreatedObject } from './world/created-objects.ts';
+import { type Connection, reaching, readSnapshot, type Snapshot, objectsOf } from './snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
-import { planSnapshot, withConnection } from './world/session.ts';
-import { reaching, readSnapshot, type Snapshot } from './world/snapshot.ts';
+import { planSnapshot, withConnection } from './session.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { isOptedOut } from '../../syncer/reconcile/decide/decide.ts';
+import { isImport } from '../../syncer/references/import/import-forge.ts';
+import { LAST_SYNCED } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { namedVirtual } from '../../syncer/translate/metadata/ownership.ts';
+import { createTranslators } from '../../syncer/translation.ts';
 
 interface CleanupFlags {
   readonly yes?: boolean;
@@ -230,4 +234,74 @@ async function isDeleted(
     if (isConflict(error)) return false;
     return reaching<boolean>(cluster, () => Promise.reject(error));
   }
+}
+
+// The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping. Pure.
+
+interface CreatedObject {
+  readonly cluster: ClusterName;
+  readonly resource: Resource;
+  readonly object: KubeObject;
+  /** The object on the other side that it is a copy of; undefined where it is no copy. */
+  readonly of: NamespacedName | undefined;
+  /** The virtual object, where it has the status of this copy, and the patch that clears it. */
+  readonly status?: { readonly virtual: KubeObject; readonly patch: JsonObject };
+}
+
+interface CreatedObjects {
+  readonly deletable: readonly CreatedObject[];
+  /** Created by this program, but `vcluster.loft.sh/controlled-by` assigns them to another controller. */
+  readonly kept: readonly CreatedObject[];
+}
+
+function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects {
+  const { names } = createTranslators(config);
+  const virtualAt = (resource: Resource, key: NamespacedName): KubeObject | undefined =>
+    objectsOf({ kinds }, resource).virtual.find((object) => objectKey(object) === keyOf(key));
+  const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
+    host.flatMap((object) => {
+      // vCluster's own copies have the same bookkeeping but no record of this program.
+      if (object.metadata.annotations?.[LAST_SYNCED] === undefined) return [];
+      const of = namedVirtual(object, resource, names);
+      if (of === undefined) return [];
+      return [
+        {
+          cluster: 'host',
+          resource,
+          object,
+          of,
+          ...copiedStatus(object, resource, () => virtualAt(resource, of)),
+        },
+      ];
+    });
+  const imports = referenced.flatMap(({ kind, virtual }) =>
+    virtual
+      .filter((object) => isImport(object, config.name))
+      .map((object): CreatedObject => {
+        const of = { namespace: config.host.namespace, name: object.metadata.name };
+        return { cluster: 'virtual', resource: kind.virtual, object, of };
+      }),
+  );
+  const all = [
+    ...kinds.flatMap(({ resource, host }) => copies(resource, host)),
+    ...referenced.flatMap(({ kind, host }) => copies(kind.host, host)),
+    ...imports,
+  ];
+  return {
+    deletable: all.filter(({ object }) => !isOptedOut(object)),
+    kept: all.filter(({ object }) => isOptedOut(object)),
+  };
+}
+
+/** Undefined where the virtual object has another status, or none. */
+function copiedStatus(
+  copy: KubeObject,
+  { plural }: Resource,
+  readVirtual: () => KubeObject | undefined,
+): Pick<CreatedObject, 'status'> {
+  const patchOf = STATUS_PATCHES.get(plural);
+  const virtual = patchOf && readVirtual();
+  if (virtual === undefined || patchOf === undefined || patchOf(virtual, copy) !== undefined) return {};
+  const patch = patchOf(virtual, undefined);
+  return patch === undefined ? {} : { status: { virtual, patch } };
 }

@@ -8,7 +8,7 @@ import { LEASES } from '../../kube/lease.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
-import { listAll } from './world/snapshot.ts';
+import { listAll } from './snapshot.ts';
 
 const CONTROLLER = 'endpoint-syncer/controller';
 
@@ -110,4 +110,12 @@ function timeOf(value: JsonValue | undefined): number {
 function textAt(object: JsonObject, key: string): string {
   const value = ownValue(object, key);
   return typeof value === 'string' ? value : '';
+}
+
+// The names of objects on the command line.
+
+/** Why these are not all NAMESPACE/NAME; undefined: they are. */
+export function nameProblem(names: readonly string[]): string | undefined {
+  const wrong = names.find((name) => !/^[^/]+\/[^/]+$/u.test(name));
+  return wrong === undefined ? undefined : `"${wrong}": write NAMESPACE/NAME, such as default/web`;
 }

@@ -7,18 +7,15 @@ import type { JsonObject } from '../../base/json.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
-import { addConfigOptions } from '../configuration/config-options.ts';
-import { guarded } from '../output/guarded.ts';
+import { addConfigOptions } from '../config-options.ts';
+import { guarded } from '../output/error-report.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
-import { reportUnknownKind } from '../names/configured-kind.ts';
-import { knownKind } from '../names/kind-scope.ts';
-import type { Connection } from './world/connection.ts';
+import { reportUnknownKind, knownKind } from '../kind-scope.ts';
+import { type Connection, readSnapshot } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
-import { readSnapshot } from './world/snapshot.ts';
-import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
+import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
-import { statusOfImport } from './explanation/import-status.ts';
-import { statusOf, type SyncStatus } from './explanation/object-status.ts';
+import { statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
 
 interface StatusFlags {
   readonly kind?: string;

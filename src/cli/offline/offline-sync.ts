@@ -35,7 +35,7 @@ import { withoutRevision } from '../../syncer/translate/merge/last-synced.ts';
 import { kindIdOf } from '../../syncer/translate/merge/recorded-kinds.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { KeptSandbox } from './kept-sandbox.ts';
-import { apiDefaults } from '../objects/api-defaults.ts';
+import { apiDefaults } from './api-defaults.ts';
 
 export interface FileWorld {
   readonly virtual: readonly KubeObject[];

@@ -20,10 +20,9 @@ import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
-import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError, reportProblems } from '../output/config-report.ts';
-import { printObject, readObject } from '../objects/one-object.ts';
-import { describePatchError } from './patch-failure.ts';
+import { addConfigOptions, loaderInput } from '../config-options.ts';
+import { reportConfigError, reportProblems, describePatchError } from '../output/error-report.ts';
+import { printObject, readObject } from '../output/objects.ts';
 
 const FIELDS = [
   'name',

@@ -6,13 +6,11 @@ import type { Config } from '../../config/types.ts';
 import { objectKey } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../output/config-report.ts';
-import { readObjects } from '../objects/object-files.ts';
+import { addConfigOptions, loaderInput } from '../config-options.ts';
+import { reportConfigError, describeFailure } from '../output/error-report.ts';
+import { readObjects, printObject } from '../output/objects.ts';
 import { inNamespace, renderToHost, renderToVirtual, type FileWorld, type Rendered } from './offline-sync.ts';
-import { printObject } from '../objects/one-object.ts';
 import { showProgress } from '../output/terminal.ts';
-import { describeFailure } from './patch-failure.ts';
 
 interface RenderFlags {
   readonly filename: string[];

@@ -5,7 +5,6 @@ import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { parsePath } from '../../syncer/patch/path-syntax.ts';
 import { compileWalker, type PathWalker } from '../../syncer/patch/walk.ts';
-import { formatTable } from './table.ts';
 
 export interface Listing {
   readonly heading: readonly string[];
@@ -118,6 +117,23 @@ function applyTemplate(template: string, json: JsonValue): string {
       const values: JsonValue[] = [];
       part.walker.collect(json, { values, paths: undefined });
       return values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))).join(' ');
+    })
+    .join('');
+}
+
+// Rows as aligned columns, as kubectl prints them.
+
+/** The first row is the heading. The last column is not padded. Control characters are replaced by spaces. */
+export function formatTable(table: readonly (readonly string[])[]): string {
+  const rows = table.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}+/gu, ' ')));
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  }
+  return rows
+    .map((row) => {
+      const last = row.length - 1;
+      return `${row.map((cell, column) => (column === last ? cell : cell.padEnd(widths[column] ?? 0))).join('   ')}\n`;
     })
     .join('');
 }

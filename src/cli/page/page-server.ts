@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { TerminalError, messageOf } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { denialOf } from './page-guard.ts';
-import { findPageModules } from './page-modules.ts';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
 
 const ASSETS: Readonly<Record<string, string>> = {
   '/assets/page.css': 'text/css; charset=utf-8',
@@ -20,9 +20,9 @@ const ASSETS: Readonly<Record<string, string>> = {
 const BODY_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Answers one call with a JSON value. A thrown error is answered with status 400 and its message. */
-export type PageCall = (body: JsonObject) => Promise<JsonValue>;
+type PageCall = (body: JsonObject) => Promise<JsonValue>;
 
-export interface PageServerOptions {
+interface PageServerOptions {
   /** 0: any free port. */
   readonly port: number;
   /** By path, such as `/api/run`; POST with a JSON object. */
@@ -162,4 +162,108 @@ function send(response: ServerResponse, type: string, body: string): void {
 function sendText(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
   response.end(`${message}\n`);
+}
+
+// Allows requests of a browser on this machine that shows this page, and denies those of other sites.
+
+/** Why a request is denied; undefined: it is allowed. `port` is the one that the server listens on. */
+export function denialOf({ method, headers }: IncomingMessage, port: number): string | undefined {
+  const own = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`);
+  // DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name here.
+  if (!own.includes(headers.host ?? '')) return `unexpected Host header; open http://127.0.0.1:${port}`;
+  const { origin } = headers;
+  const isReading = method === 'GET' || method === 'HEAD';
+  if (origin === undefined) return isReading ? undefined : 'a request that writes needs an Origin header';
+  return own.some((host) => origin === `http://${host}`)
+    ? undefined
+    : 'requests of another origin are denied';
+}
+
+// `--port` of the commands that serve a page.
+
+const PORT_MAX = 65_535;
+
+/** Undefined, with an error on standard error, where the text is not a port. */
+export function parsePagePort(text: string): number | undefined {
+  const port = Number(text);
+  if (text.trim() !== '' && Number.isInteger(port) && port >= 0 && port <= PORT_MAX) return port;
+  process.stderr.write(`error: --port must be a number from 0 to ${PORT_MAX}, found ${text}\n`);
+  return undefined;
+}
+
+// The ES modules of the editor's packages, served from node_modules as they are, and the import map that finds them.
+
+/** The packages that the page imports by name. Their own dependencies are found from here. */
+const ROOTS = [
+  '@codemirror/autocomplete',
+  '@codemirror/commands',
+  '@codemirror/lang-yaml',
+  '@codemirror/language',
+  '@codemirror/lint',
+  '@codemirror/merge',
+  '@codemirror/state',
+  '@codemirror/view',
+  '@lezer/highlight',
+];
+
+interface PageModules {
+  /** `{"imports": {"@codemirror/state": "/modules/@codemirror/state.js", …}}` */
+  readonly importMap: string;
+  /** The text of a module by its URL path; undefined: there is none. */
+  read(path: string): string | undefined;
+}
+
+/** Reads each file when it is requested. Throws where a package is not installed. */
+export function findPageModules(): PageModules {
+  const files = new Map<string, string>();
+  for (const name of ROOTS) addPackage(name, createRequire(import.meta.url), files);
+  const imports = Object.fromEntries([...files.keys()].map((name) => [name, `/modules/${name}.js`]));
+  return {
+    importMap: JSON.stringify({ imports }),
+    read(path) {
+      const file = files.get(path.replace(/^\/modules\//, '').replace(/\.js$/, ''));
+      return file === undefined ? undefined : readFileSync(file, 'utf8');
+    },
+  };
+}
+
+function addPackage(name: string, from: NodeJS.Require, files: Map<string, string>): void {
+  if (files.has(name)) return;
+  const { folder, manifest } = findPackage(name, from);
+  const entry = moduleEntry(manifest);
+  if (entry === undefined) throw new Error(`package ${name} has no ES module`);
+  files.set(name, join(folder, entry));
+  const dependencies = ownValue(manifest, 'dependencies');
+  const below = createRequire(join(folder, 'package.json'));
+  for (const dependency of isJsonObject(dependencies) ? Object.keys(dependencies) : [])
+    addPackage(dependency, below, files);
+}
+
+/** The exports of a package need not name its package.json, so it is looked for above the file that `require` would load. */
+function findPackage(name: string, from: NodeJS.Require): { folder: string; manifest: JsonObject } {
+  for (let folder = dirname(from.resolve(name)); folder !== dirname(folder); folder = dirname(folder)) {
+    const manifest = readManifest(join(folder, 'package.json'));
+    if (manifest !== undefined && ownValue(manifest, 'name') === name) return { folder, manifest };
+  }
+  throw new Error(`package ${name} has no package.json`);
+}
+
+function readManifest(file: string): JsonObject | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+  const value = JSON.parse(text) as JsonValue; // what JSON.parse returns
+  return isJsonObject(value) ? value : undefined;
+}
+
+/** The file of `import name`, relative to the package's folder. */
+function moduleEntry(manifest: JsonObject): string | undefined {
+  let entry = ownValue(manifest, 'exports');
+  if (isJsonObject(entry) && ownValue(entry, '.') !== undefined) entry = ownValue(entry, '.');
+  if (isJsonObject(entry)) entry = ownValue(entry, 'import');
+  entry ??= ownValue(manifest, 'module');
+  return typeof entry === 'string' ? entry : undefined;
 }

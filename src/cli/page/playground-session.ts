@@ -1,10 +1,16 @@
 /** One run of the page: patches and objects as text in, the synced objects, the trace and every problem out. */
 
 import { systemClock } from '../../base/clock.ts';
-import { type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
-import type { Config } from '../../config/types.ts';
+import { type JsonObject, type JsonValue, ownValue, isJsonObject } from '../../base/json.ts';
+import type { Config, ConfigChecks } from '../../config/types.ts';
 import { asJson, type KubeObject, objectKey } from '../../kube/object.ts';
-import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import {
+  syncedKinds,
+  PATCHED_KINDS,
+  type PatchedKey,
+  disablingSetting,
+  SYNCABLE_RESOURCES,
+} from '../../syncer/kinds/synced-kinds.ts';
 import {
   type PatchTrace,
   type TracedMatch,
@@ -12,12 +18,20 @@ import {
   tracingPipeline,
 } from '../../syncer/patch/trace.ts';
 import { KeptSandbox } from '../offline/kept-sandbox.ts';
-import { type FileWorld, inNamespace, renderToHost, renderToVirtual } from '../offline/offline-sync.ts';
-import { patchPathsOf } from './object-paths.ts';
-import { readEditedConfig } from './playground-config.ts';
-import { describeRendered, printAll, unsyncedNotes } from './playground-result.ts';
+import {
+  type FileWorld,
+  inNamespace,
+  renderToHost,
+  renderToVirtual,
+  type Rendered,
+} from '../offline/offline-sync.ts';
 import type { ConfigProblem } from '../../base/errors.ts';
-import { parseObjects } from '../objects/object-files.ts';
+import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
+import { parseConfig } from '../../config/load.ts';
+import { parsePatchFile } from '../../config/patch-file.ts';
+import { readDocument } from '../../config/source/document.ts';
+import { CONFIG_CHECKS } from '../config-options.ts';
+import { describeFailure } from '../output/error-report.ts';
 
 /** The trace of one object, and the object that the patches saw. */
 interface ObjectTrace extends JsonObject {
@@ -172,4 +186,147 @@ function placed(editor: Editor, problems: readonly ConfigProblem[]) {
     message: path === '' ? message : `${path}: ${message}`,
     severity,
   }));
+}
+
+// The configuration of one run of the page: the one in the editor, or that of the page with the patches in the editor.
+
+interface EditedConfig {
+  /** Undefined when any problem is an error. */
+  readonly config?: Config;
+  /** The key that a list of patches belongs to; undefined: the editor holds a configuration. */
+  readonly patchList: PatchedKey | undefined;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/**
+ * `objects` are those to be synced: a list of patches is for the kind of the first one that can be patched. `base` is the configuration
+ * of the page.
+ */
+function readEditedConfig(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
+  const { value, isReadable } = readDocument('patches', text, 'patches');
+  const isConfig = isReadable && CONFIG_SECTIONS.some((section) => Object.hasOwn(value, section));
+  return isConfig ? wholeConfig(text, value, base) : patchesOnly(text, objects, base);
+}
+
+const CONFIG_SECTIONS = ['sync', 'endpointSyncer', 'experimental'];
+
+/** The names of the page are used where the text has none, so that a part of a configuration is enough. */
+function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfig {
+  const section = ownValue(value, 'endpointSyncer');
+  const syncer = isJsonObject(section) ? section : {};
+  const host = ownValue(syncer, 'host');
+  const hasNamespace = isJsonObject(host) && ownValue(host, 'namespace') !== undefined;
+  const flags = {
+    ...(ownValue(syncer, 'name') === undefined ? { name: base.name } : {}),
+    ...(hasNamespace ? {} : { 'host.namespace': base.host.namespace }),
+  };
+  const { config, problems } = parseConfig(
+    { text, file: 'patches' },
+    { env: {}, flags, checks: CONFIG_CHECKS },
+  );
+  return { ...(config === undefined ? {} : { config }), patchList: undefined, problems };
+}
+
+function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
+  const patchList =
+    objects.flatMap((object) => PATCHED_KINDS.filter(({ resource }) => resource.kind === object.kind)).at(0)
+      ?.configKey ?? 'endpoints';
+  const checks: ConfigChecks = {
+    ...CONFIG_CHECKS,
+    checkPatch: (patch) => CONFIG_CHECKS.checkPatch(patch, patchList),
+  };
+  const { patches, problems } = parsePatchFile({ text, file: 'patches' }, checks);
+  const { endpoints, endpointSlices } = base.sync;
+  const sync = {
+    ...base.sync,
+    endpoints: { ...endpoints, patches: [] },
+    endpointSlices: { ...endpointSlices, patches: [] },
+    [patchList]: { enabled: true, patches },
+  };
+  const isValid = !problems.some(({ severity }) => severity === 'error');
+  return { ...(isValid ? { config: { ...base, sync } } : {}), patchList, problems };
+}
+
+// The result of one run as the page shows it.
+
+/** `{result, plainResult, imports, notes}`; `isSynced` tells copies from the objects that references import. */
+function describeRendered(
+  rendered: readonly Rendered[],
+  isSynced: (object: KubeObject) => boolean,
+): JsonObject & { notes: JsonObject[] } {
+  const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
+  const synced = objects.filter(isSynced);
+  const imports = objects.filter((object) => !isSynced(object));
+  return {
+    result: printAll(synced),
+    plainResult: printAll(synced.map(withoutBookkeeping)),
+    imports: printAll(imports.map(withoutBookkeeping)),
+    notes: rendered.flatMap(noteOf),
+  };
+}
+
+/** Why nothing of what was given is synced; empty: something is. Objects of other kinds beside it are what patches and Services need. */
+function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject[] {
+  const synced = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+  if (given.some(({ kind = '' }) => synced.includes(kind))) return [];
+  const syncs = synced.length === 0 ? 'nothing' : synced.join(', ');
+  if (given.length === 0)
+    return [{ level: 'info', text: `there is no object to sync: paste one of ${syncs}` }];
+  return given.map((object) => {
+    const kind = object.kind ?? '';
+    const resource = SYNCABLE_RESOURCES.find((one) => one.kind === kind);
+    const setting = resource && disablingSetting(config, resource);
+    const reason =
+      setting ?? `${kind} is not a kind that endpoint-syncer syncs; this configuration syncs ${syncs}`;
+    return { level: 'warning', text: `${kind} ${objectKey(object)} is not synced: ${reason}` };
+  });
+}
+
+/** The line that a command would write to standard error. */
+function noteOf(one: Rendered): JsonObject[] {
+  switch (one.kind) {
+    case 'object':
+      return [];
+    case 'skipped':
+      return [{ level: 'info', text: `skipped ${one.of} ${one.key}: ${one.reason}` }];
+    case 'refused':
+      return [{ level: 'warning', text: `skipped ${one.of} ${one.key}: ${one.reason}` }];
+    case 'elsewhere':
+      return [{ level: 'info', text: `${objectKey(one.object)} is imported into the other cluster` }];
+    case 'failed':
+      return [{ level: 'error', text: `failed ${one.of} ${one.key}: ${describeFailure(one.error)}` }];
+    default:
+      return one satisfies never;
+  }
+}
+
+function printAll(objects: readonly KubeObject[]): string {
+  const json = objects as unknown as JsonObject[]; // Kubernetes objects are JSON
+  return json.map((object) => printObject(object, 'yaml')).join('---\n');
+}
+
+// The patch paths of an object, for completion: every member once, with wildcards for the elements of lists.
+
+const PATHS_MAX = 500;
+
+/** `metadata.annotations["example.com/owner"]`, `subsets[*].addresses[*].ip`, … in the order of the object. */
+export function patchPathsOf(object: JsonValue): string[] {
+  const found = new Set<string>();
+  collect(object, '', found);
+  return [...found];
+}
+
+function collect(value: JsonValue, path: string, found: Set<string>): void {
+  if (found.size >= PATHS_MAX) return;
+  if (path !== '') found.add(path);
+  if (Array.isArray(value)) {
+    for (const element of value) collect(element, `${path}[*]`, found);
+  } else if (isJsonObject(value)) {
+    for (const key of Object.keys(value)) collect(ownValue(value, key) ?? null, join(path, key), found);
+  }
+}
+
+function join(path: string, key: string): string {
+  if (!/^[A-Za-z0-9_-]+$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
 }

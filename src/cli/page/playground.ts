@@ -4,13 +4,12 @@ import type { Command } from 'commander';
 import { configFile, loadConfig, parseConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
-import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../output/config-report.ts';
-import { parsePagePort } from './page-port.ts';
-import { startPageServer } from './page-server.ts';
+import { addConfigOptions, loaderInput } from '../config-options.ts';
+import { reportConfigError } from '../output/error-report.ts';
+import { parsePagePort, startPageServer } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
-import { startState } from './start-state.ts';
-import { keepAlive, stopSignals } from '../run/process-lifecycle.ts';
+import { startState } from './examples.ts';
+import { keepAlive, stopSignals } from '../process-lifecycle.ts';
 
 const FIELDS = ['name', 'host.namespace', 'references.naming', 'sandbox.expressionTimeout', 'sandbox.memory'];
 /** The names that the examples use. */

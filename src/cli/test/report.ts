@@ -2,9 +2,9 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { formatTable } from '../output/table.ts';
+import { formatTable } from '../output/listing.ts';
 import type { Paint } from '../output/terminal.ts';
-import type { Mismatch } from './compare.ts';
+import type { Mismatch } from './expectations.ts';
 import { missed, type PatchCoverage } from './coverage.ts';
 
 export interface CaseResult {

@@ -11,7 +11,7 @@ import { formatPath, type ConfigPath } from '../../config/source/path.ts';
 import { problemAt, syntaxProblems } from '../../config/source/problem.ts';
 import { cannotBeRead, readTextFile } from '../../config/source/text-file.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { objectProblem, readObjects } from '../objects/object-files.ts';
+import { objectProblem, readObjects } from '../output/objects.ts';
 
 /** The end of the names of test files. */
 export const TEST_FILE_SUFFIX = 'endpoint-syncer-test.yaml';

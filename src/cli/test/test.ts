@@ -1,20 +1,21 @@
 /** `test`: declarative cases for patches, run offline. */
 
 import { writeFile } from 'node:fs/promises';
+import { statSync, watch, type FSWatcher } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
-import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-import { reportProblems } from '../output/config-report.ts';
+import { CONFIG_CHECKS } from '../config-options.ts';
+import { reportProblems } from '../output/error-report.ts';
 import { KeptSandbox } from '../offline/kept-sandbox.ts';
 import type { OfflineOptions } from '../offline/offline-sync.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';
 import { CoverageRun } from './coverage.ts';
 import { formatReport, type CaseResult, type FileCoverage, type TestFormat } from './report.ts';
 import { runCase, type CaseRun } from './run-case.ts';
-import { FileChanges } from './file-changes.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
 import { updatedText } from './update.ts';
 
@@ -129,5 +130,67 @@ async function runAgain(paths: readonly string[], flags: TestFlags): Promise<num
     changes.add(reads);
     process.stderr.write(`\nwatching ${reads.length} files, press Ctrl-C to stop\n`);
     await changes.next();
+  }
+}
+
+// Waits for changes of files, for `test --watch`.
+
+/** One change causes several events: editors write, rename and touch. */
+const QUIET_MS = 100;
+
+/** Times of files are those of the last tick of the system. */
+const TICK_MS = 10;
+
+export class FileChanges {
+  readonly #watchers = new Map<string, FSWatcher>();
+  #hasChanged = false;
+  #sinceMs = Infinity;
+  #wake: (() => void) | undefined;
+
+  constructor(paths: readonly string[]) {
+    this.add(paths);
+  }
+
+  /** Watches these paths and their folders, because a file that is replaced is no longer watched itself. */
+  add(paths: readonly string[]): void {
+    for (const path of paths.flatMap((each) => [dirname(resolve(each)), resolve(each)])) {
+      if (this.#watchers.has(path)) continue;
+      try {
+        this.#watchers.set(
+          path,
+          watch(path, () => this.#changed()).on('error', () => this.#remove(path)),
+        );
+        // It was read before it was watched.
+        if (statSync(path).ctimeMs >= this.#sinceMs) this.#changed();
+      } catch {
+        // It does not exist yet: its folder is watched.
+      }
+    }
+  }
+
+  /** Forgets the changes so far. */
+  reset(): void {
+    this.#hasChanged = false;
+    this.#sinceMs = Date.now() - TICK_MS;
+  }
+
+  /** Resolves after the first change since {@link reset}, once no more events follow. */
+  async next(): Promise<void> {
+    if (!this.#hasChanged) await new Promise<void>((wake) => (this.#wake = wake));
+    do {
+      this.#hasChanged = false;
+      await new Promise((done) => setTimeout(done, QUIET_MS));
+    } while (this.#hasChanged);
+  }
+
+  #changed(): void {
+    this.#hasChanged = true;
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  #remove(path: string): void {
+    this.#watchers.get(path)?.close();
+    this.#watchers.delete(path);
   }
 }

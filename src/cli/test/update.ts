@@ -2,8 +2,7 @@
 
 import { isMap, isSeq, parseDocument, type Document, type ToStringOptions } from 'yaml';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { ENTRY_RULES } from './expectations.ts';
-import type { Outcome } from './outcome.ts';
+import { ENTRY_RULES, type Outcome } from './expectations.ts';
 import type { CaseRun } from './run-case.ts';
 import type { Expectation, TestFile } from './test-file.ts';
 

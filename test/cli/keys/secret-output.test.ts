@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { printSecret } from '../../../src/cli/keys/secret-output.ts';
+import { printSecret } from '../../../src/cli/keys/keys-output.ts';
 
 let folder: string;
 beforeAll(() => {

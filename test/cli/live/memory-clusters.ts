@@ -2,9 +2,9 @@
 
 import { parseConfig } from '../../../src/config/parse.ts';
 import type { Config } from '../../../src/config/types.ts';
-import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
+import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
 import type { Change } from '../../../src/syncer/rehearsal.ts';
-import type { KindSnapshot, Snapshot } from '../../../src/cli/live/world/snapshot.ts';
+import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
 import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { kindPolicy, asReferencedKind } from '../../../src/syncer/references/kinds/referenced-kind.ts';

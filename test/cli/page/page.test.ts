@@ -3,13 +3,9 @@
 import type { IncomingMessage } from 'node:http';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { PAGE_EXAMPLES } from '../../../src/cli/page/examples.ts';
-import { patchPathsOf } from '../../../src/cli/page/object-paths.ts';
-import { denialOf } from '../../../src/cli/page/page-guard.ts';
-import { findPageModules } from '../../../src/cli/page/page-modules.ts';
-import { startPageServer } from '../../../src/cli/page/page-server.ts';
-import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
-import { startState } from '../../../src/cli/page/start-state.ts';
+import { PAGE_EXAMPLES, startState } from '../../../src/cli/page/examples.ts';
+import { patchPathsOf, PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
+import { denialOf, findPageModules, startPageServer } from '../../../src/cli/page/page-server.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { validConfig } from '../../config/setup.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FileChanges } from '../../../src/cli/test/file-changes.ts';
+import { FileChanges } from '../../../src/cli/test/test.ts';
 
 test('a file that changes in another folder during the first round counts, although it was not watched yet', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'file-changes-'));

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/parse.ts';
 import { diffConfig } from '../../../src/config/diff.ts';
-import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
+import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
 import { problemsIn, validConfig, withSyncer } from '../setup.ts';
 
 function problemsOf(section: string): string[] {

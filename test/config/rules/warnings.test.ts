@@ -1,4 +1,4 @@
-/** The exact text of each warning about settings. Warnings about patches: `test/cli/configuration/patch-warnings.test.ts`. */
+/** The exact text of each warning about settings. Warnings about patches: `test/cli/patch-warnings.test.ts`. */
 
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/parse.ts';

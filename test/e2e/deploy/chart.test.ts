@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { PolicyRule } from '../../../src/cli/rbac/rbac-rules.ts';
+import type { PolicyRule } from '../../../src/cli/rbac.ts';
 import { eventually } from '../../scenarios/eventually.ts';
 import { freePorts } from '../../scenarios/free-ports.ts';
 import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';

@@ -1,0 +1,112 @@
+/** `api`: the key and token API alone, until a signal ends it. */
+
+import { flushCompileCache } from 'node:module';
+import type { Command } from 'commander';
+import { loadConfig, type LoadedConfig } from '../config/load.ts';
+import { TerminalError } from '../base/errors.ts';
+import { systemClock } from '../base/clock.ts';
+import { startHealthServer, type CheckResult } from '../base/health.ts';
+import { processSeries } from '../base/metrics/process-series.ts';
+import { SeriesRegistry } from '../base/metrics/series.ts';
+import { systemRandom } from '../base/random.ts';
+import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
+import { createLogger, type Logger } from '../base/logger.ts';
+import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
+import { reportConfigError } from './output/error-report.ts';
+import { keepAlive, stopSignals } from './process-lifecycle.ts';
+import { packageVersion } from './version.ts';
+import { growYoungGeneration } from './heap-growth.ts';
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command, API_FIELDS);
+  command.action(async () => exit(await api(command)));
+}
+
+async function api(command: Command): Promise<number> {
+  let loaded: LoadedConfig;
+  try {
+    loaded = await loadConfig(managementInput(command));
+  } catch (error) {
+    return reportConfigError(error);
+  }
+  growYoungGeneration();
+  const logger = await createLogger(loaded.config.log);
+  for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+  const stop = stopSignals();
+  using _alive = keepAlive();
+  const metrics = new SeriesRegistry();
+  processSeries(metrics, packageVersion());
+  const readiness: { check: CheckResult } = { check: { isOk: false, detail: 'not started yet' } };
+  await using _health = await serveHealth({ loaded, logger, metrics, readiness });
+  const running = await start(loaded, { logger, metrics }, stop.signal);
+  if (typeof running === 'number') return running;
+  readiness.check = { isOk: true };
+  announce(running, loaded);
+  flushCompileCache(); // for the next start, even if this process is killed one day
+  await stop.requested;
+  logger.info({}, 'stopping');
+  await running[Symbol.asyncDispose]();
+  return 0;
+}
+
+interface HealthOptions {
+  readonly loaded: LoadedConfig;
+  readonly logger: Logger;
+  readonly metrics: SeriesRegistry;
+  readonly readiness: { readonly check: CheckResult };
+}
+
+/** An address that is in use, such as by `run` on the same machine, stops no keys from being served. */
+async function serveHealth(options: HealthOptions): Promise<AsyncDisposable | null> {
+  const { loaded, logger, metrics, readiness } = options;
+  try {
+    const health = await startHealthServer({
+      bindAddress: loaded.config.httpBindAddress,
+      healthChecks: { ping: () => ({ isOk: true }) },
+      readyChecks: () => ({ 'management-api': () => readiness.check }),
+      metrics,
+      logger,
+    });
+    logger.info({ http: health.url }, 'serving health and metrics');
+    return health;
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    logger.warn({ reason: error.message }, 'health and metrics are not served');
+    return null;
+  }
+}
+
+async function start(
+  { config }: LoadedConfig,
+  { logger, metrics }: { logger: Logger; metrics: SeriesRegistry },
+  signal: AbortSignal,
+): Promise<ManagementApi | number> {
+  try {
+    return await startManagementApi({
+      config: config.management,
+      clock: systemClock,
+      random: systemRandom,
+      logger,
+      version: packageVersion(),
+      metrics,
+      signal,
+    });
+  } catch (error) {
+    if (signal.aborted) return 0;
+    if (!(error instanceof TerminalError)) throw error;
+    logger.error({ reason: error.message }, 'cannot start');
+    process.stderr.write(`error: ${error.message}\n`);
+    return 1;
+  }
+}
+
+/** Prints the address, the authority to trust, and the next command. */
+function announce({ url, caFile, hasKeys }: ManagementApi, { file }: LoadedConfig): void {
+  const config = file === undefined ? '' : ` --config ${file}`;
+  const lines = [
+    `server: ${url}`,
+    ...(caFile === '' ? [] : [`certificate-authority: ${caFile}`]),
+    `next: endpoint-syncer keys ${hasKeys ? 'list' : 'bootstrap'}${config}`,
+  ];
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+}

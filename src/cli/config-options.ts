@@ -1,0 +1,90 @@
+/** `--config` and one flag per field, for every command that needs a configuration. */
+
+import { type Command, Option } from 'commander';
+import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
+import type { LoadOptions } from '../config/load.ts';
+import type { ConfigFlags, ConfigChecks } from '../config/types.ts';
+import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
+import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../syncer/translate/metadata/bookkeeping.ts';
+import { checkNamespaceMappings } from '../syncer/translate/names/namespace-mapping-checks.ts';
+
+const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
+const API_HELP_GROUP = 'Key and token API:';
+
+/** Every field that has a flag. */
+export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
+
+/** Fields that the key and token API reads. */
+export const API_FIELDS: readonly string[] = [
+  ...flagFields('managementApi'),
+  ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
+];
+
+/** Adds `--config` and the flags of `fields` (`name`, `host.namespace`). Default: every field of `endpointSyncer`. */
+export function addConfigOptions(
+  command: Command,
+  fields: readonly string[] = flagFields('endpointSyncer'),
+): void {
+  const help = 'configuration file, or - for standard input; default: $ENDPOINT_SYNCER_CONFIG';
+  command.addOption(new Option('-c, --config <file>', help).helpGroup(HELP_GROUP));
+  for (const definition of FLAGS) {
+    if (fields.includes(definition.field)) addFlag(command, definition);
+  }
+}
+
+function addFlag(command: Command, { section, flag, type, value, help, words }: FlagDefinition): void {
+  const group = section === 'managementApi' ? API_HELP_GROUP : HELP_GROUP;
+  if (type === 'switch') {
+    command.addOption(new Option(`--${flag}`, help).helpGroup(group));
+    command.addOption(new Option(`--no-${flag}`, `do not ${help}`).hideHelp());
+  } else {
+    const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help);
+    command.addOption((words === undefined ? option : option.choices(words)).helpGroup(group));
+  }
+}
+
+/** The input of the configuration loader, from the options of the command line. */
+export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.env): LoadOptions {
+  const options: Record<string, unknown> = command.opts();
+  const flags: Record<string, string> = {};
+  for (const { field, flag } of FLAGS) {
+    if (!hasConfigFlag(command, flag)) continue;
+    const given = options[optionKey(flag)];
+    if (typeof given === 'string' || typeof given === 'boolean') flags[field] = String(given);
+  }
+  const file = options['config'];
+  return {
+    ...(typeof file === 'string' ? { file } : {}),
+    env,
+    flags: flags satisfies ConfigFlags,
+    checks: CONFIG_CHECKS,
+  };
+}
+
+/** The same for commands of the key and token API, which need no name of a virtual cluster. */
+export function managementInput(command: Command): LoadOptions {
+  return { ...loaderInput(command), isNameOptional: true };
+}
+
+/** False for an option of the command itself that has the same name, such as `keys create --name`. */
+function hasConfigFlag(command: Command, flag: string): boolean {
+  const heading = command.options.find(({ long }) => long === `--${flag}`)?.helpGroupHeading;
+  return heading === HELP_GROUP || heading === API_HELP_GROUP;
+}
+
+/** Commander's key for an option: `host-namespace` → `hostNamespace`. */
+function optionKey(flag: string): string {
+  return flag.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase());
+}
+
+// The checks of the sync engine that the configuration uses: patches, bookkeeping keys, namespace mappings.
+
+export const CONFIG_CHECKS: ConfigChecks = {
+  checkPatch: (patch, list) =>
+    checkPatch(patch, PATCHED_KINDS.find(({ configKey }) => configKey === list)?.fields),
+  pathSegments,
+  isBookkeepingKey: (map, key) =>
+    map === 'annotations' ? isBookkeepingAnnotation(key) : isBookkeepingLabel(key),
+  checkNamespaceMappings,
+};

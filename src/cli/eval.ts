@@ -1,0 +1,336 @@
+/** `eval`: expressions in the sandbox, from the command line or as lines of JSON. */
+
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { Option, type Command } from 'commander';
+import { ConfigError, type PatchErrorKind, messageOf } from '../base/errors.ts';
+import {
+  type JsonObject,
+  type JsonValue,
+  canonicalJson,
+  isJsonObject,
+  ownValue,
+  setOwn,
+} from '../base/json.ts';
+import { loadConfig } from '../config/load.ts';
+import { loaderInput } from './config-options.ts';
+import { reportConfigError } from './output/error-report.ts';
+import { readObject } from './output/objects.ts';
+import { silentLogger } from '../base/logger.ts';
+import { systemClock } from '../base/clock.ts';
+import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
+import { createSandbox, type Sandbox } from '../syncer/sandbox/sandbox.ts';
+import type { EvaluateResponse, ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
+
+/** The default of `context.vcluster.name`. */
+const DEFAULT_NAME = 'my-vcluster';
+
+interface EvalFlags {
+  value?: string;
+  path: string;
+  context?: string;
+  config?: string;
+  jsonl?: boolean;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument('[expression]', 'JavaScript with `value` and `context` in scope')
+    .option('--value <json>', 'the value; if omitted, the path does not exist')
+    .option('--path <path>', 'context.path', '')
+    .option(
+      '--context <file>',
+      'file with {vcluster: {name, namespace, config}, hostObject, virtualObject}, or - for standard input',
+    )
+    .option('-c, --config <file>', 'configuration file: context.vcluster, unless --context has one')
+    .addOption(
+      new Option(
+        '--jsonl',
+        'read lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
+      ).conflicts(['value', 'context', 'config']),
+    )
+    .action(async (expression: string | undefined, flags: EvalFlags) => {
+      if ((flags.jsonl === true) === (expression !== undefined))
+        command.error('error: specify an expression, or --jsonl to read expressions from standard input');
+      exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', command, flags));
+    });
+}
+
+async function runLines(): Promise<number> {
+  await using session = new EvalSession();
+  await evaluateLines(process.stdin, session, async (line) => {
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+  });
+  return 0;
+}
+
+async function runOne(expression: string, command: Command, flags: EvalFlags): Promise<number> {
+  let context: JsonObject;
+  try {
+    context = {
+      ...(flags.config === undefined ? {} : { vcluster: await configuredVcluster(command) }),
+      ...(flags.context === undefined ? {} : await readObject(flags.context)),
+    };
+  } catch (error) {
+    if (error instanceof ConfigError) return reportConfigError(error);
+    throw error;
+  }
+  const value = flags.value === undefined ? { value: undefined } : parseValue(flags.value);
+  if (value === undefined) {
+    process.stderr.write('error: --value is not JSON; a string needs its quotes: --value \'"text"\'\n');
+    return 2;
+  }
+  await using session = new EvalSession();
+  const input = { expression, value: value.value, path: flags.path, context: withName(readContext(context)) };
+  return print(await session.evaluate(input));
+}
+
+async function configuredVcluster(command: Command): Promise<JsonObject> {
+  const { config } = await loadConfig(loaderInput(command));
+  return { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
+}
+
+/** The default name of the virtual cluster is that of the documentation, as in `patch`. */
+function withName({ vcluster, objects }: EvalContext): EvalContext {
+  const name = vcluster.name === '' ? DEFAULT_NAME : vcluster.name;
+  const namespace = vcluster.namespace === '' ? `vcluster-${name}` : vcluster.namespace;
+  return { vcluster: { ...vcluster, name, namespace }, objects };
+}
+
+function print(outcome: EvalOutcome): number {
+  if ('error' in outcome) {
+    const { kind, message, line, column } = outcome.error;
+    const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;
+    process.stderr.write(`${kind}: ${message}${place}\n`);
+    return 1;
+  }
+  process.stdout.write(`${'value' in outcome ? JSON.stringify(outcome.value) : 'undefined'}\n`);
+  return 0;
+}
+
+function parseValue(text: string): { value: JsonValue } | undefined {
+  try {
+    return { value: JSON.parse(text) as JsonValue }; // any JSON value
+  } catch {
+    return undefined;
+  }
+}
+
+// Evaluates expressions one at a time in the sandbox, as the daemon does: front end, limits, child process.
+
+/** The defaults of the configuration, without a cache of results, since every expression is evaluated once. */
+const LIMITS = {
+  expressionTimeoutMs: 100,
+  batchTimeoutMs: 1000,
+  memoryBytes: 128 * 1024 * 1024,
+  memoBytes: 0,
+};
+/** Each has a process of its own. */
+const SANDBOXES_MAX = 2;
+
+interface EvalInput {
+  readonly expression: string;
+  /** Undefined: the path does not exist. */
+  readonly value: JsonValue | undefined;
+  readonly path: string;
+  readonly context: EvalContext;
+}
+
+interface EvalContext {
+  readonly vcluster: VclusterContext;
+  readonly objects: ObjectContext;
+}
+
+type EvalOutcome =
+  | { readonly value: JsonValue }
+  | { readonly undefined: true }
+  | { readonly error: EvalError };
+
+interface EvalError {
+  readonly kind: PatchErrorKind;
+  readonly message: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** `{vcluster?: {name, namespace, config}, hostObject?, virtualObject?}`; what is missing is empty or null. */
+function readContext(json: JsonObject): EvalContext {
+  const vcluster = objectAt(json, 'vcluster') ?? {};
+  return {
+    vcluster: {
+      name: textAt(vcluster, 'name'),
+      namespace: textAt(vcluster, 'namespace'),
+      config: objectAt(vcluster, 'config') ?? {},
+    },
+    objects: { hostObject: objectAt(json, 'hostObject'), virtualObject: objectAt(json, 'virtualObject') },
+  };
+}
+
+/** Keeps a sandbox for each `context.vcluster`, because a sandbox has one for its lifetime. */
+class EvalSession implements AsyncDisposable {
+  readonly #sandboxes = new Map<string, Sandbox>();
+  #nextId = 0;
+
+  async evaluate({ expression, value, path, context }: EvalInput): Promise<EvalOutcome> {
+    const id = this.#nextId++;
+    const compiled = compileExpression(expression, id);
+    if (!compiled.ok) {
+      const { kind, message, line, column } = compiled.problem;
+      return { error: { kind, message, line, column } };
+    }
+    const sandbox = await this.#sandboxFor(context.vcluster);
+    sandbox.define(compiled.program);
+    const object = { namespace: '', name: String(id) };
+    const request = { program: id, object, context: context.objects, values: [value], paths: [path] };
+    const response = await new Promise<EvaluateResponse>((resolve) => {
+      const known = sandbox.evaluate(request, resolve);
+      if (known !== undefined) resolve(known);
+    });
+    sandbox.forget(id);
+    const error = response.errors?.get(0);
+    if (error !== undefined) return { error };
+    const [result] = response.values;
+    return result === undefined ? { undefined: true } : { value: result };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const sandbox of this.#sandboxes.values()) await sandbox[Symbol.asyncDispose]();
+    this.#sandboxes.clear();
+  }
+
+  async #sandboxFor(vcluster: VclusterContext): Promise<Sandbox> {
+    const key = canonicalJson({ ...vcluster });
+    let sandbox = this.#sandboxes.get(key);
+    this.#sandboxes.delete(key);
+    const options = { programs: [], vcluster, limits: LIMITS, clock: systemClock, logger: silentLogger };
+    sandbox ??= await createSandbox(options);
+    // Least recently used first.
+    this.#sandboxes.set(key, sandbox);
+    for (const [oldest, unused] of this.#sandboxes) {
+      if (this.#sandboxes.size <= SANDBOXES_MAX) break;
+      this.#sandboxes.delete(oldest);
+      await unused[Symbol.asyncDispose]();
+    }
+    return sandbox;
+  }
+}
+
+function objectAt(object: JsonObject, key: string): JsonObject | null {
+  const value = ownValue(object, key);
+  return isJsonObject(value) ? value : null;
+}
+
+function textAt(object: JsonObject, key: string): string {
+  const value = ownValue(object, key);
+  return typeof value === 'string' ? value : '';
+}
+
+// Reads expressions as lines of JSON and writes their results as lines of JSON, in the same order. For a line that is not a valid request,
+// the result is an error of kind `syntax` with the number of the line; its id is null if the line has none.
+
+/** `print` gets each result without a line break. */
+async function evaluateLines(
+  input: Readable,
+  session: EvalSession,
+  print: (line: string) => Promise<void>,
+): Promise<void> {
+  let number = 0;
+  for await (const line of linesOf(input)) {
+    number += 1;
+    if (line.trim() !== '') await print(await resultOf(line, number, session));
+  }
+}
+
+/** Splits only at line feeds: JSON may contain U+2028, at which `readline` splits as well. */
+async function* linesOf(input: Readable): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  let parts: string[] = [];
+  for await (const chunk of input) {
+    const pieces = decoder.write(chunk as Buffer).split('\n'); // no encoding is set on the stream
+    for (const piece of pieces.slice(0, -1)) {
+      yield [...parts, piece].join('');
+      parts = [];
+    }
+    parts.push(pieces.at(-1) ?? '');
+  }
+  yield parts.join('') + decoder.end();
+}
+
+async function resultOf(line: string, number: number, session: EvalSession): Promise<string> {
+  const parsed = parseJson(line);
+  if ('error' in parsed) return text(null, malformed(number, parsed.error));
+  const request = parsed.value;
+  if (!isJsonObject(request)) return text(null, malformed(number, 'not an object'));
+  const id = ownValue(request, 'id') ?? null;
+  const read = readInput(request, undefined);
+  if (typeof read === 'string') return text(id, malformed(number, read));
+  const outcome = plain(await session.evaluate(read));
+  const then = ownValue(request, 'then');
+  if (then === undefined) return text(id, outcome);
+  const next = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
+  const after = typeof next === 'string' ? malformed(number, next) : plain(await session.evaluate(next));
+  setOwn(outcome, 'then', after);
+  return text(id, outcome);
+}
+
+function text(id: JsonValue, outcome: JsonObject): string {
+  return JSON.stringify({ id, ...outcome });
+}
+
+/** Returns the reason if the input is invalid. A second expression has the path and the context of the first. */
+function readInput(json: JsonObject, first: EvalInput | undefined): EvalInput | string {
+  const [expression, path, context] = [
+    ownValue(json, 'expression'),
+    ownValue(json, 'path'),
+    ownValue(json, 'context'),
+  ];
+  if (typeof expression !== 'string') return '`expression` is not a string';
+  if (path !== undefined && typeof path !== 'string') return '`path` is not a string';
+  if (context !== undefined && context !== null && !isJsonObject(context))
+    return '`context` is not an object';
+  const value = readValue(json);
+  if ('error' in value) return `\`valueJson\` is ${value.error}`;
+  const ownPath = path ?? (isJsonObject(context) ? ownValue(context, 'path') : undefined);
+  return {
+    expression,
+    value: value.value,
+    path: typeof ownPath === 'string' ? ownPath : (first?.path ?? ''),
+    context:
+      isJsonObject(context) || first === undefined
+        ? readContext(isJsonObject(context) ? context : {})
+        : first.context,
+  };
+}
+
+function readValue(json: JsonObject): { value: JsonValue | undefined } | { error: string } {
+  const text = ownValue(json, 'valueJson');
+  if (text === undefined) return { value: ownValue(json, 'value') };
+  return typeof text === 'string' ? parseJson(text) : { error: 'not a string' };
+}
+
+function parseJson(text: string): { value: JsonValue } | { error: string } {
+  try {
+    return { value: JSON.parse(text) as JsonValue }; // any JSON value
+  } catch (error) {
+    return { error: `not JSON: ${messageOf(error)}` };
+  }
+}
+
+function plain(outcome: EvalOutcome): JsonObject {
+  if ('error' in outcome) return { error: plainError(outcome.error) };
+  return 'value' in outcome ? { value: outcome.value } : { undefined: true };
+}
+
+function plainError({ kind, message, line, column }: EvalError): JsonObject {
+  return {
+    kind,
+    message,
+    ...(line === undefined ? {} : { line }),
+    ...(column === undefined ? {} : { column }),
+  };
+}
+
+function malformed(number: number, reason: string): JsonObject {
+  return { error: { kind: 'syntax', message: `line ${number}: ${reason}` } };
+}

@@ -1,0 +1,100 @@
+/** Which kinds are known to be cluster-scoped or namespaced without asking an API server. */
+
+import { didYouMean } from '../config/schema/suggest.ts';
+import type { Config } from '../config/types.ts';
+import { kindPolicy } from '../syncer/references/kinds/referenced-kind.ts';
+
+type KindScope = 'cluster' | 'namespaced' | 'unknown';
+
+const CLUSTER_SCOPED = [
+  'APIService',
+  'CSIDriver',
+  'CSINode',
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'CustomResourceDefinition',
+  'IngressClass',
+  'Namespace',
+  'Node',
+  'PersistentVolume',
+  'PriorityClass',
+  'RuntimeClass',
+  'StorageClass',
+  'VolumeSnapshotClass',
+  'VolumeSnapshotContent',
+];
+
+const NAMESPACED = [
+  'ConfigMap',
+  'CSIStorageCapacity',
+  'DaemonSet',
+  'Deployment',
+  'EndpointSlice',
+  'Endpoints',
+  'Ingress',
+  'Job',
+  'NetworkPolicy',
+  'PersistentVolumeClaim',
+  'Pod',
+  'PodDisruptionBudget',
+  'ReplicaSet',
+  'Role',
+  'RoleBinding',
+  'Secret',
+  'Service',
+  'ServiceAccount',
+  'StatefulSet',
+  'VolumeSnapshot',
+];
+
+export interface KnownKind {
+  /** In its usual spelling where it is known, else as given. */
+  readonly kind: string;
+  readonly scope: KindScope;
+}
+
+/** Accepts any spelling of a known kind (`endpoints`, `pods`); other kinds are used as given. */
+export function knownKind(text: string): KnownKind {
+  const spelled = (kinds: readonly string[]): string | undefined =>
+    kinds.find((kind) => spellingsOf(kind).includes(text.toLowerCase()));
+  const cluster = spelled(CLUSTER_SCOPED);
+  if (cluster !== undefined) return { kind: cluster, scope: 'cluster' };
+  const namespaced = spelled(NAMESPACED);
+  if (namespaced !== undefined) return { kind: namespaced, scope: 'namespaced' };
+  return { kind: text, scope: 'unknown' };
+}
+
+/** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
+export function similarKind(text: string): string {
+  return didYouMean(text, [...CLUSTER_SCOPED, ...NAMESPACED]);
+}
+
+/** The resource of a kind by the English plural, which is right for nearly all kinds. */
+export function pluralOf(kind: string): string {
+  const word = kind.toLowerCase();
+  if (word === 'endpoints') return word;
+  if (/(s|x|ch)$/.test(word)) return `${word}es`;
+  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
+}
+
+function spellingsOf(kind: string): readonly string[] {
+  return [kind.toLowerCase(), pluralOf(kind)];
+}
+
+// The option `--kind` compared with the configuration.
+
+/** The configuration syncs this kind, or a patch references it. */
+export function isNamedBy({ sync }: Config, kind: string): boolean {
+  const isReferenced = kindPolicy(sync).named.some((one) => one.kind === kind);
+  return isReferenced || [...sync.enabledCustomResources].some((key) => key.startsWith(`${pluralOf(kind)}.`));
+}
+
+/** True after an error about a kind that no object of this configuration can have: most likely a typo. */
+export function reportUnknownKind(config: Config, text: string | undefined): boolean {
+  if (text === undefined || kindPolicy(config.sync).isOpen) return false;
+  const { kind, scope } = knownKind(text);
+  if (scope !== 'unknown' || isNamedBy(config, kind)) return false;
+  const hint = similarKind(kind) || '; neither is it synced, nor does a patch reference it';
+  process.stderr.write(`error: --kind: unknown kind "${kind}"${hint}\n`);
+  return true;
+}

@@ -1,0 +1,92 @@
+/** One command on both clusters: configuration, connection, snapshot, and what a sync would do with it. */
+
+import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/types.ts';
+import type { Discovery } from '../../kube/discovery.ts';
+import { qualifiedPlural } from '../../kube/memory-cluster.ts';
+import { apiVersionOf, SERVICES, type Resource } from '../../kube/object.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
+import type { Discoveries } from '../../syncer/references/kinds/referenced-kind.ts';
+import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { apiDefaults } from '../offline/api-defaults.ts';
+import { loaderInput } from '../config-options.ts';
+import { reportProblems } from '../output/error-report.ts';
+import { showProgress } from '../output/terminal.ts';
+import { connect, type Connection, type Snapshot } from './snapshot.ts';
+import type { KeptSandbox } from '../offline/kept-sandbox.ts';
+
+/** What a sync would do with a snapshot. */
+export interface WorldPlan extends Rehearsal {
+  readonly snapshot: Snapshot;
+}
+
+/** The configuration of a command that talks to both clusters, with its warnings reported. Throws a `ConfigError`. */
+export async function liveConfig(command: Command): Promise<Config> {
+  const { config, warnings } = await loadConfig(loaderInput(command));
+  reportProblems(warnings);
+  return config;
+}
+
+/** Connects for the time of `work`. */
+export async function withConnection<T>(
+  command: Command,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  await using connection = await connect(await liveConfig(command));
+  return await work(connection);
+}
+
+export interface PlanOptions {
+  /** For several plans; default: each plan has its own. */
+  readonly sandbox?: KeptSandbox;
+  readonly createPipeline?: RehearsalInput['createPipeline'];
+}
+
+export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}): Promise<WorldPlan> {
+  const { config, kinds, services, referenced, missingNamespaces, owner } = snapshot;
+  const others = [
+    { virtual: SERVICES, host: SERVICES, sides: services },
+    ...referenced.map(({ kind, ...sides }) => ({ virtual: kind.virtual, host: kind.host, sides })),
+  ];
+  const collections = (cluster: ClusterName): Collection[] => {
+    const all = [
+      ...kinds.map(({ resource, ...sides }) => ({ resource, objects: sides[cluster] })),
+      ...others.map(({ sides, ...resources }) => ({ resource: resources[cluster], objects: sides[cluster] })),
+    ];
+    return [...new Map(all.toReversed().map((one) => [qualifiedPlural(one.resource), one])).values()];
+  };
+  const total = kinds.reduce((sum, { virtual }) => sum + virtual.length, 0);
+  using progress = showProgress('comparing');
+  const rehearsal = await rehearse({
+    config,
+    clusters: { virtual: collections('virtual'), host: collections('host') },
+    missingNamespaces,
+    discoveries: discoveriesOf(referenced),
+    owner,
+    admit: apiDefaults(),
+    createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
+    ...(options.createPipeline && { createPipeline: options.createPipeline }),
+    nowMs: systemClock.now(),
+    progress: (decided) => progress.update(decided, total),
+  });
+  return { ...rehearsal, snapshot };
+}
+
+/** A cluster serves the kinds of which the snapshot has the objects. */
+function discoveriesOf(referenced: Snapshot['referenced']): Discoveries {
+  const discovery = (cluster: ClusterName): Discovery => {
+    const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
+      const found = referenced.find(
+        ({ kind: { virtual } }) => apiVersionOf(virtual) === apiVersion && virtual.kind === kind,
+      );
+      if (found !== undefined) return found.kind[cluster];
+      throw new TerminalError(`the ${cluster} cluster serves no kind ${kind} in ${apiVersion}`);
+    };
+    return { resolve, resolveNamespaced: resolve };
+  };
+  return { virtual: discovery('virtual'), host: discovery('host') };
+}

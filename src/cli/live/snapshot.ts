@@ -1,0 +1,244 @@
+/** Every object that a sync reads, read once from both clusters. */
+
+import { TerminalError } from '../../base/errors.ts';
+import type { Config } from '../../config/types.ts';
+import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } from '../../kube/object.ts';
+import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
+import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { partsOfKind } from '../../syncer/references/kinds/kind-registry.ts';
+import {
+  kindPolicy,
+  resolveKind,
+  resolveNamedKinds,
+  type ReferencedKind,
+} from '../../syncer/references/kinds/referenced-kind.ts';
+import type { OwnerReference } from '../../syncer/translate/forge.ts';
+import { kindIdOf, recordedKinds } from '../../syncer/translate/merge/recorded-kinds.ts';
+import type { NameTranslator } from '../../syncer/translate/types.ts';
+import { createTranslators } from '../../syncer/translation.ts';
+import { hostNamespaces } from '../../syncer/translate/names/namespace-mappings.ts';
+import { systemClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { systemRandom } from '../../base/random.ts';
+import { connectClusters, type Clusters } from '../../syncer/clusters.ts';
+import { createMetrics } from '../../syncer/metrics/metrics.ts';
+import { packageVersion } from '../version.ts';
+
+/** One kind in both clusters. */
+export interface KindSnapshot {
+  readonly virtual: readonly KubeObject[];
+  readonly host: readonly KubeObject[];
+}
+
+type ResourceSnapshot = KindSnapshot & { readonly resource: Resource };
+
+export interface Snapshot {
+  readonly config: Config;
+  /** The kinds that are synced, in the order of their decisions; with `everyKind` those that are not synced, too. */
+  readonly kinds: readonly ResourceSnapshot[];
+  /** Services decide about objects of other kinds. Those of the host: in single-namespace mode, empty if they may not be listed. */
+  readonly services: KindSnapshot;
+  /** Of every kind that references may lead to. */
+  readonly referenced: readonly (KindSnapshot & { readonly kind: ReferencedKind })[];
+  /** Host namespaces that copies belong to and that do not exist. */
+  readonly missingNamespaces: ReadonlySet<string>;
+  readonly owner: OwnerReference | undefined;
+  /** Kinds that are not synced and may not be listed, with the reason. */
+  readonly unreadable: readonly string[];
+}
+
+const PAGE_SIZE = 500;
+
+interface SnapshotOptions {
+  readonly isOwnerNeeded?: boolean;
+  /** Reads kinds that are not synced, too, as far as they may be listed: an earlier configuration may have synced them. */
+  readonly everyKind?: boolean;
+}
+
+/** Rejects with `TerminalError` where a list is not allowed, a cluster does not respond, or the configured owner does not exist. */
+export async function readSnapshot(
+  { config, clusters }: Connection,
+  { isOwnerNeeded = true, everyKind = false }: SnapshotOptions = {},
+): Promise<Snapshot> {
+  const namespaces = hostNamespaces(config) ?? [''];
+  // An earlier configuration may have mapped other namespaces, which the rights need not cover.
+  const readsAll = everyKind && config.sync.namespaces.kind !== 'single';
+  const listHost = (resource: Resource): Promise<KubeObject[]> =>
+    readsAll
+      ? listAll(clusters.host, resource, ['']).catch(() => listAll(clusters.host, resource, namespaces))
+      : listAll(clusters.host, resource, namespaces);
+  const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {
+    const [virtualObjects, hostObjects] = await Promise.all([
+      listAll(clusters.virtual, virtual, ['']),
+      listHost(host),
+    ]);
+    return { virtual: virtualObjects, host: hostObjects };
+  };
+  const synced = new Set(syncedKinds(config).map(({ kind }) => kind.resource.plural));
+  const resources = SYNCABLE_RESOURCES.filter(({ plural }) => everyKind || synced.has(plural));
+  const unreadable: string[] = [];
+  const read = async (resource: Resource): Promise<ResourceSnapshot> => {
+    try {
+      return { resource, ...(await both(resource, resource)) };
+    } catch (error) {
+      if (synced.has(resource.plural) || !(error instanceof TerminalError)) throw error;
+      unreadable.push(`${resource.kind}: ${error.message}`);
+      return { resource, virtual: [], host: [] };
+    }
+  };
+  const [kinds, owner] = await Promise.all([
+    Promise.all(resources.map(read)),
+    isOwnerNeeded ? reaching('host', () => clusters.resolveOwner(config)) : undefined,
+  ]);
+  const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {
+    virtual: await listAll(clusters.virtual, SERVICES, ['']),
+    host: await listHost(SERVICES).catch((error: unknown) => {
+      // In namespaces that are shared with others, they decide what is synced.
+      if (config.sync.namespaces.kind !== 'single') throw error;
+      return [];
+    }),
+  };
+  const copies = kinds.flatMap(({ host }) => host);
+  const referenced = await Promise.all(
+    (await referencedKinds(config, clusters.discoveries, copies)).map(async (kind) => ({
+      kind,
+      ...(await both(kind.virtual, kind.host)),
+    })),
+  );
+  const { names } = createTranslators(config);
+  const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
+  const missingNamespaces = await missingOf(clusters.host, targetNamespaces(virtual, names));
+  return { config, kinds, services, referenced, missingNamespaces, owner, unreadable };
+}
+
+/**
+ * Kinds that a patch names; where data may choose the kind, those whose syncing is configured; and those that host copies name from an
+ * earlier configuration, of which imports may be left. Both clusters have to serve what no patch names.
+ */
+async function referencedKinds(
+  { sync }: Config,
+  discoveries: Connection['clusters']['discoveries'],
+  copies: readonly KubeObject[],
+): Promise<readonly ReferencedKind[]> {
+  const policy = kindPolicy(sync);
+  const missing = (): void => undefined; // there can be no object of it
+  const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries, missing));
+  const kinds = new Map(named.map((kind) => [kind.id, kind]));
+  const reachable = (policy.isOpen ? policy.reachable : []).map((groupKind) => {
+    const [group = '', kind = ''] = groupKind.split('/');
+    return kindIdOf({ apiVersion: apiVersionOf({ group, version: 'v1' }), kind });
+  });
+  for (const id of new Set([...reachable, ...copies.flatMap(recordedKinds)])) {
+    if (kinds.has(id)) continue;
+    try {
+      kinds.set(id, await resolveKind(partsOfKind(id), discoveries, policy));
+    } catch (error) {
+      if (!(error instanceof TerminalError)) throw error; // not served: there can be no object of it
+    }
+  }
+  return [...kinds.values()];
+}
+
+/** The objects of one of the kinds in the snapshot. */
+export function objectsOf({ kinds }: Pick<Snapshot, 'kinds'>, { plural }: Resource): KindSnapshot {
+  return kinds.find(({ resource }) => resource.plural === plural) ?? { virtual: [], host: [] };
+}
+
+/** Every object of one kind in these namespaces ('' means all), with its type, which items of a list lack. */
+export async function listAll(
+  client: ClusterClient,
+  resource: Resource,
+  namespaces: readonly string[],
+): Promise<KubeObject[]> {
+  const found: KubeObject[] = [];
+  for (const namespace of namespaces) {
+    let continueToken = '';
+    do {
+      const page = await reaching(client.cluster, () =>
+        client.list(resource, {
+          limit: PAGE_SIZE,
+          continueToken,
+          ...(namespace === '' ? {} : { namespace }),
+        }),
+      );
+      found.push(...page.items);
+      ({ continueToken } = page);
+    } while (continueToken !== '');
+  }
+  return found.map((object) => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }));
+}
+
+/** The failure of a request as an error that the user can act on. */
+export async function reaching<T>(cluster: ClusterName, request: () => Promise<T>): Promise<T> {
+  try {
+    return await request();
+  } catch (error) {
+    if (error instanceof StatusError)
+      throw new TerminalError(`the ${cluster} cluster: ${error.message}${adviceFor(error)}`, {
+        cause: error,
+      });
+    if (error instanceof TransportError)
+      throw new TerminalError(`cannot connect to the ${cluster} cluster: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function adviceFor({ code }: StatusError): string {
+  if (code === 401) return '; check the token or certificate in the kubeconfig';
+  if (code === 403) return '; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
+  return '';
+}
+
+function targetNamespaces(virtual: readonly KubeObject[], names: NameTranslator): ReadonlySet<string> {
+  const all = virtual.flatMap(({ metadata: { namespace = '' } }) => names.namespaceToHost(namespace) ?? []);
+  return new Set([names.hostNamespace, ...all]);
+}
+
+/** A namespace that may not be read counts as existing. */
+async function missingOf(host: ClusterClient, namespaces: ReadonlySet<string>): Promise<Set<string>> {
+  const missing = new Set<string>();
+  for (const name of namespaces) {
+    try {
+      await host.get(NAMESPACES, { namespace: '', name });
+    } catch (error) {
+      if (isNotFound(error)) missing.add(name);
+    }
+  }
+  return missing;
+}
+
+// Both clusters of a configuration, for one command: connected, with the host namespace filled in.
+
+export interface Connection extends AsyncDisposable {
+  /** With the host namespace, where it is the context's own. */
+  readonly config: Config;
+  readonly clusters: Clusters;
+}
+
+/** The daemon waits for a cluster that does not respond; a command does not. */
+const CONNECT_TIMEOUT_MS = 15_000;
+
+/** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. */
+export async function connect(config: Config): Promise<Connection> {
+  const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  try {
+    const clusters = await connectClusters({
+      config,
+      isDryRun: true,
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+      metrics: createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version: packageVersion() }),
+      version: packageVersion(),
+      signal,
+    });
+    const located = { ...config, host: { ...config.host, namespace: clusters.hostNamespace } };
+    return { config: located, clusters, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
+  } catch (error) {
+    if (!signal.aborted || error instanceof TerminalError) throw error;
+    throw new TerminalError('cannot connect to the host cluster; check its kubeconfig and whether it runs', {
+      cause: error,
+    });
+  }
+}

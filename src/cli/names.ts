@@ -1,0 +1,247 @@
+/** `names`: translates names between the virtual cluster and the host. */
+
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/types.ts';
+import { keyOf, ENDPOINT_SLICES, type NamespacedName } from '../kube/object.ts';
+import { createNameTranslator } from '../syncer/translate/names/name-translator.ts';
+import type { NameTranslator } from '../syncer/translate/types.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
+import { reportConfigError, reportProblems } from './output/error-report.ts';
+import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
+import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
+import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
+
+/** A kind, a resource (`gadgets`), or a resource with its group (`gadgets.example.com`). */
+const KIND = /^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9.-]+)?$/u;
+
+interface NamesOptions {
+  readonly kind: string;
+  readonly reverse?: boolean;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument(
+      '<names...>',
+      'NAMESPACE/NAME, or NAME of a cluster-scoped kind; - reads one name per line from standard input',
+    )
+    .option('-k, --kind <kind>', 'kind of the objects', 'Endpoints')
+    .option('-r, --reverse', 'translate host names to virtual names')
+    .addOption(outputOption());
+  addConfigOptions(command, ['name', 'host.namespace']);
+  command.action(async (args: string[], options: NamesOptions) => {
+    const config = await configFor(command);
+    exit(typeof config === 'number' ? config : translateAll(withStandardInput(args), config, options));
+  });
+}
+
+/** The configuration, or an exit code if it is invalid. */
+async function configFor(command: Command): Promise<Config | number> {
+  try {
+    const { config, warnings } = await loadConfig(loaderInput(command));
+    if (config.host.namespace !== '') {
+      reportProblems(warnings);
+      return config;
+    }
+    process.stderr.write(
+      'error: the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace\n',
+    );
+    return 2;
+  } catch (error) {
+    return reportConfigError(error);
+  }
+}
+
+function withStandardInput(args: readonly string[]): readonly string[] {
+  if (!args.includes('-')) return args;
+  const lines = readFileSync(0, 'utf8').split('\n');
+  const typed = lines.map((line) => line.trim()).filter((line) => line !== '');
+  return args.flatMap((arg) => (arg === '-' ? typed : [arg]));
+}
+
+/** An invalid argument fails the whole command; a name without a translation fails alone, and the others are printed. */
+function translateAll(args: readonly string[], config: Config, options: NamesOptions): number {
+  const names = translatorOf(config);
+  const translate = options.reverse ? translateHostName : translateVirtualName;
+  const kind = knownKind(options.kind);
+  if (!KIND.test(kind.kind)) {
+    process.stderr.write(`error: --kind must be the name of a kind, such as Secret, found "${kind.kind}"\n`);
+    return 2;
+  }
+  const results = args.map((text) => translate(text, kind, names));
+  const problems = results.flatMap(({ problem }) => problem ?? []);
+  for (const problem of problems) process.stderr.write(`error: ${problem}\n`);
+  if (problems.length > 0) return 2;
+  if (kind.scope === 'unknown' && !isNamedBy(config, kind.kind)) {
+    const hint = similarKind(kind.kind) || '; it is treated as a custom resource';
+    process.stderr.write(`note: kind "${kind.kind}" is not known here${hint}\n`);
+  }
+  for (const { note, miss } of results) {
+    if (note !== undefined) process.stderr.write(`note: ${note}\n`);
+    if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
+  }
+  const rows = results.flatMap((result) => result.rows.map((row) => listedRow(row, options)));
+  process.stdout.write(
+    formatListing({ heading: ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'], rows }, options.output),
+  );
+  return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
+}
+
+function translatorOf(config: Config): NameTranslator {
+  return createNameTranslator({
+    vcluster: config.name,
+    hostNamespace: config.host.namespace,
+    mode: config.sync.namespaces,
+    referenceNaming: config.references.naming,
+  });
+}
+
+function listedRow(row: NameRow, { reverse = false }: NamesOptions): ListedRow {
+  const { kind, virtual, host, shortName } = row;
+  return {
+    cells: [kind, keyOf(virtual), keyOf(host), shortName || '-'],
+    name: keyOf(reverse ? virtual : host),
+    json: { kind, virtual: { ...virtual }, host: { ...host }, shortName },
+  };
+}
+
+// The rows of `names`: virtual names to host names and back. Pure.
+
+interface NameRow {
+  readonly kind: string;
+  readonly virtual: NamespacedName;
+  readonly host: NamespacedName;
+  /** Name that a reference patch writes; empty for cluster-scoped kinds, which cannot be referenced. */
+  readonly shortName: string;
+}
+
+/** `problem`: the argument is invalid; `miss`: the name has no translation; `note`: a remark on the translation. One line each. */
+interface NameTranslation {
+  readonly rows: readonly NameRow[];
+  readonly problem?: string;
+  readonly miss?: string;
+  readonly note?: string;
+}
+
+/** The Endpoints and the Service of the API server itself, which the host has too. */
+const NEVER_SYNCED = 'default/kubernetes';
+
+/** Names of these kinds may be any path segment (`system:node`). */
+const PATH_NAMED = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']);
+
+/** A virtual name as typed: `NAMESPACE/NAME`, or `NAME` of a cluster-scoped kind. */
+function translateVirtualName(text: string, kind: KnownKind, names: NameTranslator): NameTranslation {
+  const parsed = parseName(text, kind);
+  if ('problem' in parsed) return { rows: [], problem: parsed.problem };
+  const { namespace, name } = parsed;
+  const host = namespace === '' ? clusterScopedHost(name, kind, names) : names.toHost(parsed);
+  if (host === undefined) {
+    const miss =
+      `${text}: namespace "${namespace}" has no entry in sync.toHost.namespaces.mappings.byName and mappingsOnly is set, ` +
+      'so it has no name on the host';
+    return { rows: [], miss };
+  }
+  const row = rowOf(kind, { virtual: parsed, host }, names);
+  const isOwnKind = /^(Endpoints|EndpointSlice|Service)$/.test(kind.kind);
+  const group = kind.kind === ENDPOINT_SLICES.kind ? ENDPOINT_SLICES.group : '';
+  const reference = names.referenceToHost(parsed, { group, kind: kind.kind });
+  const isOther = namespace !== '' && reference !== undefined && keyOf(reference) !== keyOf(host);
+  const written = isOther ? `a reference patch writes "${reference.name}"; ` : '';
+  if (keyOf(parsed) === NEVER_SYNCED && isOwnKind) {
+    const note = `${text}: ${written}it is never synced, and the row shows the name that the naming rule would produce`;
+    return { rows: [row], note };
+  }
+  if (!isOther) return { rows: [row] };
+  return {
+    rows: [row],
+    note: `${text}: ${written}"${host.name}" is the name of the copy that vCluster syncs`,
+  };
+}
+
+/** Every virtual name that translates to a host name as typed. A name without a namespace is in the host namespace. */
+function translateHostName(text: string, kind: KnownKind, names: NameTranslator): NameTranslation {
+  const isBare = !text.includes('/');
+  const full = isBare && kind.scope === 'namespaced' ? `${names.hostNamespace}/${text}` : text;
+  const host = parseName(full, kind);
+  if ('problem' in host) return { rows: [], problem: host.problem };
+  const virtuals =
+    host.namespace === '' ? clusterScopedVirtual(host.name, kind, names) : names.toVirtualCandidates(host);
+  const rows = virtuals.map((virtual) => rowOf(kind, { virtual, host }, names));
+  return rows.length > 0 ? { rows } : { rows, miss: `${full}: ${reasonForNone(host, names)}` };
+}
+
+function parseName(text: string, { kind, scope }: KnownKind): NamespacedName | { readonly problem: string } {
+  const parts = text.split('/');
+  const isNamespaced = scope === 'namespaced' || (scope === 'unknown' && parts.length > 1);
+  if (isNamespaced && parts.length !== 2) {
+    return { problem: `"${text}": ${kind} objects are namespaced, write NAMESPACE/NAME` };
+  }
+  if (!isNamespaced && parts.length !== 1) {
+    return { problem: `"${text}": ${kind} objects are cluster-scoped, write NAME without a namespace` };
+  }
+  const [namespace = '', name = ''] = isNamespaced ? parts : ['', text];
+  if (isNamespaced && !isDnsLabel(namespace)) {
+    const rule = `lower-case letters, digits and "-", at most 63, starting and ending with a letter or a digit`;
+    return { problem: `"${text}": "${namespace}" is not the name of a namespace (${rule})` };
+  }
+  if (!isNameOf(kind, name)) {
+    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_LENGTH_MAX}, starting and ending with a letter or a digit`;
+    return { problem: `"${text}": "${name}" is not the name of an object (${rule})` };
+  }
+  return { namespace, name };
+}
+
+function isNameOf(kind: string, name: string): boolean {
+  if (name === '' || name.length > NAME_LENGTH_MAX) return false;
+  if (PATH_NAMED.has(kind)) return name !== '.' && name !== '..' && !/[/%\s]/.test(name);
+  return kind === 'Namespace' ? isDnsLabel(name) : isDnsSubdomain(name);
+}
+
+/** A Namespace follows the namespace mapping, if there is one; every other kind follows the cluster-scoped rule. */
+function clusterScopedHost(
+  name: string,
+  { kind }: KnownKind,
+  names: NameTranslator,
+): NamespacedName | undefined {
+  const mapped = kind === 'Namespace' && names.keepsName(name) ? names.namespaceToHost(name) : undefined;
+  return { namespace: '', name: mapped ?? names.clusterScopedToHost(name) };
+}
+
+function clusterScopedVirtual(
+  hostName: string,
+  { kind }: KnownKind,
+  names: NameTranslator,
+): readonly NamespacedName[] {
+  const ruled = names.clusterScopedToVirtual(hostName);
+  const found = ruled === undefined || (kind === 'Namespace' && names.keepsName(ruled)) ? [] : [ruled];
+  if (kind === 'Namespace') {
+    const inside = names.toVirtualCandidates({ namespace: hostName, name: 'any' });
+    found.push(...inside.map(({ namespace }) => namespace));
+  }
+  return found.map((name) => ({ namespace: '', name }));
+}
+
+function rowOf(
+  { kind }: KnownKind,
+  { virtual, host }: Pick<NameRow, 'virtual' | 'host'>,
+  names: NameTranslator,
+): NameRow {
+  const short = virtual.namespace === '' ? undefined : names.shortToHost(virtual);
+  return { kind, virtual, host, shortName: short?.name ?? '' };
+}
+
+function reasonForNone({ namespace, name }: NamespacedName, names: NameTranslator): string {
+  if (namespace !== '' && !names.isTargetNamespace(namespace)) {
+    return `objects of virtual cluster "${names.vcluster}" are not in this namespace`;
+  }
+  const isCut = /-[0-9a-f]{10}$/.test(name) && name.length > 50;
+  if (isCut)
+    return 'long names are truncated and end in a digest, which cannot be reversed; see the annotations of the host object';
+  if (/^vcluster-[0-9a-f]{8}-[0-9a-f]{8}$/.test(namespace)) {
+    return 'namespaces are hashed in this mode, which cannot be reversed; see the annotations of the host object';
+  }
+  return 'no virtual name translates to it';
+}

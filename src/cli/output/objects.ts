@@ -1,0 +1,185 @@
+/** Reads one object of any kind from a file or standard input, and prints objects as YAML or JSON. */
+
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse, stringify, Composer, Parser } from 'yaml';
+import { readDocument } from '../../config/source/document.ts';
+import { problemOf, syntaxProblems, createSourceFile, problemAt } from '../../config/source/problem.ts';
+import { displayName, readTextFile, cannotBeRead } from '../../config/source/text-file.ts';
+import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
+import { jsonEquals, type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import { yamlMessage } from '../../config/source/yaml-source.ts';
+import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
+import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
+import { showProgress } from './terminal.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
+
+/** Larger than any object that an API server stores (1.5 MiB). */
+const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Reads YAML or JSON; `-` is standard input. Throws a `ConfigError` with every problem. */
+export async function readObject(path: string): Promise<JsonObject> {
+  const file = displayName(path);
+  const document = readDocument(file, await readTextFile(path, OBJECT_BYTES_MAX));
+  const errors = syntaxProblems(document).filter(({ severity }) => severity === 'error');
+  if (errors.length > 0 || !document.isReadable) throw new ConfigError(errors);
+  if (document.source.text.trim() === '') throw new ConfigError([problemOf(file, 'contains no object')]);
+  return document.value;
+}
+
+/** Text that YAML 1.1 (kubectl) and 1.2 readers take for the same value. `isSorted`: keys in alphabetical order, as kubectl prints them. */
+export function printObject(
+  object: JsonObject,
+  format: 'yaml' | 'json',
+  { isSorted = false }: { readonly isSorted?: boolean } = {},
+): string {
+  if (format === 'json') return `${JSON.stringify(object, null, 2)}\n`;
+  const settings = {
+    version: '1.1',
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+    sortMapEntries: isSorted,
+  } as const;
+  const text = stringify(object, settings);
+  const isPlain = jsonEquals(parse(text, { logLevel: 'silent' }) as JsonValue, object); // what was just printed
+  return isPlain
+    ? text
+    : stringify(object, { ...settings, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' });
+}
+
+// Kubernetes objects from files, folders or standard input: YAML with several documents, or JSON; a List is its items.
+
+const EXTENSIONS = ['.yaml', '.yml', '.json'];
+/** Limits how far YAML aliases can expand a small file. */
+const ALIASES_MAX = 100;
+/** Enough for the dump of a large cluster; a larger file would not fit into memory as objects. */
+const FILE_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Every object below the given paths, in order; `-` is standard input. Throws a `ConfigError` with everything that cannot be read. */
+export async function readObjects(paths: readonly string[]): Promise<KubeObject[]> {
+  const objects: KubeObject[] = [];
+  const problems: ConfigProblem[] = [];
+  const files: string[] = [];
+  for (const path of paths) files.push(...((await collectProblems(filesOf(path), problems)) ?? []));
+  using progress = showProgress('reading');
+  for (const [index, file] of files.entries()) {
+    const text = await collectProblems(readTextFile(file, FILE_BYTES_MAX), problems);
+    if (text === undefined) continue;
+    const onDocument = (offset: number): void =>
+      files.length > 1 ? progress.update(index, files.length) : progress.update(offset, text.length);
+    objects.push(...parseObjects(displayName(file), text, problems, onDocument));
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return objects;
+}
+
+/** The result, or undefined after adding the problems of a `ConfigError` to `problems`. */
+async function collectProblems<T>(reading: Promise<T>, problems: ConfigProblem[]): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+    return undefined;
+  }
+}
+
+/** The path itself, or every YAML and JSON file below a folder. */
+async function filesOf(path: string): Promise<string[]> {
+  const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder) return [path];
+  const names = await readdir(path, { recursive: true }).catch((error: unknown) => {
+    throw cannotBeRead(path, error);
+  });
+  return names
+    .filter((name) => EXTENSIONS.some((extension) => name.endsWith(extension)))
+    .sort()
+    .map((name) => join(path, name));
+}
+
+/** The objects of all valid documents; errors are added to `problems`. `onDocument` gets the offset of the end of each document. */
+export function parseObjects(
+  file: string,
+  text: string,
+  problems: ConfigProblem[],
+  onDocument?: (offset: number) => void,
+): KubeObject[] {
+  const source = createSourceFile(file, text);
+  const found: KubeObject[] = [];
+  for (const document of new Composer({ version: '1.2' }).compose(new Parser().parse(text))) {
+    onDocument?.(document.range[2]);
+    for (const error of document.errors)
+      problems.push(
+        problemAt(source, error.pos[0], { path: '', severity: 'error', message: yamlMessage(error) }),
+      );
+    if (document.errors.length > 0) continue;
+    const report = (message: string): void => {
+      const start = document.contents?.range?.[0] ?? document.range[0];
+      problems.push(problemAt(source, start, { path: '', severity: 'error', message }));
+    };
+    try {
+      const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
+      found.push(...objectsIn(value, report));
+    } catch (error) {
+      report(messageOf(error));
+    }
+  }
+  return found;
+}
+
+/** The object of a document, or the items of a List; `report` gets what is neither. */
+function objectsIn(value: JsonValue, report: (message: string) => void): KubeObject[] {
+  if (value === null) return [];
+  if (!isJsonObject(value)) {
+    report('a document must be an object with apiVersion, kind and metadata');
+    return [];
+  }
+  const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
+  if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items))
+    return items.flatMap((item) => objectsIn(item, report));
+  const problem = objectProblem(value);
+  if (problem === undefined) return [value as unknown as KubeObject]; // checked by objectProblem
+  report(problem);
+  return [];
+}
+
+/** Why this is not a Kubernetes object; undefined if it is one. */
+export function objectProblem(value: JsonObject): string | undefined {
+  const kind = ownValue(value, 'kind');
+  if (typeof kind !== 'string') return 'an object has no kind';
+  const metadata = ownValue(value, 'metadata');
+  const member = (key: string): JsonValue | undefined =>
+    isJsonObject(metadata) ? ownValue(metadata, key) : undefined;
+  const [name, namespace] = [member('name'), member('namespace') ?? ''];
+  if (typeof name !== 'string' || name === '') return `an object of kind ${kind} has no metadata.name`;
+  // Roles and their like have names such as system:node.
+  const apiVersion = ownValue(value, 'apiVersion');
+  const isRole = typeof apiVersion === 'string' && apiVersion.startsWith('rbac.authorization.k8s.io/');
+  const problem = isRole ? pathSegmentProblem(name) : subdomainProblem(name);
+  if (problem !== undefined)
+    return `${kind} ${JSON.stringify(name)} has a name that no object can have: ${problem}`;
+  if (typeof namespace !== 'string' || (namespace !== '' && labelProblem(namespace) !== undefined))
+    return `${kind} "${name}" is in namespace ${JSON.stringify(namespace)}, which no cluster can have`;
+  return undefined;
+}
+
+// Hides the annotations and labels that the syncer keeps for itself.
+
+/** A copy without the bookkeeping annotations and the marker labels. */
+export function withoutBookkeeping(object: KubeObject): KubeObject {
+  const metadata: ObjectMeta = { ...object.metadata };
+  deleteKeys(metadata, 'annotations', isBookkeepingAnnotation);
+  deleteKeys(metadata, 'labels', isBookkeepingLabel);
+  return { ...object, metadata };
+}
+
+function deleteKeys(
+  metadata: ObjectMeta,
+  member: 'annotations' | 'labels',
+  isHidden: (key: string) => boolean,
+): void {
+  const kept = Object.entries(stringMapOf(metadata[member])).filter(([key]) => !isHidden(key));
+  if (kept.length > 0) metadata[member] = Object.fromEntries(kept) satisfies StringMap;
+  else delete metadata[member];
+}

@@ -1,0 +1,43 @@
+/** `schema`: prints, writes or checks the JSON Schema of the configuration file. */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { configJsonSchema } from '../config/schema/json-schema.ts';
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .option('-w, --write', 'write the schema to config/schema.json')
+    .option('--check', 'exit 1 if config/schema.json is out of date')
+    .option('--modeline', 'print the comment that makes an editor use the schema of this installation')
+    .action(async (options: SchemaOptions) => exit(await run(options)));
+}
+
+interface SchemaOptions {
+  readonly write?: boolean;
+  readonly check?: boolean;
+  readonly modeline?: boolean;
+}
+
+async function run({ write = false, check = false, modeline = false }: SchemaOptions): Promise<number> {
+  if (modeline) {
+    process.stdout.write(SCHEMA_MODELINE);
+    return 0;
+  }
+  const schema = configJsonSchema();
+  if (check) {
+    const shipped = await readFile(SHIPPED_SCHEMA, 'utf8').catch(() => '');
+    if (shipped === schema) return 0;
+    process.stderr.write('config/schema.json is out of date: run "endpoint-syncer schema --write"\n');
+    return 1;
+  }
+  if (write) await writeFile(SHIPPED_SCHEMA, schema);
+  else process.stdout.write(schema);
+  return 0;
+}
+
+// The JSON Schema file of this installation.
+
+const SHIPPED_SCHEMA = new URL('../../config/schema.json', import.meta.url);
+
+/** The first line of a configuration file, wherever the file is. */
+export const SCHEMA_MODELINE = `# yaml-language-server: $schema=${SHIPPED_SCHEMA.href}\n`;

@@ -1,0 +1,291 @@
+/** `rbac`: the roles that a configuration needs, as manifests or as values of vCluster's chart. */
+
+import { type Command, Option } from 'commander';
+import { stringify } from 'yaml';
+import type { JsonObject, JsonValue } from '../base/json.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/types.ts';
+import type { ClusterName } from '../kube/types.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+import { reportConfigError } from './output/error-report.ts';
+import { ENDPOINT_SLICES } from '../kube/object.ts';
+import {
+  kindPolicy,
+  asReferencedKind,
+  type ReferencedKind,
+} from '../syncer/references/kinds/referenced-kind.ts';
+import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
+import { requiredRights, rightsOnLease, type Right } from '../syncer/rights.ts';
+import { hostNamespaces } from '../syncer/translate/names/namespace-mappings.ts';
+import { pluralOf } from './kind-scope.ts';
+
+interface RbacOptions {
+  readonly cluster?: ClusterName;
+  readonly as: 'role' | 'clusterrole' | 'vcluster-values';
+  readonly serviceAccount: string;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command, ALL_FIELDS);
+  command
+    .addOption(
+      new Option('--cluster <cluster>', 'only the roles of one cluster').choices(['host', 'virtual']),
+    )
+    .addOption(
+      new Option('--as <form>', "Roles where possible, only ClusterRoles, or values of vCluster's chart")
+        .choices(['role', 'clusterrole', 'vcluster-values'])
+        .default('role'),
+    )
+    .option('--service-account <name>', 'name of the ServiceAccount in each cluster', 'endpoint-syncer')
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .action(async (options: RbacOptions) => exit(await run(command, options)));
+}
+
+async function run(command: Command, options: RbacOptions): Promise<number> {
+  let config: Config;
+  try {
+    ({ config } = await loadConfig(loaderInput(command)));
+  } catch (error) {
+    return reportConfigError(error);
+  }
+  const problem = usageProblem(config, options);
+  if (problem !== undefined) {
+    process.stderr.write(`error: ${problem}\n`);
+    return 2;
+  }
+  const open = openKinds(config);
+  if (open.length > 0) {
+    process.stderr.write(
+      `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}\n`,
+    );
+  }
+  const others = otherNamespaces(config);
+  if (options.as === 'vcluster-values' && others.length > 0) {
+    process.stderr.write(
+      `note: vCluster's chart grants no rights in namespace "${others.join('", "')}": apply the Role for it that --as role prints\n`,
+    );
+  }
+  process.stdout.write(print(config, options));
+  return 0;
+}
+
+/** Namespaces of the host, other than the host namespace of the virtual cluster, in which the configuration needs rights. */
+function otherNamespaces(config: Config): readonly string[] {
+  return neededGrants(config)
+    .filter(
+      ({ cluster, namespace }) => cluster === 'host' && !['', config.host.namespace].includes(namespace),
+    )
+    .map(({ namespace }) => namespace);
+}
+
+function usageProblem({ host }: Config, { as, cluster }: RbacOptions): string | undefined {
+  if (host.namespace === '') {
+    return 'the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace';
+  }
+  return as === 'vcluster-values' && cluster === 'virtual'
+    ? "the values of vCluster's chart grant no rights in the virtual cluster; omit --cluster, or use --as role"
+    : undefined;
+}
+
+function print(config: Config, { as: form, cluster, serviceAccount, output }: RbacOptions): string {
+  const hostNamespace = config.host.namespace;
+  const grants = neededGrants(config).filter((grant) => cluster === undefined || grant.cluster === cluster);
+  if (form === 'vcluster-values') return printOne(vclusterValues(grants, hostNamespace), output);
+  const documents = rbacDocuments(grants, { serviceAccount, hostNamespace, form });
+  if (output === 'json') return printOne({ apiVersion: 'v1', kind: 'List', items: [...documents] }, output);
+  return documents.map((document) => printOne(document, output)).join('---\n');
+}
+
+function printOne(value: JsonObject, output: string): string {
+  if (output === 'json') return `${JSON.stringify(value, null, 2)}\n`;
+  return stringify(value, { aliasDuplicateObjects: false });
+}
+
+// The RBAC rules that a configuration needs, from the same rights that `run` checks at start. Pure.
+
+/** As in a Role; the order of the members is the order in which they are printed. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Rules for one namespace of one cluster; namespace '' means all namespaces. */
+interface Grant {
+  readonly cluster: ClusterName;
+  readonly namespace: string;
+  readonly rules: readonly PolicyRule[];
+}
+
+/** One grant for each cluster and namespace; `config` names the host namespace. */
+function neededGrants(config: Config): readonly Grant[] {
+  const references = offlineReferences(config);
+  const rights = [...requiredRights(config, { isDryRun: false, references }), ...uncheckedRights(config)];
+  const grants = new Map<string, Right[]>();
+  for (const right of rights) {
+    const key = `${right.cluster} ${right.namespace}`;
+    grants.set(key, [...(grants.get(key) ?? []), right]);
+  }
+  return [...grants.values()].flatMap((of) => {
+    const [first] = of;
+    return first === undefined
+      ? []
+      : { cluster: first.cluster, namespace: first.namespace, rules: rulesOf(of) };
+  });
+}
+
+/** Kinds that a reference may reach although no patch names them. The check at start does not cover their rights. */
+function openKinds(config: Config): readonly string[] {
+  const { isOpen, reachable } = kindPolicy(config.sync);
+  return isOpen ? reachable.map((id) => id.slice(id.indexOf('/') + 1)) : [];
+}
+
+/** Offline there is no discovery, so each kind gets its usual resource name. */
+function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
+  const policy = kindPolicy(sync);
+  return policy.named.map(({ apiVersion, kind }) => {
+    const slash = apiVersion.indexOf('/');
+    const group = slash < 0 ? '' : apiVersion.slice(0, slash);
+    const version = apiVersion.slice(slash + 1);
+    const resource = { group, version, kind, plural: pluralOf(kind), isNamespaced: true };
+    return asReferencedKind(resource, resource, policy);
+  });
+}
+
+/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, the report of contested slices, and
+ * the Lease that only names the configuration in use.
+ */
+function uncheckedRights(config: Config): readonly Right[] {
+  const { owner, host, sync, leaderElection } = config;
+  const rights: Right[] =
+    syncedKinds(config).length > 0 && !leaderElection.enabled ? [...rightsOnLease(config)] : [];
+  const add = (verb: string, target: Omit<Right, 'cluster' | 'verb'>): void => {
+    rights.push({ cluster: 'host', verb, ...target });
+  };
+  if (sync.endpoints.enabled) {
+    for (const namespace of hostNamespaces(config) ?? [''])
+      add('list', { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace });
+  }
+  // The default owner is a Service, and the right to get Services is part of the others.
+  if (owner !== undefined && !owner.isOptional) {
+    const { apiVersion, kind, name } = owner;
+    const group = apiVersion.includes('/') ? apiVersion.replace(/\/.*/u, '') : '';
+    add('get', { group, resource: pluralOf(kind), namespace: host.namespace, name });
+  }
+  return rights;
+}
+
+/** One rule for each resource, its verbs in the order of `rights`. */
+function rulesOf(rights: readonly Right[]): readonly PolicyRule[] {
+  const rules = new Map<string, { right: Right; verbs: Set<string> }>();
+  for (const right of rights) {
+    const key = `${right.group} ${right.resource} ${right.name ?? ''}`;
+    const rule = rules.get(key) ?? { right, verbs: new Set<string>() };
+    rule.verbs.add(right.verb);
+    rules.set(key, rule);
+  }
+  // A right on one object is part of the right on all of them.
+  const isCovered = ({ group, resource, name }: Right, verbs: ReadonlySet<string>): boolean =>
+    name !== undefined && (rules.get(`${group} ${resource} `)?.verbs.isSupersetOf(verbs) ?? false);
+  const needed = [...rules.values()].filter(({ right, verbs }) => !isCovered(right, verbs));
+  return needed.map(({ right: { group, resource, name }, verbs }) => ({
+    apiGroups: [group],
+    resources: [resource],
+    ...(name === undefined ? {} : { resourceNames: [name] }),
+    verbs: [...verbs],
+  }));
+}
+
+// Grants as manifests, or as values of vCluster's chart. Pure.
+
+interface DocumentOptions {
+  readonly serviceAccount: string;
+  readonly hostNamespace: string;
+  /** `clusterrole`: every role is a ClusterRole; a RoleBinding restricts it to a namespace where that suffices. */
+  readonly form: 'role' | 'clusterrole';
+}
+
+/** Namespace of the ServiceAccount in the virtual cluster. Every cluster has it, and tenants do not use it. */
+const VIRTUAL_NAMESPACE = 'kube-system';
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** A ServiceAccount for each cluster, with a role and its binding for each grant. */
+function rbacDocuments(grants: readonly Grant[], options: DocumentOptions): readonly JsonObject[] {
+  const clusters = [...new Set(grants.map(({ cluster }) => cluster))];
+  return clusters.flatMap((cluster) => [
+    serviceAccount(cluster, options),
+    ...grants.filter((grant) => grant.cluster === cluster).flatMap((grant) => roleAndBinding(grant, options)),
+  ]);
+}
+
+/** The host's grants as `rbac` in the values of vCluster's chart; a sidecar uses that chart's ServiceAccount. */
+function vclusterValues(grants: readonly Grant[], hostNamespace: string): JsonObject {
+  const rulesIn = (namespace: string): JsonValue[] =>
+    grants
+      .filter((grant) => grant.cluster === 'host' && grant.namespace === namespace)
+      .flatMap(({ rules }) => rules.map(asJson));
+  const [own, everywhere] = [rulesIn(hostNamespace), rulesIn('')];
+  return {
+    rbac: {
+      ...(own.length === 0 ? {} : { role: { extraRules: own } }),
+      ...(everywhere.length === 0 ? {} : { clusterRole: { enabled: true, extraRules: everywhere } }),
+    },
+  };
+}
+
+function serviceAccount(cluster: ClusterName, options: DocumentOptions): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: options.serviceAccount, namespace: accountNamespace(cluster, options) },
+  };
+}
+
+function roleAndBinding(
+  { cluster, namespace, rules }: Grant,
+  options: DocumentOptions,
+): readonly JsonObject[] {
+  const { serviceAccount: account, hostNamespace, form } = options;
+  const isClusterRole = namespace === '' || form === 'clusterrole';
+  const kind = isClusterRole ? 'ClusterRole' : 'Role';
+  // Syncers of several host namespaces share the names of other namespaces and of cluster-scoped objects.
+  const isShared = cluster === 'host' && (isClusterRole || namespace !== hostNamespace);
+  const name = isShared ? sharedName(options, form === 'clusterrole' ? namespace : '') : account;
+  const subject = { kind: 'ServiceAccount', name: account, namespace: accountNamespace(cluster, options) };
+  return [
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind,
+      metadata: isClusterRole ? { name } : { name, namespace },
+      rules: rules.map(asJson),
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
+      metadata:
+        namespace === '' ? { name } : { name: namespace === hostNamespace ? account : name, namespace },
+      roleRef: { apiGroup: RBAC, kind, name },
+      subjects: [subject],
+    },
+  ];
+}
+
+function sharedName({ serviceAccount: account, hostNamespace }: DocumentOptions, namespace: string): string {
+  const name = `${account}:${hostNamespace}`;
+  return namespace === '' ? name : `${name}:${namespace}`;
+}
+
+function accountNamespace(cluster: ClusterName, { hostNamespace }: DocumentOptions): string {
+  return cluster === 'host' ? hostNamespace : VIRTUAL_NAMESPACE;
+}
+
+function asJson({ apiGroups, resources, resourceNames, verbs }: PolicyRule): JsonObject {
+  return {
+    apiGroups: [...apiGroups],
+    resources: [...resources],
+    ...(resourceNames === undefined ? {} : { resourceNames: [...resourceNames] }),
+    verbs: [...verbs],
+  };
+}

@@ -1,0 +1,234 @@
+/** `validate`: reports every problem of one or more configuration files. */
+
+import { readdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { readDocument } from '../config/source/document.ts';
+import { checkConfig, configFile, type LoadOptions } from '../config/load.ts';
+import { inFileOrder } from '../config/parse.ts';
+import { displayName } from '../config/source/text-file.ts';
+import type { ConfigText } from '../config/layers.ts';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
+import { isJsonObject, ownValue, jsonEquals, type JsonValue } from '../base/json.ts';
+import { paintFor, showProgress } from './output/terminal.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+import { formatProblems, problemToJson } from './output/error-report.ts';
+import { systemClock } from '../base/clock.ts';
+import { silentLogger } from '../base/logger.ts';
+import { warningAtValue, type Finding } from '../config/finding.ts';
+import type { Config } from '../config/types.ts';
+import { asJson, type KubeObject } from '../kube/object.ts';
+import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
+import { sampleValues } from '../syncer/patch/check-patch.ts';
+import { compilePatches, type CompiledPatch } from '../syncer/patch/compile.ts';
+import { createSandbox } from '../syncer/sandbox/sandbox.ts';
+import type { EvaluateResponse, Evaluator, Program } from '../syncer/sandbox/types.ts';
+import { sandboxSettings } from '../syncer/translation.ts';
+import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
+
+/** The fields of `endpointSyncer` that `api` reads. */
+const API_KEYS = ['host', 'http', 'log'];
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command.argument(
+    '[files...]',
+    'configuration files, or - for standard input; default: the file that run reads',
+  );
+  command.addOption(
+    new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
+  );
+  command.option('--strict', 'treat warnings as errors');
+  addConfigOptions(command, ALL_FIELDS);
+  command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
+    const code = await validate(
+      filesToCheck(files, command),
+      { ...loaderInput(command), isStart: true },
+      {
+        output,
+        isStrict: strict === true,
+      },
+    );
+    exit(code);
+  });
+}
+
+/** Undefined stands for a configuration without a file: flags and environment only. */
+function filesToCheck(files: readonly string[], command: Command): readonly (string | undefined)[] {
+  return files.length > 0 ? files : [configFile(loaderInput(command))];
+}
+
+async function validate(
+  files: readonly (string | undefined)[],
+  options: LoadOptions,
+  { output, isStrict }: { readonly output: string; readonly isStrict: boolean },
+): Promise<number> {
+  const found: ConfigProblem[] = [];
+  using progress = showProgress('checking');
+  for (const [index, file] of files.entries()) {
+    found.push(...(await problemsOf(file, options)));
+    progress.update(index + 1, files.length);
+  }
+  progress[Symbol.dispose]();
+  const problems = isStrict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
+  const errors = problems.filter((problem) => problem.severity === 'error').length;
+  if (output === 'json') {
+    process.stdout.write(`${JSON.stringify(problems.map(problemToJson), null, 2)}\n`);
+  } else {
+    process.stdout.write(formatProblems(problems, paintFor(process.stdout)));
+    const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
+    process.stderr.write(`${subject}: ${summary(errors, problems.length - errors)}\n`);
+  }
+  return errors > 0 ? 2 : 0;
+}
+
+async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
+  try {
+    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiOnly });
+    if (checked.config === undefined) return checked.problems;
+    const found = (await reverseWarnings(checked.config, checked.file)).map(checked.locate);
+    return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** A file that only `api` uses needs no name of a virtual cluster. */
+function isForApiOnly({ file, text }: ConfigText): boolean {
+  const { value } = readDocument(file, text);
+  if (ownValue(value, 'managementApi') === undefined || Object.hasOwn(value, 'sync')) return false;
+  const own = ownValue(value, 'endpointSyncer') ?? {};
+  return isJsonObject(own) && Object.keys(own).every((key) => API_KEYS.includes(key));
+}
+
+function summary(errors: number, warnings: number): string {
+  const found = [
+    errors > 0 ? counted(errors, 'error') : '',
+    warnings > 0 ? counted(warnings, 'warning') : '',
+  ];
+  return found.filter((part) => part !== '').join(' and ') || 'valid';
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+// Warnings about reverse expressions that do not undo their expressions, found by running both in the sandbox.
+
+const SAMPLE = { apiVersion: 'v1', metadata: { name: 'web', namespace: 'default' } };
+
+interface TwoWayPatch {
+  readonly list: PatchedKey;
+  readonly kind: string;
+  readonly patch: CompiledPatch;
+  readonly forward: Program;
+  readonly reverse: Program;
+}
+
+/** `file`: the configuration file, whose test cases give values besides the built-in samples; undefined: there is none. */
+async function reverseWarnings(config: Config, file: string | undefined): Promise<Finding[]> {
+  const patches = twoWayPatches(config);
+  if (patches.length === 0) return [];
+  const objects = file === undefined ? [] : await objectsOfTestCases(file);
+  await using sandbox = await createSandbox({
+    ...sandboxSettings(config),
+    programs: patches.flatMap(({ forward, reverse }) => [forward, reverse]),
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const findings: Finding[] = [];
+  for (const patch of patches) {
+    const message = await firstMismatch(patch, objects, sandbox);
+    const path = ['sync', 'toHost', patch.list, 'patches', patch.patch.index, 'reverseExpression'];
+    if (message !== undefined) findings.push(warningAtValue(path, message));
+  }
+  return findings;
+}
+
+function twoWayPatches({ sync }: Config): readonly TwoWayPatch[] {
+  let programs = 0;
+  return PATCHED_KINDS.flatMap(({ configKey: list, resource: { kind } }) => {
+    const compiled = compilePatches(sync[list].patches, programs);
+    programs += compiled.programs.length;
+    return compiled.patches.flatMap((patch) => {
+      const { toHost, toVirtual } = patch.actions;
+      if (toHost.kind !== 'evaluate' || toVirtual.kind !== 'evaluate') return [];
+      return [{ list, kind, patch, forward: toHost.program, reverse: toVirtual.program }];
+    });
+  });
+}
+
+/** The virtual objects of the test cases in the folder of the configuration. `test` reports files that cannot be read. */
+async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> {
+  const folder = dirname(file);
+  const names = (await readdir(folder)).filter((name) => name.endsWith(TEST_FILE_SUFFIX));
+  const objects: KubeObject[] = [];
+  for (const name of names.toSorted()) {
+    try {
+      const { config, cases } = await readTestFile(join(folder, name));
+      if (resolve(config) === resolve(file)) objects.push(...cases.flatMap(({ virtual }) => virtual));
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+    }
+  }
+  return objects;
+}
+
+/** Values that the expression rejects or deletes are skipped. */
+async function firstMismatch(
+  { kind, patch, forward, reverse }: TwoWayPatch,
+  objects: readonly KubeObject[],
+  evaluator: Evaluator,
+): Promise<string | undefined> {
+  const values = [...matchesIn(objects, kind, patch), ...sampleValues(patch.segments)];
+  const there = await evaluate(evaluator, forward, values);
+  const kept = values.flatMap((value, at) => {
+    const host = there.values[at] ?? null;
+    return host === null || there.errors?.has(at) ? [] : [{ value, host }];
+  });
+  const back = await evaluate(
+    evaluator,
+    reverse,
+    kept.map(({ host }) => host),
+  );
+  for (const [at, { value, host }] of kept.entries()) {
+    const error = back.errors?.get(at);
+    const becomes = `${shown(value)} becomes ${shown(host)} on the host`;
+    if (error !== undefined) return `fails on a result of expression: ${becomes}, then ${error.message}`;
+    const returned = back.values[at] ?? null;
+    if (!jsonEquals(value, returned))
+      return `does not undo expression: ${becomes}, and ${shown(returned)} on the way back`;
+  }
+  return undefined;
+}
+
+function matchesIn(objects: readonly KubeObject[], kind: string, { walker }: CompiledPatch): JsonValue[] {
+  const values: JsonValue[] = [];
+  for (const object of objects) {
+    if (object.kind === kind) walker.collect(asJson(object), { values, paths: undefined });
+  }
+  return values;
+}
+
+function evaluate(
+  evaluator: Evaluator,
+  program: Program,
+  values: readonly JsonValue[],
+): Promise<EvaluateResponse> {
+  return new Promise((done) => {
+    const request = {
+      program: program.id,
+      object: { namespace: 'default', name: 'web' },
+      context: { hostObject: null, virtualObject: SAMPLE },
+      values,
+      paths: program.reads.path ? values.map(() => '') : undefined,
+    };
+    const known = evaluator.evaluate(request, done);
+    if (known !== undefined) done(known);
+  });
+}
+
+function shown(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

@@ -1,0 +1,125 @@
+/** `api` as a process: its address, its shutdown, and its errors when it cannot start. */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { RawClient } from '../contract/raw-client.ts';
+import { KEYS_PATH } from '../access-keys/composed-api.ts';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-api-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function configFile(name: string, lines: readonly string[]): string {
+  const file = join(folder, `${name}.yaml`);
+  writeFileSync(file, `managementApi:\n${lines.map((line) => `  ${line}\n`).join('')}`);
+  return file;
+}
+
+class Api {
+  readonly #child: ChildProcess;
+  out = '';
+  err = '';
+
+  constructor(...args: string[]) {
+    this.#child = spawn(process.execPath, [MAIN, 'api', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child.stdout?.on('data', (chunk: Buffer) => (this.out += String(chunk)));
+    this.#child.stderr?.on('data', (chunk: Buffer) => (this.err += String(chunk)));
+  }
+
+  /** The output that describes the server, once it listens. */
+  async printed(what: string): Promise<string> {
+    await vi.waitFor(
+      () => {
+        if (!this.out.includes('certificate-authority: ')) throw new Error(`it does not listen: ${this.err}`);
+      },
+      { timeout: 60_000, interval: 10 },
+    );
+    return new RegExp(`^${what}: (.*)$`, 'mu').exec(this.out)?.[1] ?? '';
+  }
+
+  async ended(signal?: NodeJS.Signals): Promise<number | null> {
+    if (signal) this.#child.kill(signal);
+    if (this.#child.exitCode === null) await once(this.#child, 'exit');
+    return this.#child.exitCode;
+  }
+}
+
+describe('api', () => {
+  test('a file with managementApi alone: serves, writes the bootstrap key file, ends at SIGTERM', async () => {
+    const dataDir = join(folder, 'data');
+    const keyFile = join(folder, 'first.key');
+    const file = configFile('plain', [
+      `dataDir: ${dataDir}`,
+      'bindAddress: 127.0.0.1:0',
+      `bootstrapKeyFile: ${keyFile}`,
+    ]);
+    const api = new Api('--config', file, '--http-bind-address', '127.0.0.1:0');
+    const url = await api.printed('server');
+    const ca = readFileSync(await api.printed('certificate-authority'), 'utf8');
+    expect(await api.printed('next')).toBe(`endpoint-syncer keys list --config ${file}`);
+    const key = readFileSync(keyFile, 'utf8').trim();
+    await using client = new RawClient({ url, ca, token: key });
+    const { status, json } = await client.send({ method: 'GET', path: KEYS_PATH });
+    expect([status, JSON.stringify(json)]).toEqual([200, expect.stringContaining('"bootstrap-admin"')]);
+    expect((await client.send({ method: 'GET', path: '/readyz' })).text).toBe('ok');
+    const health = /"http":"(http:[^"]+)"/u.exec(api.err)?.[1] ?? '';
+    expect((await fetch(`${health}/readyz`)).status).toBe(200);
+    const series = await (await fetch(`${health}/metrics`)).text();
+    expect(series).toMatch(/^apiserver_request_total\{verb="LIST",.*code="200"\} 1$/mu);
+    expect(series).toMatch(
+      /^endpoint_syncer_store_request_duration_seconds_count\{operation="list"\} [1-9]/mu,
+    );
+    expect([statSync(keyFile).mode & 0o777, statSync(dataDir).mode & 0o777]).toEqual([0o600, 0o700]);
+    expect([await api.ended('SIGTERM'), api.out.includes(key), api.err.includes(key)]).toEqual([
+      0,
+      false,
+      false,
+    ]);
+  });
+
+  test('an address in use and an invalid certificate: one line with the next step, exit code 1', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo; // it listens on TCP
+    mkdirSync(join(folder, 'foreign'));
+    writeFileSync(join(folder, 'foreign', 'master.key'), 'nonsense\n');
+    writeFileSync(join(folder, 'file'), '');
+    const memory = 'store: {driver: memory}';
+    const starts = {
+      taken: [`dataDir: ${join(folder, 'taken')}`, `bindAddress: 127.0.0.1:${port}`, memory],
+      foreign: [`dataDir: ${join(folder, 'foreign')}`, 'bindAddress: 127.0.0.1:0', memory],
+      file: [`dataDir: ${join(folder, 'file')}`, 'bindAddress: 127.0.0.1:0'],
+    };
+    const errors: string[] = [];
+    for (const [name, lines] of Object.entries(starts)) {
+      const api = new Api('--config', configFile(name, lines), '--log-level', 'silent');
+      expect(await api.ended()).toBe(1);
+      errors.push(api.err);
+    }
+    taken.close();
+    expect(errors).toEqual([
+      expect.stringMatching(
+        /^error: cannot listen on managementApi\.bindAddress .*EADDRINUSE.*Choose a free address\n$/u,
+      ),
+      expect.stringMatching(/^error: .*master\.key is damaged.*\n$/u),
+      expect.stringMatching(/^error: managementApi\.dataDir .* cannot be created: .*\n$/u),
+    ]);
+  });
+
+  test('an invalid configuration is exit code 2', async () => {
+    const api = new Api('--config', configFile('wrong', ['maxTtl: for ever']));
+    expect([await api.ended(), api.err]).toEqual([
+      2,
+      expect.stringContaining('managementApi.maxTtl: must be a duration'),
+    ]);
+  });
+});

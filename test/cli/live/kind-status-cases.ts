@@ -1,0 +1,189 @@
+/** Cases for the status sentences about EndpointSlices and Services. */
+
+import { stored } from './memory-clusters.ts';
+import {
+  ALL_KINDS,
+  configWith,
+  hostWeb,
+  object,
+  service,
+  sliceOf,
+  web,
+  type Case,
+} from './status-fixtures.ts';
+
+const MAPPED = configWith({
+  sync:
+    '    endpointSlices: {enabled: true}\n' +
+    '    namespaces: {enabled: true, mappings: {byName: {shop: shared}}}',
+});
+
+export const KIND_CASES: Readonly<Record<string, Case>> = {
+  'a slice that is in step': {
+    config: ALL_KINDS,
+    virtual: [sliceOf('web')],
+    after: (clusters) => clusters,
+    key: 'shop/web-1',
+    expected: ['synced', '', 'EndpointSlice "shop/web-1" is synced to "host/web-1-x-shop-x-vc"'],
+  },
+  'a slice of a Service with a selector': {
+    config: ALL_KINDS,
+    virtual: [sliceOf('web'), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'service has a selector',
+      `EndpointSlice "shop/web-1" is not copied: Service "shop/web" has a selector, so the host's own controllers create the host EndpointSlices`,
+    ],
+  },
+  'a slice without a Service, where one is required': {
+    config: `${ALL_KINDS}\n  requireService: true\n`,
+    virtual: [sliceOf('web')],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'no service',
+      /is not copied: there is no Service "shop\/web", and endpointSyncer\.requireService/,
+    ],
+  },
+  'a slice without the label of a Service': {
+    config: ALL_KINDS,
+    virtual: [object('EndpointSlice', 'shop/web-1')],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'no service name',
+      /has no label kubernetes\.io\/service-name, so it belongs to no Service$/,
+    ],
+  },
+  'a slice of the EndpointSlice controller': {
+    config: ALL_KINDS,
+    virtual: [sliceOf('web', 'endpointslice-controller.k8s.io')],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'made by the EndpointSlice controller',
+      /the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host EndpointSlices$/,
+    ],
+  },
+  'a mirrored slice': {
+    config: ALL_KINDS,
+    virtual: [sliceOf('web', 'endpointslicemirroring-controller.k8s.io')],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'mirrored from Endpoints',
+      /it mirrors the Endpoints of Service "shop\/web", which are synced, and the host mirrors their copy$/,
+    ],
+  },
+  'a slice whose address type changes': {
+    config: ALL_KINDS,
+    virtual: [sliceOf('web')],
+    after: ({ virtual, host }) => ({
+      virtual: virtual.map((one) => stored({ ...one, addressType: 'IPv6' }, one)),
+      host,
+    }),
+    key: 'shop/web-1',
+    expected: [
+      'pending',
+      'differs',
+      /"host\/web-1-x-shop-x-vc" is about to be deleted and created again: an immutable field has changed/,
+    ],
+  },
+  'a foreign slice': {
+    config: ALL_KINDS,
+    virtual: [sliceOf('web')],
+    host: [object('EndpointSlice', 'host/web-1-x-shop-x-vc')],
+    key: 'shop/web-1',
+    expected: [
+      'refused',
+      'NotManaged',
+      /EndpointSlice "host\/web-1-x-shop-x-vc" that this syncer did not create/,
+    ],
+  },
+  'a slice that would join a Service of the host': {
+    config: MAPPED,
+    virtual: [sliceOf('web')],
+    host: [object('Service', 'shared/web')],
+    key: 'shop/web-1',
+    expected: ['refused', 'NotManaged', /the host Service "shared\/web" is not of this virtual cluster/],
+  },
+  'a copy for which a Service of the host has appeared': {
+    config: MAPPED,
+    virtual: [sliceOf('web')],
+    after: ({ virtual, host }) => ({ virtual, host: [...host, object('Service', 'shared/web')] }),
+    key: 'shop/web-1',
+    expected: [
+      'pending',
+      'its host Service is not of this virtual cluster',
+      /"shared\/web-1" is about to be deleted: its host Service is not of this virtual cluster/,
+    ],
+  },
+  'slices are not synced': {
+    virtual: [sliceOf('web')],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'disabled',
+      'EndpointSlice "shop/web-1" is not synced: sync.toHost.endpointSlices.enabled is false',
+    ],
+  },
+  'a Service that is in step': {
+    config: ALL_KINDS,
+    virtual: [web(), service()],
+    after: (clusters) => clusters,
+    kind: 'Service',
+    expected: ['synced', '', `Service "shop/web" is synced to "${hostWeb}"`],
+  },
+  'a Service that selects Pods': {
+    config: ALL_KINDS,
+    virtual: [service({ selector: { app: 'a' } })],
+    expected: [
+      'skipped',
+      'selects Pods',
+      /it has a selector, and no Pods are synced that it could select on the host$/,
+    ],
+  },
+  'a Service without Endpoints': {
+    config: ALL_KINDS,
+    virtual: [service()],
+    expected: [
+      'skipped',
+      'no synced endpoints',
+      /has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service$/,
+    ],
+  },
+  'a Service whose Endpoints have gone': {
+    config: ALL_KINDS,
+    virtual: [web(), service()],
+    after: ({ virtual, host }) => ({ virtual: virtual.filter(({ kind }) => kind !== 'Endpoints'), host }),
+    kind: 'Service',
+    expected: [
+      'pending',
+      'no synced endpoints',
+      /the host copy "host\/web-x-shop-x-vc" is about to be deleted: no synced endpoints/,
+    ],
+  },
+  'a status that is due': {
+    config: ALL_KINDS,
+    virtual: [web(), service({ type: 'LoadBalancer' })],
+    after: ({ virtual, host }) => ({
+      virtual,
+      host: host.map((one) =>
+        one.kind === 'Service'
+          ? stored({ ...one, status: { loadBalancer: { ingress: [{ ip: '1.1.1.1' }] } } }, one)
+          : one,
+      ),
+    }),
+    kind: 'Service',
+    expected: ['pending', 'differs', /a change on the host is about to be copied to the virtual cluster/],
+  },
+  'Services are left to vCluster': {
+    virtual: [service()],
+    expected: [
+      'skipped',
+      'disabled',
+      'Service "shop/web" is not synced: endpointSyncer.services is vcluster',
+    ],
+  },
+};

@@ -1,0 +1,431 @@
+/** The status sentence for every reason why an object is, or is not, synced. */
+
+import {
+  statusOfImport,
+  statusOfOther,
+  statusOf,
+  type SyncStatus,
+} from '../../../src/cli/live/object-status.ts';
+import { describe, expect, test } from 'vitest';
+import { planSnapshot } from '../../../src/cli/live/session.ts';
+import { findTarget } from '../../../src/cli/live/target.ts';
+import { namespaceAdvice } from '../../../src/syncer/reconcile/create-namespace.ts';
+import { KIND_CASES } from './kind-status-cases.ts';
+import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
+import { applied, configOf, snapshotOf, type MemoryClusters } from './memory-clusters.ts';
+
+const CASES: Record<string, Case> = {
+  'in step': {
+    virtual: [web()],
+    after: (clusters) => clusters,
+    expected: ['synced', '', `Endpoints "shop/web" is synced to "${hostWeb}"`],
+  },
+  'the API server itself': {
+    virtual: [object('Endpoints', 'default/kubernetes')],
+    key: 'default/kubernetes',
+    expected: [
+      'skipped',
+      'never synced',
+      /is never synced: it describes the API server itself, and the host has its own$/,
+    ],
+  },
+  'a Service with a selector': {
+    virtual: [web(), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+    expected: [
+      'skipped',
+      'service has a selector',
+      `Endpoints "shop/web" is not copied: Service "shop/web" has a selector, so the host's own controllers create the host Endpoints`,
+    ],
+  },
+  'a Service that gets a selector': {
+    virtual: [web()],
+    after: ({ virtual, host }) => ({
+      virtual: [...virtual, object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+      host,
+    }),
+    expected: [
+      'pending',
+      'service has a selector',
+      /the host copy "host\/web-x-shop-x-vc" is about to be deleted: service has a selector/,
+    ],
+  },
+  'no Service, and one is required': {
+    config: configWith({ own: '  requireService: true' }),
+    virtual: [web()],
+    expected: [
+      'skipped',
+      'no service',
+      /there is no Service "shop\/web", and endpointSyncer\.requireService is true$/,
+    ],
+  },
+  'the name of another object': {
+    virtual: [
+      object('Endpoints', 'c/a-x-b', {}, { creationTimestamp: '2026-01-01T00:00:00Z' }),
+      object('Endpoints', 'b-x-c/a', {}, { creationTimestamp: '2026-01-02T00:00:00Z' }),
+    ],
+    key: 'b-x-c/a',
+    expected: [
+      'refused',
+      'NameConflict',
+      /is not synced: the host name "host\/a-x-b-x-c-x-vc" already belongs to the copy of "c\/a-x-b"/,
+    ],
+  },
+  'a foreign host object': {
+    virtual: [web()],
+    host: [object('Endpoints', hostWeb)],
+    expected: [
+      'refused',
+      'NotManaged',
+      /is not synced: the host already has Endpoints "host\/web-x-shop-x-vc" that this syncer did not create/,
+    ],
+  },
+  'a foreign host object, by its own name': {
+    virtual: [web()],
+    host: [object('Endpoints', hostWeb)],
+    key: hostWeb,
+    isHost: true,
+    expected: [
+      'skipped',
+      'NotManaged',
+      /^host Endpoints ".+" is not a copy .+; "shop\/web" cannot be synced while it has this name$/,
+    ],
+  },
+  'a namespace that is not mapped': {
+    config: configWith({
+      sync: '    namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {other: there}}}',
+    }),
+    virtual: [web()],
+    expected: [
+      'refused',
+      'NamespaceNotMapped',
+      /namespace "shop" has no entry in sync\.toHost\.namespaces\.mappings\.byName/,
+    ],
+  },
+  'a host namespace that does not exist': {
+    virtual: [web()],
+    facts: { missingNamespaces: new Set(['host']) },
+    expected: [
+      'failed',
+      'NamespaceNotFound',
+      'Endpoints "shop/web" is not synced: host namespace "host" does not exist; create it, correct endpointSyncer.host.namespace, or set endpointSyncer.createNamespaces to true',
+    ],
+  },
+  'opted out': {
+    virtual: [web({}, { 'vcluster.loft.sh/controlled-by': 'me' })],
+    expected: [
+      'skipped',
+      'controlled by another',
+      /vcluster\.loft\.sh\/controlled-by on the virtual object assigns it to another controller; remove it to resume syncing$/,
+    ],
+  },
+  'a copy that is opted out': {
+    virtual: [web()],
+    after: editedHost({ annotations: { 'vcluster.loft.sh/controlled-by': 'me' } }),
+    expected: [
+      'skipped',
+      'controlled by another',
+      /on the host copy assigns it .+; the host copy "host\/web-x-shop-x-vc" stays as it is; remove it/,
+    ],
+  },
+  'a copy that outlives its object': {
+    virtual: [web()],
+    after: (clusters) => ({
+      ...editedHost({ annotations: { 'vcluster.loft.sh/skip-backsync': 'true' } })(clusters),
+      virtual: [],
+    }),
+    expected: [
+      'skipped',
+      'skip-backsync',
+      /no longer exists, and vcluster\.loft\.sh\/skip-backsync on the host copy keeps that copy$/,
+    ],
+  },
+  'a patch that fails': {
+    virtual: [web({}, { broken: 'x' })],
+    expected: [
+      'failed',
+      'PatchFailed',
+      /is not synced: patches\[1\] at metadata\.labels\.broken: TypeError: Cannot read properties of undefined/,
+    ],
+  },
+  'a patch that is quarantined': {
+    virtual: [web()],
+    facts: {
+      events: [
+        event(
+          'PatchFailed',
+          'patches[1]: this expression is quarantined until later: it had to be stopped before',
+        ),
+      ],
+    },
+    expected: [
+      'failed',
+      'PatchFailed',
+      /is not in sync: patches\[1\]: this expression is quarantined until later/,
+    ],
+  },
+  contested: {
+    virtual: [web()],
+    after: editedHost({ labels: {} }),
+    facts: {
+      events: [
+        event(
+          'Contested',
+          'Field manager "vcluster" keeps overwriting the host copy, so it is left alone for now.',
+        ),
+      ],
+    },
+    expected: [
+      'contested',
+      'Contested',
+      'Endpoints "shop/web" is not in sync: field manager "vcluster" keeps overwriting the host copy, so it is left alone for now',
+    ],
+  },
+  'contested, and corrected for now': {
+    virtual: [web()],
+    after: (clusters) => clusters,
+    facts: { events: [event('Contested', 'Field manager "vcluster" keeps overwriting the host copy.')] },
+    expected: [
+      'contested',
+      'Contested',
+      /^Endpoints "shop\/web" is synced to ".+" for now: field manager "vcluster" keeps overwriting the host copy$/,
+    ],
+  },
+  'contested a long time ago': {
+    virtual: [web()],
+    after: editedHost({ labels: {} }),
+    facts: { events: [{ ...event('Contested', 'Field manager.'), lastMs: NOW - 3_600_000 }] },
+    expected: ['pending', 'differs', /is about to be updated; if this state persists, no daemon is running$/],
+  },
+  'waiting for re-creation': {
+    virtual: [web()],
+    facts: {
+      events: [event('SyncError', 'Another client on the host keeps deleting the copy of this object.')],
+    },
+    expected: [
+      'pending',
+      'waiting for re-creation',
+      /waits for the re-creation of "host\/web-x-shop-x-vc": another client on the host keeps deleting the copy/,
+    ],
+  },
+  'a missing right': {
+    virtual: [web()],
+    facts: { missingRights: ['create endpoints in namespace "host" of the host cluster'] },
+    expected: [
+      'failed',
+      'MissingRight',
+      'Endpoints "shop/web" is not synced: a right is missing: create endpoints in namespace "host" of the host cluster',
+    ],
+  },
+  'a write that the host refused': {
+    virtual: [web()],
+    facts: { events: [event('SyncError', 'Writing to the host failed and is retried: exceeded quota')] },
+    expected: [
+      'failed',
+      'SyncError',
+      /is not in sync: writing to the host failed and is retried: exceeded quota$/,
+    ],
+  },
+  'no leader': {
+    virtual: [web()],
+    facts: { lease: { key: 'host/endpoint-syncer-vc', holder: '' } },
+    expected: [
+      'pending',
+      'no leader',
+      /is about to be created; no replica holds Lease "host\/endpoint-syncer-vc", so no daemon writes it$/,
+    ],
+  },
+  'another replica leads': {
+    virtual: [web()],
+    facts: { lease: { key: 'host/endpoint-syncer-vc', holder: 'pod-2' } },
+    expected: ['pending', 'no host copy', /is about to be created; the leader "pod-2" writes it$/],
+  },
+  'a daemon with another configuration': {
+    virtual: [web()],
+    facts: { runsOther: true },
+    expected: [
+      'pending',
+      'another configuration',
+      /is not in sync with this configuration: the daemon runs another configuration$/,
+    ],
+  },
+  'a change on the host': {
+    virtual: [web()],
+    after: editedHost({ annotations: { note: 'x' } }),
+    expected: [
+      'pending',
+      'differs',
+      /is not in sync: a change on the host is about to be copied to the virtual cluster/,
+    ],
+  },
+  'a virtual object that was created again': {
+    virtual: [web()],
+    after: ({ host }) => ({ virtual: [web()], host }),
+    expected: [
+      'pending',
+      'virtual object was re-created',
+      /is about to be rewritten: virtual object was re-created/,
+    ],
+  },
+  'a copy of the endpoints controller': {
+    virtual: [web(), object('Service', 'shop/web', { spec: {} })],
+    host: [
+      object(
+        'Endpoints',
+        hostWeb,
+        {},
+        { labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
+      ),
+    ],
+    expected: [
+      'pending',
+      'taken over',
+      /which the host's endpoints controller created, is about to be taken over/,
+    ],
+  },
+  'a copy of the endpoints controller that is at work': {
+    virtual: [web(), object('Service', 'shop/web', { spec: {} })],
+    host: [
+      object(
+        'Endpoints',
+        hostWeb,
+        {},
+        { labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
+      ),
+      object('Service', hostWeb, { spec: { selector: { app: 'a' } } }),
+    ],
+    expected: [
+      'pending',
+      'host Service has a selector',
+      /is not synced yet: the host Service ".+" still has a selector/,
+    ],
+  },
+  'sync is off': {
+    config: configWith().replace('endpoints:\n', 'endpoints:\n      enabled: false\n'),
+    virtual: [web()],
+    expected: [
+      'skipped',
+      'disabled',
+      'Endpoints "shop/web" is not synced: sync.toHost.endpoints.enabled is false',
+    ],
+  },
+  'an import into the host': {
+    virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
+    after: (clusters) => clusters,
+    key: 'shop/tls',
+    expected: ['synced', '', /^Secret "shop\/tls" is imported into the host as "host\/v[0-9a-z]{13}"$/],
+  },
+  'an import from the host': {
+    virtual: [web({ secret: 'tls' })],
+    host: [object('Secret', 'host/tls')],
+    after: (clusters) => clusters,
+    key: 'shop/tls',
+    expected: ['synced', '', 'Secret "shop/tls" is imported from the host, where it is "host/tls"'],
+  },
+  'an import that is due': {
+    virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
+    key: 'shop/tls',
+    expected: ['pending', 'is referenced', /is not in sync: its copy is about to be written: is referenced$/],
+  },
+  'a reference to nothing': {
+    virtual: [web({ secret: 'tls' })],
+    key: 'shop/tls',
+    expected: ['refused', 'ReferenceNotFound', /^Secret "shop\/tls" is not imported: /],
+  },
+  'a Secret that is never copied': {
+    virtual: [
+      web({ secret: 'tls' }),
+      object('Secret', 'shop/tls', { type: 'kubernetes.io/service-account-token' }),
+    ],
+    key: 'shop/tls',
+    expected: ['refused', 'ReferenceNotAllowed', /it is the token of a service account/],
+  },
+  'a Secret that nothing names': {
+    virtual: [web(), object('Secret', 'shop/tls')],
+    key: 'shop/tls',
+    kind: 'Secret',
+    expected: [
+      'skipped',
+      'not referenced',
+      'Secret "shop/tls" is not imported: no synced object references it',
+    ],
+  },
+  'a Secret that another syncer copies': {
+    virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
+    host: [
+      object(
+        'Secret',
+        'host/tls-by-vcluster',
+        {},
+        {
+          labels: { 'vcluster.loft.sh/managed-by': 'vc' },
+          annotations: { 'vcluster.loft.sh/object-name': 'tls', 'vcluster.loft.sh/object-namespace': 'shop' },
+        },
+      ),
+    ],
+    key: 'shop/tls',
+    expected: [
+      'skipped',
+      'copied by another syncer',
+      'Secret "shop/tls" is on the host as "host/tls-by-vcluster": another syncer manages that copy',
+    ],
+  },
+  'a kind whose syncing is not enabled': {
+    config: configWith({ sync: '    secrets: {enabled: false}' }),
+    virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
+    key: 'shop/tls',
+    expected: [
+      'skipped',
+      'not configured',
+      /is not imported: syncing of this kind is not enabled under sync\.toHost; references use the name "host\/v/,
+    ],
+  },
+};
+
+async function statusIn({
+  config = configWith(),
+  virtual = [],
+  host = [],
+  after,
+  facts = {},
+  key = 'shop/web',
+  isHost = false,
+  kind,
+}: Case): Promise<SyncStatus | undefined> {
+  const loaded = configOf(config);
+  let clusters: MemoryClusters = { virtual, host };
+  if (after !== undefined) {
+    const { changes } = await planSnapshot(snapshotOf(clusters, loaded));
+    clusters = after(applied(clusters, changes));
+  }
+  const plan = await planSnapshot(snapshotOf(clusters, loaded));
+  const target = findTarget(plan, { key, isHost, kind });
+  if (target === undefined) return undefined;
+  if (target.kind === 'import') return statusOfImport(target.plan);
+  if (target.kind === 'other') return statusOfOther(target, loaded);
+  return statusOf(target.plan, {
+    nowMs: NOW,
+    events: [],
+    missingNamespaces: new Set(),
+    namespaceAdvice: namespaceAdvice(loaded),
+    lease: undefined,
+    runsOther: false,
+    missingRights: [],
+    ...facts,
+  });
+}
+
+describe('why', () => {
+  test.each(Object.entries({ ...CASES, ...KIND_CASES }))('%s', async (_, testCase) => {
+    const [state, reason, sentence] = testCase.expected;
+    const status = await statusIn(testCase);
+    expect(status).toMatchObject({ state, reason });
+    const text = status?.sentence ?? '';
+    // The end of a pending sentence depends on which replica is the leader.
+    const isSaid = typeof sentence === 'string' ? text.startsWith(sentence) : sentence.test(text);
+    expect({ text, isSaid }).toEqual({ text, isSaid: true });
+  });
+
+  test('an object that exists on neither side has no status', async () => {
+    expect(await statusIn({ expected: ['skipped', '', ''] })).toBeUndefined();
+  });
+});

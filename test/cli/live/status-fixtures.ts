@@ -1,0 +1,94 @@
+/** Objects, configurations and the type of a case, for the tests of the status sentences. */
+
+import type { ReportedEvent } from '../../../src/cli/live/reports.ts';
+import type { SyncStatus, StatusFacts } from '../../../src/cli/live/object-status.ts';
+import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
+import { stored, type MemoryClusters } from './memory-clusters.ts';
+
+export const NOW = Date.parse('2026-01-01T12:00:00Z');
+const PATCHES = `
+        - path: metadata.annotations.secret
+          reference: {apiVersion: v1, kind: Secret}
+        - path: metadata.labels.broken
+          expression: value.a.b`;
+
+export function configWith({ sync = '', own = '' } = {}): string {
+  return `sync:
+  toHost:
+    endpoints:
+      patches:${PATCHES}
+${sync}
+endpointSyncer:
+  name: vc
+  host: {namespace: host}
+${own}`;
+}
+
+export function object(
+  kind: string,
+  key: string,
+  more: Record<string, unknown> = {},
+  metadata: object = {},
+): KubeObject {
+  const [namespace = '', name = ''] = key.split('/');
+  return stored({
+    apiVersion: 'v1',
+    kind,
+    metadata: { namespace, name, ...metadata },
+    ...more,
+  } as KubeObject); // built from JSON parts
+}
+
+export const web = (annotations: StringMap = {}, labels: StringMap = {}): KubeObject =>
+  object('Endpoints', 'shop/web', {}, { annotations, labels });
+export const service = (spec: object = {}): KubeObject =>
+  object('Service', 'shop/web', { spec: { ports: [{ port: 80 }], ...spec } });
+export const sliceOf = (name: string, manager?: string): KubeObject => {
+  const labels: StringMap = { 'kubernetes.io/service-name': name };
+  if (manager !== undefined) labels['endpointslice.kubernetes.io/managed-by'] = manager;
+  return object('EndpointSlice', 'shop/web-1', { addressType: 'IPv4', endpoints: [] }, { labels });
+};
+export const ALL_KINDS = configWith({ sync: '    endpointSlices: {enabled: true}', own: '  services: sync' });
+export const event = (reason: string, note: string, type = 'Warning'): ReportedEvent => ({
+  type,
+  reason,
+  note,
+  lastMs: NOW - 60_000,
+});
+
+export interface Case extends Partial<MemoryClusters> {
+  readonly config?: string;
+  readonly facts?: Partial<StatusFacts>;
+  /** The state after a sync, edited. */
+  readonly after?: (clusters: MemoryClusters) => MemoryClusters;
+  /** Default: shop/web. */
+  readonly key?: string;
+  readonly isHost?: boolean;
+  readonly kind?: string;
+  readonly expected: readonly [state: SyncStatus['state'], reason: string, sentence: string | RegExp];
+}
+
+export const hostWeb = 'host/web-x-shop-x-vc';
+export const editedHost =
+  (metadata: object) =>
+  (clusters: MemoryClusters): MemoryClusters => ({
+    ...clusters,
+    host: clusters.host.map((one) =>
+      one.kind === 'Endpoints'
+        ? stored(
+            {
+              ...one,
+              metadata: {
+                ...one.metadata,
+                ...metadata,
+                annotations: {
+                  ...one.metadata.annotations,
+                  ...('annotations' in metadata ? (metadata.annotations as StringMap) : {}),
+                },
+              },
+            },
+            one,
+          )
+        : one,
+    ),
+  });

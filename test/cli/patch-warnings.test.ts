@@ -1,0 +1,160 @@
+/** The warnings of `validate` about patches and placeholders: exact text and place, and `--strict`. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { placeOf } from '../../src/base/excerpt.ts';
+import { capturedRun } from './captured-run.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const NAME = 'endpointSyncer: {name: my-vcluster}\n';
+
+function withPatch(entry: string): string {
+  return `sync:\n  toHost:\n    endpoints:\n      patches:\n        - ${entry}\n${NAME}`;
+}
+
+async function validate(config: string, ...flags: string[]): Promise<{ code: number; out: string }> {
+  const file = join(folder, 'config.yaml');
+  writeFileSync(file, config);
+  const { code, out } = await capturedRun(['validate', ...flags, file]);
+  return { code, out: out.replaceAll(`${folder}/`, '') };
+}
+
+const FIRST = 'sync.toHost.endpoints.patches[0]';
+const LABEL = 'path: metadata.labels.a, expression:';
+
+test.each([
+  [
+    'a reverse that does not undo the expression on a sample',
+    withPatch(
+      `{path: 'metadata.annotations["a/b"]', expression: '"team-" + value', reverseExpression: value + "-x"}`,
+    ),
+    'value + "-x"',
+    `${FIRST}.reverseExpression: warning: does not undo expression: "checkout" becomes "team-checkout" on the host, and "team-checkout-x" on the way back`,
+  ],
+  [
+    'a reverse that fails',
+    withPatch('{path: "subsets[*].ports[*].port", expression: value + 1, reverseExpression: value.a.b}'),
+    'value.a.b',
+    `${FIRST}.reverseExpression: warning: fails on a result of expression: 80 becomes 81 on the host, then TypeError: Cannot read properties of undefined (reading 'b')`,
+  ],
+  [
+    'patches of a kind that vCluster syncs',
+    `sync:\n  toHost:\n    pods:\n      patches: [{path: a, expression: value}]\n${NAME}`,
+    'patches',
+    "sync.toHost.pods.patches: warning: this program applies the patches of sync.toHost.endpoints and sync.toHost.endpointSlices only; move these to vCluster's own values",
+  ],
+  [
+    'patches of a kind that is off',
+    `sync:\n  toHost:\n    endpointSlices:\n      patches: [{path: "endpoints[*].zone", expression: value}]\n${NAME}`,
+    'patches',
+    'sync.toHost.endpointSlices.patches: warning: these patches are not applied: sync.toHost.endpointSlices.enabled is not true',
+  ],
+  [
+    'values of two types that are compared',
+    withPatch(`{${LABEL} 'value == 5 ? "five" : value'}`),
+    'value == 5',
+    `${FIRST}.expression: warning: \`==\` converts between a string and a number; convert explicitly and use \`===\``,
+  ],
+  [
+    '`in` on a list',
+    withPatch(`{${LABEL} 'value in ["a"] ? "x" : value'}`),
+    'value in',
+    `${FIRST}.expression: warning: \`in\` checks for an index of the list, not for an element; use [...].includes(value)`,
+  ],
+  [
+    'a result that depends on nothing',
+    withPatch(`{${LABEL} '"a" + "b"'}`),
+    '"a" + "b"',
+    `${FIRST}.expression: warning: the expression does not read \`value\` or \`context\`, so all objects get the same result`,
+  ],
+  [
+    'a back-reference below a quantifier',
+    withPatch(`{${LABEL} 'value.replace(/^(a+)+\\1$/, "")'}`),
+    '/^(a+)+',
+    `${FIRST}.expression: warning: a quantifier inside a quantifier together with a back-reference can exceed the time limit on some values`,
+  ],
+  [
+    'a lookaround below a quantifier',
+    withPatch(`{${LABEL} 'value.replace(/((?=a)a+)+$/, "")'}`),
+    '/((?=a)a+)+$/',
+    `${FIRST}.expression: warning: a quantifier inside a quantifier together with a lookaround can exceed the time limit on some values`,
+  ],
+  [
+    'a path that never matches',
+    withPatch('{path: "subsets[*].adresses[*].ip", expression: value}'),
+    'adresses',
+    `${FIRST}.path: warning: never matches: subsets has no field "adresses", did you mean "addresses"?`,
+  ],
+  [
+    'a JSON Pointer',
+    withPatch('{path: /metadata/annotations/a, expression: value}'),
+    '/metadata',
+    `${FIRST}.path: warning: this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]`,
+  ],
+  [
+    'a path that jsonpath-plus reads differently',
+    withPatch(`{path: 'metadata.annotations["a]b"]', expression: value}`),
+    'a]b',
+    `${FIRST}.path: warning: jsonpath-plus reads this path as "metadata", "annotations", "ab\\""; here the key is "a]b"`,
+  ],
+  [
+    'a kubeconfig that does not exist',
+    'endpointSyncer: {name: my-vcluster, host: {kubeconfig: /nothing/here}}\n',
+    '/nothing/here',
+    'endpointSyncer.host.kubeconfig: warning: there is no file /nothing/here',
+  ],
+  [
+    'a placeholder',
+    'endpointSyncer: {name: my-vcluster, virtual: {context: "<your context>"}}\n',
+    '"<your',
+    'endpointSyncer.virtual.context: warning: this looks like a placeholder: <your context>',
+  ],
+  [
+    'a variable',
+    'endpointSyncer: {name: my-vcluster, host: {context: "${CONTEXT}"}}\n',
+    '"${CONTEXT}"',
+    'endpointSyncer.host.context: warning: variables are not expanded in this file: ${CONTEXT}',
+  ],
+])('%s', async (_what, config, at, message) => {
+  const { line, column, excerpt } = placeOf(config, config.indexOf(at));
+  const out = `config.yaml:${line}:${column}: ${message}\n${excerpt}\n`;
+  expect(await validate(config)).toEqual({ code: 0, out });
+  expect(await validate(config, '--strict')).toEqual({ code: 2, out: out.replace('warning: ', '') });
+});
+
+test('the values of the test cases next to the configuration are evaluated too', async () => {
+  writeFileSync(
+    join(folder, 'endpoint-syncer-test.yaml'),
+    `config: config.yaml
+cases:
+  - name: an owner
+    virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, annotations: {owner: edge}}}]
+    expect: {}
+`,
+  );
+  const { out } = await validate(
+    withPatch(
+      `{path: metadata.annotations.owner, expression: '"x-" + value', reverseExpression: 'value === "x-edge" ? "?" : value.slice(2)'}`,
+    ),
+  );
+  expect(out).toContain(
+    'does not undo expression: "edge" becomes "x-edge" on the host, and "?" on the way back',
+  );
+});
+
+test.each([
+  `{path: metadata.annotations.a, expression: '"team-" + value', reverseExpression: 'value.replace(/^team-/, "")'}`,
+  '{path: "subsets[*].ports[*].port", expression: value + 10000, reverseExpression: value - 10000}',
+  // Only values of objects are evaluated here, and there is no test case.
+  '{path: metadata.annotations, expression: "({...value, a: \\"1\\"})", reverseExpression: "(({a, ...rest}) => rest)(value)"}',
+  '{path: metadata.annotations.a, expression: context.virtualObject.metadata.name + value, reverseExpression: value.slice(context.virtualObject.metadata.name.length)}',
+])('no warning for %s', async (entry) => {
+  expect(await validate(withPatch(entry))).toEqual({ code: 0, out: '' });
+});

@@ -1,0 +1,318 @@
+/** The command `validate`: exit codes, formats, positions and warnings. */
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
+import { capturedRun } from './captured-run.ts';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
+  writeFileSync(join(folder, 'good.yaml'), 'endpointSyncer: {name: vc}\n');
+  writeFileSync(
+    join(folder, 'bad.yaml'),
+    'endpointSyncer:\n  name: vc\n  wrokers: 5\n  onHostDelete: deleteVirtual\n',
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Runs in this process with the folder as working directory, or in a separate process if there is standard input. */
+async function run(
+  args: string[],
+  { input, env = {} }: { input?: string; env?: Record<string, string> } = {},
+): Promise<Outcome> {
+  if (input !== undefined) return spawned(args, input);
+  const here = process.cwd();
+  for (const name of ['ENDPOINT_SYNCER_CONFIG', 'VCLUSTER_NAME']) vi.stubEnv(name, env[name]);
+  process.chdir(folder);
+  try {
+    const { code, out, err } = await capturedRun(args);
+    return { code, stdout: out, stderr: err };
+  } finally {
+    process.chdir(here);
+    vi.unstubAllEnvs();
+  }
+}
+
+function spawned(args: readonly string[], input: string): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const { ENDPOINT_SYNCER_CONFIG: _file, VCLUSTER_NAME: _name, ...env } = process.env;
+    const child = execFile(process.execPath, [MAIN, ...args], { cwd: folder, env }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+describe('validate', () => {
+  test('a valid file: a line on standard error, nothing on standard output', async () => {
+    expect(await run(['validate', 'good.yaml'])).toEqual({ code: 0, stdout: '', stderr: '1 file: valid\n' });
+  });
+
+  test('every problem with its line and caret, exit 2', async () => {
+    expect(await run(['validate', 'bad.yaml', 'good.yaml', 'none.yaml'])).toEqual({
+      code: 2,
+      stdout: `bad.yaml:3:3: endpointSyncer.wrokers: unknown key "wrokers", did you mean "workers"?
+  wrokers: 5
+  ^
+
+bad.yaml:4:17: endpointSyncer.onHostDelete: warning: controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster
+  onHostDelete: deleteVirtual
+                ^
+
+none.yaml: cannot be read: there is no such file
+`,
+      stderr: '3 files: 2 errors and 1 warning\n',
+    });
+  });
+
+  test('a path that never matches is a warning, with --strict an error', async () => {
+    const text = `endpointSyncer: {name: vc}
+sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expression: value}]}}}
+`;
+    writeFileSync(join(folder, 'never.yaml'), text);
+    const message = 'never matches: subsets has no field "adresses", did you mean "addresses"?';
+    const place = 'never.yaml:2:58: sync.toHost.endpoints.patches[0].path: ';
+    const lax = await run(['validate', 'never.yaml']);
+    expect(lax.stdout).toContain(`${place}warning: ${message}\n`);
+    expect(lax).toMatchObject({ code: 0, stderr: '1 file: 1 warning\n' });
+    const strict = await run(['validate', '--strict', 'never.yaml']);
+    expect(strict.stdout).toContain(`${place}${message}\n`);
+    expect(strict).toMatchObject({ code: 2, stderr: '1 file: 1 error\n' });
+  });
+
+  test('a file for the key API alone needs no name of a virtual cluster, one for run does', async () => {
+    const validated = (text: string): Promise<Outcome> => {
+      writeFileSync(join(folder, 'api.yaml'), text);
+      return run(['validate', 'api.yaml']);
+    };
+    expect(await validated('managementApi: {dataDir: data}\n')).toMatchObject({ code: 0, stdout: '' });
+    const sync = await validated('managementApi: {dataDir: data}\nsync: {}\n');
+    expect([sync.code, sync.stdout]).toEqual([
+      2,
+      expect.stringContaining('endpointSyncer.name: is required'),
+    ]);
+    const http = 'endpointSyncer: {http: {bindAddress: "127.0.0.1:0"}, log: {level: info}}\n';
+    expect(await validated(`managementApi: {dataDir: data}\n${http}`)).toMatchObject({ code: 0, stdout: '' });
+    const other = await validated('managementApi: {dataDir: data}\nendpointSyncer: {workers: 5}\n');
+    expect([other.code, other.stdout]).toEqual([
+      2,
+      expect.stringContaining('endpointSyncer.name: is required'),
+    ]);
+    const days = await validated('managementApi: {maxTtl: 30d}\n');
+    expect(days.stdout).toContain('found "30d": d is not a unit, write 720h');
+  });
+
+  test('JSON for scripts', async () => {
+    const { code, stdout, stderr } = await run(['validate', '-o', 'json', 'bad.yaml', 'good.yaml']);
+    expect([code, stderr]).toEqual([2, '']);
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        file: 'bad.yaml',
+        line: 3,
+        column: 3,
+        path: 'endpointSyncer.wrokers',
+        severity: 'error',
+        message: 'unknown key "wrokers", did you mean "workers"?',
+      },
+      expect.objectContaining({ line: 4, column: 17, severity: 'warning' }),
+    ]);
+    expect(await run(['validate', '-o', 'json', 'good.yaml'])).toMatchObject({ code: 0, stdout: '[]\n' });
+  });
+
+  test('standard input, the environment, flags', async () => {
+    const [piped, flagged] = await Promise.all([
+      run(['validate', '-'], { input: 'endpointSyncer: {name: A}' }),
+      run(['validate', '--name', 'vc', '--workers', '0', '-'], { input: '' }),
+    ]);
+    const fromEnvironment = await run(['validate'], { env: { ENDPOINT_SYNCER_CONFIG: 'good.yaml' } });
+    const nothing = await run(['validate']);
+    expect([piped.code, piped.stdout.split(' ')[0]]).toEqual([2, '<stdin>:1:24:']);
+    expect([fromEnvironment.code, fromEnvironment.stdout]).toEqual([0, '']);
+    expect([flagged.code, flagged.stdout]).toEqual([
+      2,
+      '--workers: endpointSyncer.workers: must be at least 1, found 0\n',
+    ]);
+    expect([nothing.code, nothing.stdout]).toEqual([
+      2,
+      'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required\n',
+    ]);
+  });
+
+  test('usage errors end with 2 too', async () => {
+    const format = await run(['validate', '-o', 'xml', 'good.yaml']);
+    const option = await run(['validate', '--wrokers', '5']);
+    const word = await run(['validate', '--log-level', 'loud']);
+    expect([format.code, option.code, word.code]).toEqual([2, 2, 2]);
+    expect(option.stderr).toContain('--workers');
+  });
+});
+
+describe('schema', () => {
+  test('prints a modeline that works in any folder', async () => {
+    const { code, out } = await capturedRun(['schema', '--modeline']);
+    const url = /^# yaml-language-server: \$schema=(file:\/\/\S+)\n$/u.exec(out)?.[1] ?? '';
+    expect([code, readFileSync(new URL(url), 'utf8')]).toEqual([0, configJsonSchema()]);
+  });
+
+  test('prints the schema, which is the shipped one', async () => {
+    const printed = await run(['schema']);
+    const checked = await run(['schema', '--check']);
+    expect(JSON.parse(printed.stdout)).toMatchObject({ title: 'endpoint-syncer configuration' });
+    expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});
+
+describe('the commonest mistakes', () => {
+  const patches = (...lines: string[]): string =>
+    `endpointSyncer: {name: vc}\nsync:\n  toHost:\n    endpoints:\n      patches:\n${lines.map((line) => `        ${line}\n`).join('')}`;
+  const inFlow = (entry: string): string =>
+    `endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {patches: [${entry}]}}}\n`;
+  const quoted = (written: string): string =>
+    `the value ends at its closing quote: quote the whole expression: ${written}`;
+  const typo = (wrong: string, right: string): string => `unknown key "${wrong}", did you mean "${right}"?`;
+
+  test.each([
+    [
+      'an expression of which YAML sees only the start',
+      patches('- path: metadata.annotations.a', '  expression: "team-" + value  # why'),
+      [`7:31 ${quoted(`'"team-" + value'`)}`],
+    ],
+    [
+      'the same in single quotes',
+      patches("- expression: 'team-' + value", '  path: metadata.annotations.a'),
+      [`6:31 ${quoted(`"'team-' + value"`)}`],
+    ],
+    [
+      'the same with both quotes',
+      patches(`- reverseExpression: "it's " + value`, '  path: metadata.annotations.a'),
+      [`6:38 ${quoted(`'"it''s " + value'`)}`],
+    ],
+    [
+      'the same in flow style',
+      inFlow('{path: metadata.annotations.a, expression: "team-" + value}'),
+      [`2:90 ${quoted(`'"team-" + value'`)}`],
+    ],
+    [
+      'a key with dots',
+      patches('- path: metadata.annotations.example.com/owner', '  expression: value'),
+      [
+        '6:38 never matches: a key with dots needs brackets and quotes: metadata.annotations["example.com/owner"]',
+      ],
+    ],
+    [
+      'a label with dots, in brackets without quotes',
+      patches('- path: metadata.labels.app.kubernetes.io/name', '  expression: value'),
+      [
+        '6:33 never matches: a key with dots needs brackets and quotes: metadata.labels["app.kubernetes.io/name"]',
+      ],
+    ],
+    ['a misspelt name', 'endpointSyncer:\n  nmae: vc\n', [`2:3 ${typo('nmae', 'name')}`]],
+    [
+      'a misspelt mode, and a misspelt path',
+      patches(
+        '- path: metadata.annotations.a',
+        '  expresion: value',
+        '- paht: metadata.annotations.b',
+        '  expression: value',
+      ),
+      [`7:11 ${typo('expresion', 'expression')}`, `8:11 ${typo('paht', 'path')}`],
+    ],
+    [
+      'a misspelt member of a reference',
+      patches('- path: metadata.annotations.a', '  reference: {apiVersion: v1, knid: Secret}'),
+      [`7:39 ${typo('knid', 'kind')}`],
+    ],
+    [
+      'a misspelt member of the owner',
+      'endpointSyncer:\n  name: vc\n  owner: {kind: Service, nam: vc}\n',
+      [`3:26 ${typo('nam', 'name')}`],
+    ],
+  ])('%s is explained by one sentence', async (_, text, expected) => {
+    writeFileSync(join(folder, 'mistake.yaml'), text);
+    const { stdout } = await run(['validate', 'mistake.yaml', '-o', 'json']);
+    const problems = JSON.parse(stdout) as { line: number; column: number; message: string }[];
+    expect(problems.map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual(expected);
+  });
+
+  test.each([
+    [
+      'text that is quoted for YAML alone',
+      patches('- path: metadata.annotations.a', '  expression: "team-value"'),
+      '`team` is not available here; in scope are value, valueExists and context, and text needs quotes inside the expression',
+    ],
+    [
+      'a statement',
+      patches('- path: metadata.annotations.a', '  expression: return value'),
+      'write the result without `return`: value.trim()',
+    ],
+    [
+      'a list without brackets',
+      patches('- path: subsets.addresses.ip', '  expression: value'),
+      'never matches: subsets is a list: write subsets[*].addresses',
+    ],
+    [
+      'a kind that is only switched on',
+      'endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: true}}\n',
+      'must be a mapping, found true: write {enabled: true}',
+    ],
+    [
+      'a section that is one value',
+      'endpointSyncer: {name: vc, log: debug}\n',
+      'must be a mapping, found "debug": it has the keys level, format',
+    ],
+    [
+      'a key above its section',
+      'endpointSyncer: {name: vc}\nhost: {namespace: x}\n',
+      'this key is not read: it belongs below endpointSyncer',
+    ],
+    [
+      'a home folder that no shell expands',
+      'endpointSyncer: {name: vc, host: {kubeconfig: ~/.kube/none}}\n',
+      expect.stringMatching(/there is no file .*: ~ is not expanded, write the whole path$/u),
+    ],
+  ])('%s gets its sentence', async (_, text, expected) => {
+    writeFileSync(join(folder, 'mistake.yaml'), text);
+    const { stdout } = await run(['validate', 'mistake.yaml', '-o', 'json']);
+    expect((JSON.parse(stdout) as { message: string }[]).map(({ message }) => message)).toEqual([expected]);
+  });
+
+  test('a command without a configuration names --config', async () => {
+    const advice =
+      'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required\n';
+    expect(await run(['run'])).toEqual({ code: 2, stdout: '', stderr: advice });
+    expect((await run(['run', '--workers', '0'])).stderr).toContain(advice);
+    expect((await run(['validate'])).stderr).toContain('without a file: 1 error');
+    expect((await run(['validate'])).stdout).toBe(advice);
+    expect((await run(['run', 'good.yaml'])).stderr).toContain(
+      'but got 1: good.yaml; did you mean --config good.yaml?\n',
+    );
+    expect((await run(['explain', 'web'])).stderr).toContain(
+      'error: "web": write NAMESPACE/NAME, such as default/web\n',
+    );
+  });
+
+  test('a kubeconfig that does not exist is named, with the settings to correct', async () => {
+    const advice = 'name another file with --host-kubeconfig or in endpointSyncer.host.kubeconfig';
+    const { code, stderr } = await run(['status', '--name', 'vc', '--host-kubeconfig', '/nowhere/host']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `error: the kubeconfig /nowhere/host cannot be read: there is no such file; ${advice}\n`,
+    );
+    const keys = await run(['keys', 'list', '--kubeconfig', '/nowhere/keys']);
+    expect(keys.stderr).toBe(
+      'error: the kubeconfig /nowhere/keys cannot be read: there is no such file; name another file with --kubeconfig\n',
+    );
+  });
+});
