@@ -2,23 +2,22 @@
  */
 
 import { asJson, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import { jsonEquals, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/metadata/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import {
-  detectChanges,
-  resolveChanges,
-  settleChanges,
-  type Echo,
-  type MemberFlow,
+  mergePair,
+  type Forwarded,
+  type MergedPair,
+  type MergeMemory,
+  type Reversed,
 } from '../translate/merge/merge.ts';
-import type { MergeInput, MergeMemory } from '../translate/merge/merge-plan.ts';
 import type { Arrival } from '../translate/merge/incoming.ts';
-import { hasIncoming, recordedRevision, withRevision } from '../translate/merge/last-synced.ts';
+import { recordedRevision, withRevision } from '../translate/merge/last-synced.ts';
 import { memberEquals, memberOf } from '../translate/content.ts';
-import type { ConcretePath, LabelTranslator, NameTranslator } from '../translate/types.ts';
+import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide/decide.ts';
 import type { ForeignService } from './decide/observer.ts';
 import { mapPatch, needsWrite } from './write/diff.ts';
@@ -50,7 +49,7 @@ export interface CopyForgeOptions {
 }
 
 /** The virtual object, the target of its copy, and the host object at that target. */
-export interface Pair {
+export interface PlacedPair {
   readonly virtual: KubeObject;
   readonly target: NamespacedName;
   readonly host: KubeObject | undefined;
@@ -59,10 +58,10 @@ export interface Pair {
 /** Both methods reject with {@link RefusedCopy} if the patched copy would get the traffic of a host Service of others. */
 export interface CopyForge {
   /** The copy for a creation: nothing of `pair.host` is kept. */
-  fresh(pair: Pair, agreed?: MergeMemory['agreed']): Promise<ForgedCopy>;
+  fresh(pair: PlacedPair, agreed?: MergeMemory['agreed']): Promise<ForgedCopy>;
   /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
   merged(
-    pair: Pair & { readonly host: KubeObject },
+    pair: PlacedPair & { readonly host: KubeObject },
     arrival?: Arrival,
     memory?: MergeMemory,
   ): Promise<MergedCopy>;
@@ -77,79 +76,57 @@ export interface ForgedCopy {
   readonly references: readonly TranslatedReference[];
 }
 
-export interface MergedCopy {
+export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded'> {
   /** The host object to write, before the virtual object; undefined: no write is needed. */
   readonly host: KubeObject | undefined;
   /** Data on the host, not only bookkeeping, differs from the desired state. */
   readonly correctsDrift: boolean;
-  /** See `DetectedChanges`. */
-  readonly isUncertain: boolean;
-  /** The record of the copy, as stored or as to be written, has values that are on their way to the virtual side. */
-  readonly hasIncoming: boolean;
-  /** The virtual object with the changes from the host; the pair's own if there are none. */
-  readonly virtual: KubeObject;
-  /** A merge patch with resourceVersion precondition; undefined: nothing to sync back. */
-  readonly virtualPatch: JsonObject | undefined;
-  readonly echo: Echo | undefined;
-  readonly flows: readonly MemberFlow[];
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
+}
+
+/** A copy after its patches. */
+interface PatchedCopy extends Forwarded {
+  readonly patched: PatchedObject;
 }
 
 export function createCopyForge(options: CopyForgeOptions): CopyForge {
   const { labels, pipeline, kind } = options;
   const { content } = kind;
-  const input = async (pair: Pair): Promise<{ input: MergeInput; patched: PatchedObject }> => {
-    const patched = await forward(pair, options);
-    const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
-    const kinds = kindsToRecord(patched.references);
-    return {
-      input: { virtual: pair.virtual, host: pair.host, desired, labels, flows: pipeline, content, kinds },
-      patched,
-    };
-  };
+  const rules = { labels, flows: pipeline, content };
   return {
     async fresh(pair, agreed) {
-      const { input: merge, patched } = await input(pair);
+      const { virtual } = pair;
       const memory = { agreed, restoresEchoes: false };
-      const { host, echo } = resolveChanges(detectChanges({ ...merge, host: undefined, memory }), undefined);
+      const merged = await mergePair(
+        { ...rules, virtual, host: undefined, memory },
+        { forward: () => forward(pair, options) },
+      );
+      const { host, echo, forwarded } = merged;
       assertAllowed(host, options);
       return {
         host,
         // A record on the virtual object, even an unreadable one, is removed by the next merge.
-        isEchoed: echo !== undefined || pair.virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
-        notAllowed: patched.notAllowed,
-        references: patched.references,
+        isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
+        notAllowed: forwarded.patched.notAllowed,
+        references: forwarded.patched.references,
       };
     },
     async merged(pair, arrival, memory) {
-      const { input: merge, patched: first } = await input(pair);
-      const changes = detectChanges({ ...merge, arrival, memory });
-      const reversed = changes.needsReverse ? await reverse(pair, options) : undefined;
-      const detected = resolveChanges(changes, reversed?.virtual);
-      assertResolved(reversed?.unresolved, [pair.virtual, memory?.agreed?.virtual], detected.virtual);
-      // Without patches, a value from the host translates to itself.
-      const settled =
-        detected.isVirtualChanged && !pipeline.isEmpty
-          ? await input({ ...pair, virtual: detected.virtual })
-          : undefined;
-      const patched = settled?.patched ?? first;
-      const { host, virtual, isVirtualChanged, echo, flows } =
-        settled === undefined
-          ? detected
-          : resolveChanges(settleChanges(changes, settled.input.desired), reversed?.virtual);
+      const { host, forwarded, ...merged } = await mergePair(
+        { ...rules, virtual: pair.virtual, host: pair.host, arrival, memory },
+        {
+          forward: (virtual) => forward({ ...pair, virtual }, options),
+          reverse: () => reverse(pair, options),
+        },
+      );
       assertAllowed(host, options);
       return {
+        ...merged,
         host: needsWrite(host, pair.host, content) ? withCurrentRevision(host, pair.virtual) : undefined,
-        isUncertain: changes.isUncertain,
-        hasIncoming: isVirtualChanged || hasIncoming(changes.record),
         correctsDrift: needsWrite(withoutRecord(host), withoutRecord(pair.host), content),
-        virtual,
-        virtualPatch: isVirtualChanged ? virtualPatch(kind, pair.virtual, virtual) : undefined,
-        echo,
-        flows,
-        notAllowed: patched.notAllowed,
-        references: patched.references,
+        notAllowed: forwarded.patched.notAllowed,
+        references: forwarded.patched.references,
       };
     },
   };
@@ -161,15 +138,17 @@ function assertAllowed(host: KubeObject, { foreignService }: CopyForgeOptions): 
   if (service !== undefined) throw new RefusedCopy(service);
 }
 
-async function forward(pair: Pair, options: CopyForgeOptions): Promise<PatchedObject> {
+async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<PatchedCopy> {
   const { virtual, target, host } = pair;
   const { resource, content } = options.kind;
   const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, host });
-  return options.pipeline.apply('toHost', asJson(forged), {
+  const patched = await options.pipeline.apply('toHost', asJson(forged), {
     objectNamespace: virtual.metadata.namespace ?? '',
     virtualObject: asJson(virtual),
     hostObject: host === undefined ? null : asJson(host),
   });
+  const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+  return { desired, kinds: kindsToRecord(patched.references), patched };
 }
 
 /** A host object after its reverse patches, before names and labels are translated back. Rejects with a `PatchError` also for a reference
@@ -202,32 +181,17 @@ async function applyReverse(
 }
 
 async function reverse(
-  { virtual, host }: Pair & { readonly host: KubeObject },
+  { virtual, host }: PlacedPair & { readonly host: KubeObject },
   options: CopyForgeOptions,
-): Promise<{ readonly virtual: KubeObject; readonly unresolved: PatchedObject['unresolved'] }> {
+): Promise<Reversed> {
   const { name, namespace = '' } = virtual.metadata;
   const { object, unresolved } = await applyReverse(host, virtual, namespace, options.pipeline);
   const { content } = options.kind;
   const reversed = object as unknown as KubeObject; // patches leave the metadata of an object in place
-  const back = backTranslate(reversed, { name, namespace }, { ...options, content }, virtual);
-  return { virtual: back, unresolved };
-}
-
-/**
- * A name that cannot be translated back is an error where it would reach the virtual object. `known`: the virtual object as it is, and as it
- * was before another syncer copied the name back; what one of them has does not come from the host.
- */
-function assertResolved(
-  unresolved: PatchedObject['unresolved'] = [],
-  known: readonly (KubeObject | undefined)[],
-  after: KubeObject,
-): void {
-  const valueOf = (object: KubeObject, path: ConcretePath): JsonValue =>
-    valueAt(asJson(object), path) ?? null;
-  const found = unresolved.find(({ path }) =>
-    known.every((object) => object === undefined || !jsonEquals(valueOf(object, path), valueOf(after, path))),
-  );
-  if (found !== undefined) throw found.error;
+  return {
+    virtual: backTranslate(reversed, { name, namespace }, { ...options, content }, virtual),
+    unresolved,
+  };
 }
 
 /** Records the version of the virtual object, if the copy is written anyway. */
@@ -246,8 +210,8 @@ function withoutRecord(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** The smallest merge patch that turns one state of the virtual object into the other. */
-function virtualPatch({ content }: SyncedKind, from: KubeObject, to: KubeObject): JsonObject {
+/** The smallest merge patch that turns one state of the virtual object into the other; its resourceVersion is the precondition. */
+export function virtualPatch({ content }: SyncedKind, from: KubeObject, to: KubeObject): JsonObject {
   const metadata: JsonObject = { resourceVersion: from.metadata.resourceVersion ?? null };
   const annotations = mapPatch(from.metadata.annotations ?? {}, to.metadata.annotations ?? {});
   const labels = mapPatch(from.metadata.labels ?? {}, to.metadata.labels ?? {});

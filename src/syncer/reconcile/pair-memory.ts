@@ -5,7 +5,7 @@ import { objectKey, type KubeObject, type ObjectKey } from '../../kube/object.ts
 import type { Informer, RecordedEvent } from '../../kube/types.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
-import type { Pair } from './copy-forge.ts';
+import type { PlacedPair } from './copy-forge.ts';
 import type { Observation } from './decide/decide.ts';
 import { notAllowedNotice } from './notices.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
@@ -124,7 +124,7 @@ function cachedAs(cache: Informer, object: KubeObject): KubeObject {
   return cached !== undefined && isSameVersion(cached, object) ? cached : object;
 }
 
-export function pairOf({ virtual, target, host }: Observation): Pair {
+export function pairOf({ virtual, target, host }: Observation): PlacedPair {
   invariant(virtual && target, 'an object that is copied exists and has a target');
   return { virtual, target, host };
 }

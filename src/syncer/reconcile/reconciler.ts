@@ -6,7 +6,7 @@ import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts'
 import { isConflict } from '../../kube/status-error.ts';
 import { hasSelector, type SyncedKind } from '../kinds/kind.ts';
 import { CacheRefresh } from './cache-refresh.ts';
-import { RefusedCopy, type MergedCopy } from './copy-forge.ts';
+import { RefusedCopy, virtualPatch, type MergedCopy } from './copy-forge.ts';
 import { decide, isOverOwnCopy, type Decision, type Observation } from './decide/decide.ts';
 import type { DriftVerdict, KeyVerdict } from './guards/contention.ts';
 import {
@@ -322,12 +322,11 @@ class KindReconciler {
     if (merged.host !== undefined && kind.needsRecreation(merged.host, host))
       return this.#deleteToRecreate(seen, host);
     // Before the write, because its response may be lost.
-    if (merged.host !== undefined && merged.virtualPatch !== undefined)
+    if (merged.host !== undefined && merged.virtual !== undefined)
       arrivals.note(key, recordOf(merged.host), 'due');
     const stored = merged.host && (await side.writer.update(merged.host, reason));
     references.recordReferences(key, merged.references);
-    if (merged.virtualPatch !== undefined)
-      return this.#writeVirtual(seen, { merged, patch: merged.virtualPatch, copy: stored ?? host });
+    if (merged.virtual !== undefined) return this.#writeVirtual(seen, merged, merged.virtual, stored ?? host);
     return this.#finishHost(seen, merged, { copy: stored ?? host, reason });
   }
 
@@ -352,17 +351,16 @@ class KindReconciler {
 
   async #writeVirtual(
     seen: SeenPair,
-    {
-      merged,
-      patch,
-      copy,
-    }: { readonly merged: MergedCopy; readonly patch: JsonObject; readonly copy: KubeObject },
+    merged: MergedCopy,
+    wanted: KubeObject,
+    copy: KubeObject,
   ): Promise<ReconcileResult> {
     const memory = this.#memory;
+    const patch = virtualPatch(this.#options.kind, seen.virtual, wanted);
     const patched = await this.#patchVirtual(seen, patch, recordOf(merged.host ?? seen.host));
     const result = { outcome: 'updated', reason: FROM_HOST } as const;
     // The virtual cluster stored another state than was sent, for example because of admission. That is a new change to sync.
-    if (patched !== undefined && !isStoredAs(this.#options.kind, patched, merged.virtual))
+    if (patched !== undefined && !isStoredAs(this.#options.kind, patched, wanted))
       return { ...result, waitMs: 0 };
     const copied = await this.#copyStatus(seen, patched ?? seen.virtual, copy);
     if (copied !== undefined) return copied;

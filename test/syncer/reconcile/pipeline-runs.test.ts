@@ -60,7 +60,7 @@ test('patches run once to create a copy, and once to detect that it is up to dat
   expect(runs).toEqual(['toHost "a"']);
   const merged = await forge.merged({ virtual, target, host });
   expect(runs).toEqual(['toHost "a"', 'toHost "a"']);
-  expect(merged).toMatchObject({ host: undefined, virtualPatch: undefined });
+  expect(merged).toMatchObject({ host: undefined, virtual: undefined });
 });
 
 test('for a value that is synced back: once for the current virtual object, once for the changed one', async () => {
@@ -74,7 +74,7 @@ test('for a value that is synced back: once for the current virtual object, once
     target,
     host: { ...host, metadata: { ...host.metadata, annotations: edited } },
   });
-  expect(merged.virtual.metadata.annotations?.['zone']).toBe('b');
+  expect(merged.virtual?.metadata.annotations?.['zone']).toBe('b');
   expect(runs).toEqual(['toHost "a"', 'toVirtual "a"', 'toHost "b"']);
 });
 

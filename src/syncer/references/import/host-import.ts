@@ -53,14 +53,14 @@ export class HostImporter {
     if (actual === undefined || !isStillOurs(actual, copy)) return this.#requeue(job);
     const forged = (host: KubeObject | undefined) =>
       forgeHostImport(object, resources.caches.kind, { target, host }, this.#context.forge);
-    const wanted = forged(actual);
+    const wanted = await forged(actual);
     if (!isUnchanged) {
       if (!needsWrite(wanted, actual))
         return this.#tracker.markSynced(id, object, actual, { outcome: 'unchanged' });
       const verdict = this.#tracker.noteWrite(id, object);
       if (verdict !== undefined) return waitWhileContested(this.#context, job, verdict);
     }
-    const states = { actual, wanted, fresh: forged(undefined) };
+    const states = { actual, wanted, fresh: await forged(undefined) };
     const stored = await this.#refreshOnConflict(job, () => resources.host.replace(states, UPDATE_REASON));
     return this.#tracker.markSynced(id, object, stored ?? copy, {
       outcome: 'updated',
@@ -73,7 +73,7 @@ export class HostImporter {
     const waitMs = this.#tracker.recreationWaitMs(id);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'host copy was deleted', waitMs };
     const { kind } = resources.caches;
-    const fresh = forgeHostImport(object, kind, { target, host: undefined }, this.#context.forge);
+    const fresh = await forgeHostImport(object, kind, { target, host: undefined }, this.#context.forge);
     try {
       const stored = await resources.host.create(fresh, 'is referenced');
       this.#context.reportProblem(id, undefined);

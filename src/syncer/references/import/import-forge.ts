@@ -6,7 +6,7 @@ import { OBJECT_IMPORTED } from '../../translate/metadata/bookkeeping.ts';
 import { NO_CONTENT } from '../../translate/content.ts';
 import { carryMetadata, forgeHostObject, type OwnerReference } from '../../translate/forge.ts';
 import { MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
-import { detectChanges, resolveChanges } from '../../translate/merge/merge.ts';
+import { mergePair } from '../../translate/merge/merge.ts';
 import type { FlowRules, LabelTranslator, NameTranslator } from '../../translate/types.ts';
 import type { ReferencedKind } from '../kinds/referenced-kind.ts';
 
@@ -26,12 +26,12 @@ const ONE_WAY: FlowRules = {
 
 /** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept.
  */
-export function forgeHostImport(
+export async function forgeHostImport(
   original: KubeObject,
   kind: ReferencedKind,
   place: { readonly target: NamespacedName; readonly host: KubeObject | undefined },
   options: ImportForgeOptions,
-): KubeObject {
+): Promise<KubeObject> {
   const { target, host } = place;
   const virtual = withoutHelmLabel(original);
   const { metadata } = forgeHostObject(
@@ -46,8 +46,8 @@ export function forgeHostImport(
     metadata,
     ...content,
   };
-  const changes = detectChanges({ virtual, host, desired, labels: options.labels, flows: ONE_WAY });
-  const { host: wanted } = resolveChanges(changes, undefined);
+  const pair = { virtual, host, labels: options.labels, flows: ONE_WAY };
+  const { host: wanted } = await mergePair(pair, { forward: async () => ({ desired }) });
   // The merge decides on the metadata only: a custom resource may have content members with the names that it merges.
   return { ...wanted, ...content, metadata: wanted.metadata };
 }

@@ -54,10 +54,15 @@ const object = fc.record({ labels: map, annotations: map, content }).map(
 );
 
 describe('the copy on the host', () => {
-  test('has the ownership marker and all content except status and server-set metadata', () => {
-    fc.assert(
-      fc.property(object, (virtual) => {
-        const copy = forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+  test('has the ownership marker and all content except status and server-set metadata', async () => {
+    await fc.assert(
+      fc.asyncProperty(object, async (virtual) => {
+        const copy = await forgeHostImport(
+          virtual,
+          GADGET_KIND,
+          { target: TARGET, host: undefined },
+          OPTIONS,
+        );
         expect(ownershipOf(copy, GADGET_KIND.host, names)).toEqual({
           kind: 'ours',
           virtual: VIRTUAL,
@@ -74,36 +79,36 @@ describe('the copy on the host', () => {
     );
   });
 
-  test('needs no second write', () => {
-    fc.assert(
-      fc.property(object, object, (first, second) => {
-        const there = forgeHostImport(first, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+  test('needs no second write', async () => {
+    await fc.assert(
+      fc.asyncProperty(object, object, async (first, second) => {
+        const there = await forgeHostImport(first, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
         const stored = {
           ...there,
           status: { foreign: 1 },
           metadata: { ...there.metadata, uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] },
         };
-        const next = forgeHostImport(second, GADGET_KIND, { target: TARGET, host: stored }, OPTIONS);
+        const next = await forgeHostImport(second, GADGET_KIND, { target: TARGET, host: stored }, OPTIONS);
         expect(next.metadata).toMatchObject({ uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] });
         expect(next['status']).toEqual({ foreign: 1 });
-        const again = forgeHostImport(second, GADGET_KIND, { target: TARGET, host: next }, OPTIONS);
+        const again = await forgeHostImport(second, GADGET_KIND, { target: TARGET, host: next }, OPTIONS);
         expect(needsWrite(again, next)).toBe(false);
       }),
     );
   });
 
-  test('keeps labels and annotations that other clients add, and reverts changes of synced ones', () => {
+  test('keeps labels and annotations that other clients add, and reverts changes of synced ones', async () => {
     const virtual: KubeObject = {
       metadata: { ...VIRTUAL, uid: 'u1', labels: { a: '1' }, annotations: { b: '1' } },
     };
-    const there = forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+    const there = await forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
     const { labels, annotations } = there.metadata;
     const metadata = {
       ...there.metadata,
       labels: { ...labels, a: 'x', l: 'foreign' },
       annotations: { ...annotations, b: 'x', n: 'foreign' },
     };
-    const next = forgeHostImport(
+    const next = await forgeHostImport(
       virtual,
       GADGET_KIND,
       { target: TARGET, host: { ...there, metadata } },

@@ -15,7 +15,7 @@ import {
 import { valueAt, type JsonValue } from '../../../../src/base/json.ts';
 import { withValueAt } from '../../../../src/syncer/translate/json-path.ts';
 import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
-import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { merge, noPatches, type TestPatches } from './merge-setup.ts';
 import { endpoints } from '../setup.ts';
 
 const hashed = fc.string().map(shortHash);
@@ -99,31 +99,31 @@ describe('the sync record', () => {
     return { ...object, subsets };
   }
 
-  test('of 1000 addresses with a two-way path each fits into an annotation', () => {
+  test('of 1000 addresses with a two-way path each fits into an annotation', async () => {
     const addresses = Array.from({ length: 1000 }, (_, i) => ({
       ip: `10.0.${i >> 8}.${i & 255}`,
       hostname: `h${i}`,
     }));
     const virtual = endpoints({}, { subsets: [{ addresses }] });
-    const { host } = mergePair({ virtual, host: undefined, patches: everyHostname });
+    const { host } = await merge({ virtual, host: undefined, patches: everyHostname });
     const text = host.metadata.annotations?.[LAST_SYNCED] ?? '';
     expect(text.length).toBeGreaterThan(20_000);
     expect(text.length).toBeLessThan(32 * 1024);
     expect(decodeLastSynced(text)?.paths.size).toBe(1000);
   });
 
-  test('is shortened, and finally omitted, if the object would not be accepted otherwise', () => {
+  test('is shortened, and finally omitted, if the object would not be accepted otherwise', async () => {
     const addresses = Array.from({ length: 1000 }, (_, i) => ({ ip: `10.0.0.${i}`, hostname: `h${i}` }));
-    const recordWith = (bytes: number): string | undefined => {
+    const recordWith = async (bytes: number): Promise<string | undefined> => {
       const annotations = { big: 'x'.repeat(bytes) };
       const virtual = endpoints({ annotations }, { subsets: [{ addresses }] });
-      return mergePair({ virtual, host: undefined, patches: everyHostname }).host.metadata.annotations?.[
+      return (await merge({ virtual, host: undefined, patches: everyHostname })).host.metadata.annotations?.[
         LAST_SYNCED
       ];
     };
-    expect(decodeLastSynced(recordWith(200_000))?.paths.size).toBe(1000);
-    expect(decodeLastSynced(recordWith(250_000))?.paths.size).toBe(0);
-    expect(decodeLastSynced(recordWith(250_000))?.annotations.size).toBe(1);
-    expect(recordWith(262_000)).toBeUndefined();
+    expect(decodeLastSynced(await recordWith(200_000))?.paths.size).toBe(1000);
+    expect(decodeLastSynced(await recordWith(250_000))?.paths.size).toBe(0);
+    expect(decodeLastSynced(await recordWith(250_000))?.annotations.size).toBe(1);
+    expect(await recordWith(262_000)).toBeUndefined();
   });
 });

@@ -8,7 +8,7 @@ import { LAST_SYNCED } from '../../../../src/syncer/translate/metadata/bookkeepi
 import { memberOf } from '../../../../src/syncer/translate/content.ts';
 import { withValueAt } from '../../../../src/syncer/translate/json-path.ts';
 import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
-import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { merge, noPatches, type TestPatches } from './merge-setup.ts';
 import { endpoints } from '../setup.ts';
 
 /** hostname: both ways; nodeName: the host's own. */
@@ -56,8 +56,11 @@ const address = (ip: string, rest: JsonObject = {}): JsonObject => ({ ip, ...res
 const ports = [{ port: 80, protocol: 'TCP' }];
 const object = (...addresses: JsonObject[]): KubeObject => endpoints({}, { subsets: [{ addresses, ports }] });
 
-function sync(virtual: KubeObject, host: KubeObject | undefined): { virtual: JsonValue; host: JsonValue } {
-  const merged = mergePair({ virtual, host, patches });
+async function sync(
+  virtual: KubeObject,
+  host: KubeObject | undefined,
+): Promise<{ virtual: JsonValue; host: JsonValue }> {
+  const merged = await merge({ virtual, host, patches });
   return {
     virtual: valueAt(memberOf(merged.virtual, 'subsets'), [0]) ?? null,
     host: valueAt(memberOf(merged.host, 'subsets'), [0]) ?? null,
@@ -70,49 +73,52 @@ function written(virtual: KubeObject): KubeObject {
   return { ...virtual, metadata: { ...virtual.metadata, resourceVersion } };
 }
 
-function copyOf(virtual: KubeObject): KubeObject {
-  return mergePair({ virtual, host: undefined, patches }).host;
+async function copyOf(virtual: KubeObject): Promise<KubeObject> {
+  return (await merge({ virtual, host: undefined, patches })).host;
 }
 
 function withSubset(host: KubeObject, subset: JsonObject): KubeObject {
   return { ...host, subsets: [subset] };
 }
 
-describe('two-way paths', () => {
+describe('two-way paths', async () => {
   const virtual = object(address('1.1.1.1', { hostname: 'a' }), address('1.1.1.2'));
-  const copy = copyOf(virtual);
+  const copy = await copyOf(virtual);
 
-  test('start with the forward value', () => {
-    expect(sync(virtual, copy).host).toEqual({
+  test('start with the forward value', async () => {
+    expect((await sync(virtual, copy)).host).toEqual({
       addresses: [address('1.1.1.1', { hostname: 't-a' }), address('1.1.1.2')],
       ports,
     });
   });
 
-  test('a host change is synced back', () => {
+  test('a host change is synced back', async () => {
     const host = withSubset(copy, {
       addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2', { hostname: 't-new' })],
       ports,
     });
-    expect(sync(virtual, host).virtual).toEqual({
+    expect((await sync(virtual, host)).virtual).toEqual({
       addresses: [address('1.1.1.1', { hostname: 'b' }), address('1.1.1.2', { hostname: 'new' })],
       ports,
     });
-    expect(sync(virtual, host).host).toEqual(valueAt(memberOf(host, 'subsets'), [0]));
+    expect((await sync(virtual, host)).host).toEqual(valueAt(memberOf(host, 'subsets'), [0]));
   });
 
-  test('a removal on the host is synced back', () => {
+  test('a removal on the host is synced back', async () => {
     const host = withSubset(copy, { addresses: [address('1.1.1.1'), address('1.1.1.2')], ports });
-    expect(valueAt(sync(virtual, host).virtual, ['addresses', 0])).toEqual({ ip: '1.1.1.1' });
+    expect(valueAt((await sync(virtual, host)).virtual, ['addresses', 0])).toEqual({ ip: '1.1.1.1' });
   });
 
-  test('a missing default protocol of a port on the host is not drift', () => {
+  test('a missing default protocol of a port on the host is not drift', async () => {
     const plain = endpoints(
       {},
       { subsets: [{ addresses: [address('1.1.1.1', { hostname: 'a' })], ports: [{ port: 80 }] }] },
     );
-    const host = withSubset(copyOf(plain), { addresses: [address('1.1.1.1', { hostname: 't-b' })], ports });
-    expect(valueAt(sync(plain, host).virtual, ['addresses', 0, 'hostname'])).toBe('b');
+    const host = withSubset(await copyOf(plain), {
+      addresses: [address('1.1.1.1', { hostname: 't-b' })],
+      ports,
+    });
+    expect(valueAt((await sync(plain, host)).virtual, ['addresses', 0, 'hostname'])).toBe('b');
   });
 
   test.each<[string, JsonObject]>([
@@ -122,36 +128,36 @@ describe('two-way paths', () => {
       { addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2'), address('1.1.1.3')], ports },
     ],
     ['no ports', { addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')] }],
-  ])('beside %s, a host change is drift', (_name, subset) => {
-    const after = sync(virtual, withSubset(copy, subset));
+  ])('beside %s, a host change is drift', async (_name, subset) => {
+    const after = await sync(virtual, withSubset(copy, subset));
     expect(after.virtual).toEqual(valueAt(memberOf(virtual, 'subsets'), [0]));
     expect(after.host).toEqual(valueAt(memberOf(copy, 'subsets'), [0]));
   });
 
-  test('changed on both sides: the virtual side wins', () => {
+  test('changed on both sides: the virtual side wins', async () => {
     const host = withSubset(copy, {
       addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
       ports,
     });
-    const after = sync(object(address('1.1.1.1', { hostname: 'c' }), address('1.1.1.2')), host);
+    const after = await sync(object(address('1.1.1.1', { hostname: 'c' }), address('1.1.1.2')), host);
     expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-c');
     expect(valueAt(after.virtual, ['addresses', 0, 'hostname'])).toBe('c');
   });
 
-  test('without a record the virtual side wins', () => {
+  test('without a record the virtual side wins', async () => {
     const host = withSubset(copy, {
       addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
       ports,
     });
     const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
-    const after = sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    const after = await sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
     expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-a');
   });
 });
 
-describe('paths where the host keeps its own value', () => {
+describe('paths where the host keeps its own value', async () => {
   const virtual = object(address('1.1.1.1', { nodeName: 'mine' }), address('1.1.1.2'));
-  const copy = copyOf(virtual);
+  const copy = await copyOf(virtual);
   const owned = withSubset(copy, {
     addresses: [address('1.1.1.1', { nodeName: 'own' }), address('1.1.1.2')],
     ports,
@@ -161,15 +167,15 @@ describe('paths where the host keeps its own value', () => {
     expect(valueAt(memberOf(copy, 'subsets'), [0, 'addresses', 0])).toEqual({ ip: '1.1.1.1' });
   });
 
-  test('the host value is kept, and synced back when it changed', () => {
-    const after = sync(virtual, owned);
+  test('the host value is kept, and synced back when it changed', async () => {
+    const after = await sync(virtual, owned);
     expect(valueAt(after.host, ['addresses', 0, 'nodeName'])).toBe('own');
     expect(valueAt(after.virtual, ['addresses', 0, 'nodeName'])).toBe('v-own');
   });
 
-  test('the value moves with its address, and a new address has none', () => {
+  test('the value moves with its address, and a new address has none', async () => {
     const moved = object(address('1.1.1.3'), address('1.1.1.1', { nodeName: 'mine' }));
-    expect(valueAt(sync(moved, owned).host, ['addresses'])).toEqual([
+    expect(valueAt((await sync(moved, owned)).host, ['addresses'])).toEqual([
       { ip: '1.1.1.3' },
       { ip: '1.1.1.1', nodeName: 'own' },
     ]);
@@ -177,18 +183,18 @@ describe('paths where the host keeps its own value', () => {
 });
 
 describe('if the indices of both sides differ', () => {
-  test('the value of the host is not synced while one side has more addresses', () => {
+  test('the value of the host is not synced while one side has more addresses', async () => {
     const virtual = object(address('1.1.1.1'), address('1.1.1.2'));
-    const host = withSubset(copyOf(object(address('1.1.1.1'))), {
+    const host = withSubset(await copyOf(object(address('1.1.1.1'))), {
       addresses: [address('1.1.1.1', { nodeName: 'own' })],
       ports,
     });
-    expect(sync(virtual, host).virtual).toEqual(valueAt(memberOf(virtual, 'subsets'), [0]));
+    expect((await sync(virtual, host)).virtual).toEqual(valueAt(memberOf(virtual, 'subsets'), [0]));
   });
 
-  test('a reverse patch that removes addresses syncs nothing back', () => {
+  test('a reverse patch that removes addresses syncs nothing back', async () => {
     const virtual = object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' }));
-    const host = withSubset(copyOf(virtual), {
+    const host = withSubset(await copyOf(virtual), {
       addresses: [address('1.1.1.1'), address('1.1.1.2', { hostname: 't-b' })],
       ports,
     });
@@ -196,29 +202,32 @@ describe('if the indices of both sides differ', () => {
       ...patches,
       reverse: (one: KubeObject) => object(address('1.1.1.2', { hostname: 'x' }), ...listOf(one)),
     };
-    const merged = mergePair({ virtual, host, patches: shortening });
+    const merged = await merge({ virtual, host, patches: shortening });
     expect(merged.isVirtualChanged).toBe(false);
     expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 1, 'hostname'])).toBe('t-a');
   });
 
-  test('a change of a value that a patch created is reverted', () => {
+  test('a change of a value that a patch created is reverted', async () => {
     const making = {
       ...patches,
       forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'created' }),
     };
     const virtual = object(address('1.1.1.1'));
-    const copy = mergePair({ virtual, host: undefined, patches: making }).host;
+    const copy = (await merge({ virtual, host: undefined, patches: making })).host;
     const host = withSubset(copy, { addresses: [address('1.1.1.1', { hostname: 'changed' })], ports });
-    const merged = mergePair({ virtual, host, patches: making });
+    const merged = await merge({ virtual, host, patches: making });
     expect(merged.isVirtualChanged).toBe(false);
     expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 0, 'hostname'])).toBe('created');
   });
 
-  test('a value added on the host without a record is removed', () => {
+  test('a value added on the host without a record is removed', async () => {
     const virtual = object(address('1.1.1.1'));
-    const host = withSubset(copyOf(virtual), { addresses: [address('1.1.1.1', { hostname: 'x' })], ports });
+    const host = withSubset(await copyOf(virtual), {
+      addresses: [address('1.1.1.1', { hostname: 'x' })],
+      ports,
+    });
     const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
-    const after = sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    const after = await sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
     expect([after.virtual, after.host]).toEqual(
       [0, 0].map(() => ({ addresses: [address('1.1.1.1')], ports })),
     );
@@ -252,15 +261,15 @@ describe('every history', () => {
     return { ...one, subsets: [{ addresses: changed, ports }] };
   }
 
-  test('converges, and then nothing is written', () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+  test('converges, and then nothing is written', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         let virtual = written(object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' })));
-        let host = copyOf(virtual);
+        let host = await copyOf(virtual);
         let writes = 0;
-        const settle = (): void => {
+        const settle = async (): Promise<void> => {
           for (writes = 0; writes < 9; writes++) {
-            const merged = mergePair({ virtual, host, patches });
+            const merged = await merge({ virtual, host, patches });
             const isHostChanged = !jsonEquals(merged.host as never, host as never);
             if (!isHostChanged && !merged.isVirtualChanged) return;
             host = merged.host;
@@ -269,11 +278,11 @@ describe('every history', () => {
           }
         };
         for (const one of steps) {
-          if (one.side === 'sync') settle();
+          if (one.side === 'sync') await settle();
           else if (one.side === 'virtual') virtual = written(change(virtual, one));
           else host = change(host, one);
         }
-        settle();
+        await settle();
         expect(writes).toBeLessThanOrEqual(2);
       }),
       { numRuns: 600 },

@@ -12,9 +12,8 @@ import {
 } from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
 import type { Arrival } from '../../../../src/syncer/translate/merge/incoming.ts';
 import { decodeLastSynced } from '../../../../src/syncer/translate/merge/last-synced.ts';
-import type { MergedPair } from '../../../../src/syncer/translate/merge/merge.ts';
 import type { Flow } from '../../../../src/syncer/translate/types.ts';
-import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { merge, noPatches, type Merged, type TestPatches } from './merge-setup.ts';
 import { endpoints, translators } from '../setup.ts';
 
 const LEADER = 'control-plane.alpha.kubernetes.io/leader';
@@ -91,30 +90,30 @@ function editedBy(world: World, { side, edit }: { side: 'virtual' | 'host'; edit
   return world.host === undefined ? world : { ...world, host: edited(world.host, edit) };
 }
 
-function merged(world: World, patches: TestPatches, arrival?: Arrival): MergedPair {
-  return mergePair({ ...world, patches, ...(arrival && { arrival }) });
+async function merged(world: World, patches: TestPatches, arrival?: Arrival): Promise<Merged> {
+  return await merge({ ...world, patches, ...(arrival && { arrival }) });
 }
 
-function afterOneWrite(
+async function afterOneWrite(
   world: World,
   { patches = noPatches, arrival }: { patches?: TestPatches; arrival?: Arrival },
-): World {
-  const pair = merged(world, patches, arrival);
+): Promise<World> {
+  const pair = await merged(world, patches, arrival);
   if (isHostWritten(world, pair)) return { ...world, host: pair.host };
   return pair.isVirtualChanged ? { ...world, virtual: written(pair.virtual) } : world;
 }
 
-function isHostWritten(world: World, { host }: MergedPair): boolean {
+function isHostWritten(world: World, { host }: Merged): boolean {
   if (world.host === undefined) return true;
   const names: MapName[] = ['annotations', 'labels'];
   return !names.every((name) => jsonEquals(world.host?.metadata[name] ?? {}, host.metadata[name] ?? {}));
 }
 
 /** Syncs as the engine does: one decision, the host's write, then the virtual one. Answers the number of writes. */
-function settle(start: World, patches: TestPatches): { world: World; writes: number } {
+async function settle(start: World, patches: TestPatches): Promise<{ world: World; writes: number }> {
   let [world, writes] = [start, 0];
   while (writes < 10) {
-    const pair = merged(world, patches);
+    const pair = await merged(world, patches);
     const isHostChanged = isHostWritten(world, pair);
     if (!isHostChanged && !pair.isVirtualChanged) break;
     writes += Number(isHostChanged) + Number(pair.isVirtualChanged);
@@ -126,11 +125,11 @@ function settle(start: World, patches: TestPatches): { world: World; writes: num
   return { world, writes };
 }
 
-function play(actions: readonly Action[], patches: TestPatches): World {
+async function play(actions: readonly Action[], patches: TestPatches): Promise<World> {
   let world: World = { virtual: written(endpoints({})), host: undefined };
   for (const one of actions) {
-    const pair = merged(world, patches);
-    if (one.kind === 'sync') world = settle(world, patches).world;
+    const pair = await merged(world, patches);
+    if (one.kind === 'sync') world = (await settle(world, patches)).world;
     else if (one.kind === 'crash') world = { ...world, host: pair.host };
     else world = editedBy(world, one);
   }
@@ -184,36 +183,36 @@ const ALL_PATCHES: [string, TestPatches][] = [
 ];
 
 describe.each(ALL_PATCHES)('%s', (_name, patches) => {
-  test('every history converges with at most two writes, then nothing is written', () => {
-    fc.assert(
-      fc.property(history, (actions) => {
-        const world = play(actions, patches);
-        const { writes, world: settled } = settle(world, patches);
+  test('every history converges with at most two writes, then nothing is written', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (actions) => {
+        const world = await play(actions, patches);
+        const { writes, world: settled } = await settle(world, patches);
         expect(writes).toBeLessThanOrEqual(2);
-        const pair = merged(settled, patches);
+        const pair = await merged(settled, patches);
         expect([pair.isVirtualChanged, isHostWritten(settled, pair)]).toEqual([false, false]);
       }),
       { numRuns: 600 },
     );
   });
 
-  test('it converges with a crash after every write', () => {
-    fc.assert(
-      fc.property(history, (actions) => {
-        let world = play(actions, patches);
-        for (let write = 0; write < 4; write++) world = afterOneWrite(world, { patches });
-        const pair = merged(world, patches);
+  test('it converges with a crash after every write', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (actions) => {
+        let world = await play(actions, patches);
+        for (let write = 0; write < 4; write++) world = await afterOneWrite(world, { patches });
+        const pair = await merged(world, patches);
         expect([pair.isVirtualChanged, isHostWritten(world, pair)]).toEqual([false, false]);
       }),
       { numRuns: 300 },
     );
   });
 
-  test('values that belong to the host are not synced to the virtual side and not lost', () => {
-    fc.assert(
-      fc.property(history, (actions) => {
-        const before = play(actions, patches);
-        const { world } = settle(before, patches);
+  test('values that belong to the host are not synced to the virtual side and not lost', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (actions) => {
+        const before = await play(actions, patches);
+        const { world } = await settle(before, patches);
         const { annotations = {}, labels = {} } = world.virtual.metadata;
         expect(Object.keys(annotations).filter(isBookkeepingAnnotation)).toEqual([]);
         expect(Object.keys(labels).filter(isBookkeepingLabel)).toEqual([]);
@@ -248,10 +247,10 @@ function views({ virtual, host }: World): { virtual: StringMap; host: StringMap 
 }
 
 describe('without patches', () => {
-  test('both sides of a synced pair agree on all synced keys', () => {
-    fc.assert(
-      fc.property(history, (actions) => {
-        const { world } = settle(play(actions, noPatches), noPatches);
+  test('both sides of a synced pair agree on all synced keys', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (actions) => {
+        const { world } = await settle(await play(actions, noPatches), noPatches);
         const { virtual, host } = views(world);
         expect(host).toEqual(virtual);
       }),
@@ -259,13 +258,13 @@ describe('without patches', () => {
     );
   });
 
-  test('per key: a change of the virtual side takes precedence over one of the host; without a change the value is kept', () => {
+  test('per key: a change of the virtual side takes precedence over one of the host; without a change the value is kept', async () => {
     const edits = fc.array(fc.record({ side: fc.constantFrom('virtual', 'host'), edit: editOf(plainKey) }), {
       maxLength: 10,
     });
-    fc.assert(
-      fc.property(history, edits, (actions, changes) => {
-        const { world: base } = settle(play(actions, noPatches), noPatches);
+    await fc.assert(
+      fc.asyncProperty(history, edits, async (actions, changes) => {
+        const { world: base } = await settle(await play(actions, noPatches), noPatches);
         let world = base;
         for (const change of changes) world = editedBy(world, change);
         const before = views(base).virtual;
@@ -275,27 +274,27 @@ describe('without patches', () => {
           const wins = now.virtual[key] !== before[key] ? now.virtual[key] : now.host[key];
           if (wins !== undefined) setOwn(expected, key, wins);
         }
-        const after = views(settle(world, noPatches).world);
+        const after = views((await settle(world, noPatches)).world);
         expect([after.virtual, after.host]).toEqual([expected, expected]);
       }),
       { numRuns: 600 },
     );
   });
 
-  test('edits of different keys on both sides are all synced, with a crash after any write', () => {
+  test('edits of different keys on both sides are all synced, with a crash after any write', async () => {
     const step = fc.record({
       side: fc.constantFrom('virtual', 'host'),
       steps: fc.integer({ min: 0, max: 2 }),
     });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-        let { world } = settle({ virtual: written(endpoints({})), host: undefined }, noPatches);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        let { world } = await settle({ virtual: written(endpoints({})), host: undefined }, noPatches);
         for (const [i, { side, steps: writes }] of steps.entries()) {
           world = editedBy(world, { side, edit: { map: 'labels', key: `e-${i}`, value: String(i) } });
           // The daemon that wrote the record knows that its write of the virtual object was rejected.
-          for (let write = 0; write < writes; write++) world = afterOneWrite(world, { arrival: 'due' });
+          for (let write = 0; write < writes; write++) world = await afterOneWrite(world, { arrival: 'due' });
         }
-        for (let write = 0; write < 4; write++) world = afterOneWrite(world, { arrival: 'due' });
+        for (let write = 0; write < 4; write++) world = await afterOneWrite(world, { arrival: 'due' });
         const wanted = Object.fromEntries(steps.map((_, i) => [`e-${i}`, String(i)]));
         expect(world.virtual.metadata.labels ?? {}).toEqual(wanted);
         expect(world.host?.metadata.labels).toMatchObject(wanted);
@@ -304,17 +303,17 @@ describe('without patches', () => {
     );
   });
 
-  test('bookkeeping is corrected after any change by another client', () => {
+  test('bookkeeping is corrected after any change by another client', async () => {
     const key = fc.constantFrom(LAST_SYNCED, MANAGED_ANNOTATIONS);
     const damage = fc.array(fc.record({ map: fc.constant<'annotations'>('annotations'), key, value }), {
       maxLength: 3,
     });
-    fc.assert(
-      fc.property(history, damage, (actions, edits) => {
-        const { world } = settle(play(actions, noPatches), noPatches);
+    await fc.assert(
+      fc.asyncProperty(history, damage, async (actions, edits) => {
+        const { world } = await settle(await play(actions, noPatches), noPatches);
         let { host = endpoints({}) } = world;
         for (const edit of edits) host = edited(host, edit);
-        const after = settle({ ...world, host }, noPatches).world;
+        const after = (await settle({ ...world, host }, noPatches)).world;
         expect(after.virtual).toEqual(world.virtual);
         expect(views(after).host).toEqual(views(world).host);
         expect(decodeLastSynced(after.host?.metadata.annotations?.[LAST_SYNCED])).toBeDefined();
@@ -323,13 +322,13 @@ describe('without patches', () => {
     );
   });
 
-  test('the list of managed annotations is restored from the record', () => {
-    fc.assert(
-      fc.property(history, (actions) => {
-        const { world } = settle(play(actions, noPatches), noPatches);
+  test('the list of managed annotations is restored from the record', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (actions) => {
+        const { world } = await settle(await play(actions, noPatches), noPatches);
         const { host = endpoints({}) } = world;
         const damaged = edited(host, { map: 'annotations', key: MANAGED_ANNOTATIONS, value: undefined });
-        const { world: after } = settle({ ...world, host: damaged }, noPatches);
+        const { world: after } = await settle({ ...world, host: damaged }, noPatches);
         expect(after.host?.metadata.annotations).toEqual(host.metadata.annotations);
       }),
       { numRuns: 300 },

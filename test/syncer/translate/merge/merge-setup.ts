@@ -5,12 +5,11 @@ import { endpointsContent } from '../../../../src/syncer/kinds/endpoints.ts';
 import { NO_CONTENT } from '../../../../src/syncer/translate/content.ts';
 import { backTranslate, forgeHostObject } from '../../../../src/syncer/translate/forge.ts';
 import {
-  detectChanges,
-  resolveChanges,
-  settleChanges,
+  mergePair,
+  type Forwarded,
   type MergedPair,
+  type MergeMemory,
 } from '../../../../src/syncer/translate/merge/merge.ts';
-import type { MergeMemory } from '../../../../src/syncer/translate/merge/merge-plan.ts';
 import type { Arrival } from '../../../../src/syncer/translate/merge/incoming.ts';
 import type { FlowRules } from '../../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from '../setup.ts';
@@ -34,7 +33,7 @@ export const noPatches: TestPatches = {
   reverse: (object) => object,
 };
 
-export interface Pair {
+export interface TestPair {
   readonly virtual: KubeObject;
   readonly host: KubeObject | undefined;
   readonly kind?: GroupVersionKind;
@@ -45,33 +44,32 @@ export interface Pair {
   readonly memory?: MergeMemory;
 }
 
-export function mergePair(pair: Pair): MergedPair {
-  const { virtual, host, kind = ENDPOINTS, excluded, patches = noPatches } = pair;
+/** `virtual`: the pair's own where nothing flows back. */
+export interface Merged extends Omit<MergedPair<Forwarded>, 'virtual' | 'forwarded'> {
+  readonly virtual: KubeObject;
+  readonly isVirtualChanged: boolean;
+}
+
+export async function merge(pair: TestPair): Promise<Merged> {
+  const { virtual, host, kind = ENDPOINTS, excluded, patches = noPatches, arrival, memory } = pair;
   const { names, labels } =
     pair.with ?? translators(undefined, { ...(excluded && { excludeAnnotations: excluded }) });
   const { name, namespace = '' } = virtual.metadata;
   const target = names.toHost({ name, namespace }) ?? { name: '', namespace: '' };
   const content = kind === ENDPOINTS ? endpointsContent : NO_CONTENT;
-  const forward = (object: KubeObject): KubeObject =>
-    patches.forward(forgeHostObject(object, { kind, content, target, names, labels }));
-  const changes = detectChanges({
-    virtual,
-    host,
-    desired: forward(virtual),
-    labels,
-    content,
-    flows: patches,
-    ...(pair.arrival && { arrival: pair.arrival }),
-    memory: pair.memory,
-  });
-  if (!changes.needsReverse || host === undefined) return resolveChanges(changes, undefined);
-  const reversed = backTranslate(
-    patches.reverse(host),
-    { name, namespace },
-    { names, labels, content },
-    virtual,
+  const merged = await mergePair(
+    { virtual, host, labels, content, flows: patches, arrival, memory },
+    {
+      forward: async (object) => ({
+        desired: patches.forward(forgeHostObject(object, { kind, content, target, names, labels })),
+      }),
+      reverse: async () => {
+        const reversed = patches.reverse(host ?? virtual);
+        return {
+          virtual: backTranslate(reversed, { name, namespace }, { names, labels, content }, virtual),
+        };
+      },
+    },
   );
-  const merged = resolveChanges(changes, reversed);
-  if (!merged.isVirtualChanged) return merged;
-  return resolveChanges(settleChanges(changes, forward(merged.virtual)), reversed);
+  return { ...merged, virtual: merged.virtual ?? virtual, isVirtualChanged: merged.virtual !== undefined };
 }

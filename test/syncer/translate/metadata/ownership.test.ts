@@ -12,13 +12,13 @@ import {
   OBJECT_UID,
 } from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../../../../src/syncer/translate/metadata/ownership.ts';
-import { mergePair } from '../merge/merge-setup.ts';
+import { merge } from '../merge/merge-setup.ts';
 import { endpoints, LEGACY, mappings, translators } from '../setup.ts';
 
 const { names } = translators();
 const MARKER = 'vcluster.loft.sh/managed-by';
 const virtual = { name: 'web', namespace: 'shop' };
-const copy = mergePair({ virtual: endpoints({ uid: 'u1' }), host: undefined }).host;
+const copy = (await merge({ virtual: endpoints({ uid: 'u1' }), host: undefined })).host;
 
 /** The copy with some annotations or labels changed; undefined removes one. */
 function damaged(
@@ -111,19 +111,19 @@ describe('ownership', () => {
     expect(verdict(damaged({ ...ofAnotherKind, [OBJECT_NAME]: 'x' }), virtual)).toBe('foreign');
   });
 
-  test('a changed name in a copy that we created does not change its owner', () => {
+  test('a changed name in a copy that we created does not change its owner', async () => {
     const renamed = damaged({ [OBJECT_NAME]: 'another' });
     expect(ownershipOf(renamed, ENDPOINTS, names)).toMatchObject({ kind: 'ours', virtual });
     expect(namedVirtual(renamed, ENDPOINTS, names)).toEqual(virtual);
     const long = { name: 'w'.repeat(70), namespace: 'shop' };
-    const cut = mergePair({ virtual: endpoints(long), host: undefined }).host;
+    const cut = (await merge({ virtual: endpoints(long), host: undefined })).host;
     cut.metadata.annotations = { ...cut.metadata.annotations, [OBJECT_NAME]: 'another' };
     expect(ownershipOf(cut, ENDPOINTS, names, long)).toMatchObject({ kind: 'ours', virtual: long });
   });
 
-  test('the copy of another object with the same host name belongs to that object', () => {
+  test('the copy of another object with the same host name belongs to that object', async () => {
     const other = { name: 'a-x-b', namespace: 'c' };
-    const host = mergePair({ virtual: endpoints(other), host: undefined }).host;
+    const host = (await merge({ virtual: endpoints(other), host: undefined })).host;
     expect(ownershipOf(host, ENDPOINTS, names, { name: 'a', namespace: 'b-x-c' })).toMatchObject({
       virtual: other,
     });
@@ -133,15 +133,17 @@ describe('ownership', () => {
     expect(verdict(damagedOther, other)).toBe('ours');
   });
 
-  test('a damaged copy belongs to the object that its bookkeeping matches best', () => {
+  test('a damaged copy belongs to the object that its bookkeeping matches best', async () => {
     const rivals = [
       { name: 'a-x-b', namespace: 'c' },
       { name: 'a', namespace: 'b-x-c' },
     ] as const;
-    const own = mergePair({
-      virtual: endpoints({ ...rivals[0], uid: 'u1' }),
-      host: undefined,
-    }).host;
+    const own = (
+      await merge({
+        virtual: endpoints({ ...rivals[0], uid: 'u1' }),
+        host: undefined,
+      })
+    ).host;
     for (const name of [undefined, 'v1']) {
       const annotations = changed(own.metadata.annotations, { [OBJECT_NAME]: name });
       const host = { ...own, metadata: { ...own.metadata, annotations } };
@@ -168,13 +170,13 @@ describe('ownership', () => {
     expect(namedVirtual(copy, ENDPOINTS, mapped)).toEqual(virtual);
   });
 
-  test('in multi-namespace modes a copy is owned only in a namespace of that mode', () => {
+  test('in multi-namespace modes a copy is owned only in a namespace of that mode', async () => {
     const legacy = translators(LEGACY);
-    const hashed = mergePair({ virtual: endpoints({}), host: undefined, with: legacy }).host;
+    const hashed = (await merge({ virtual: endpoints({}), host: undefined, with: legacy })).host;
     expect(verdict(hashed, undefined, legacy.names)).toBe('ours');
     expect(verdict(hashed)).toBe('foreign');
     const mapped = translators(mappings({ shop: 'h' }, true));
-    const there = mergePair({ virtual: endpoints({}), host: undefined, with: mapped }).host;
+    const there = (await merge({ virtual: endpoints({}), host: undefined, with: mapped })).host;
     expect([there.metadata.name, there.metadata.namespace]).toEqual(['web', 'h']);
     expect(verdict(there, undefined, mapped.names)).toBe('ours');
   });
