@@ -22,7 +22,7 @@ import {
 } from './notices.ts';
 import { pairOf, PairMemory, recordOf } from './pair-memory.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
-import { DECIDE_AGAIN, UNCHANGED, type Reconcile, type ReconcileResult } from './result.ts';
+import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './result.ts';
 import { needsWrite } from './write/diff.ts';
 import { FIELD_MANAGER } from './write/writer.ts';
 
@@ -52,12 +52,13 @@ class KindReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<ReconcileResult> {
-    let result: ReconcileResult | undefined;
+    let isStale = false;
     try {
-      result = await this.#reconcile(key);
+      const result = await this.#reconcile(key);
+      isStale = result.isStale === true;
       return result;
     } finally {
-      if (result !== DECIDE_AGAIN) this.#options.references.markReconciled(key);
+      if (!isStale) this.#options.references.markReconciled(key);
     }
   }
 
@@ -130,8 +131,7 @@ class KindReconciler {
   async #delete(seen: Observation, reason: string): Promise<ReconcileResult> {
     const { host, target } = seen;
     invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
-    if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host)))
-      return DECIDE_AGAIN;
+    if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host))) return STALE;
     const waitMs = this.#fightWaitMs(seen, host);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid, reason);
@@ -169,7 +169,7 @@ class KindReconciler {
       return this.#deleteVirtual(seen, virtual);
     const waitMs = recreation.waitMs(key);
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
-    if (await this.#caches.learnService(seen, virtual)) return DECIDE_AGAIN;
+    if (await this.#caches.learnService(seen, virtual)) return STALE;
     const copy = await forge.fresh(pairOf(seen), this.#memory.agreed(key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
@@ -185,7 +185,7 @@ class KindReconciler {
     const { virtual, host } = seen;
     const { forge, kind, references } = this.#options;
     invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
-    if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;
+    if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;
     const copy = await forge.fresh(pairOf(seen));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.#deleteToRecreate(seen, host);
@@ -223,7 +223,7 @@ class KindReconciler {
     }
     takeOverBackoff.forget(key);
     const result = await this.#rewrite(seen, 'taken over');
-    if (result !== DECIDE_AGAIN) this.#memory.report(seen, takenOverNotice(host));
+    if (result.isStale !== true) this.#memory.report(seen, takenOverNotice(host));
     return result;
   }
 
@@ -262,7 +262,7 @@ class KindReconciler {
     const { contention, keyContests, arrivals } = this.#options;
     const contestedMs = this.#contestedWaitMs(seen);
     if (contestedMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs: contestedMs };
-    if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;
+    if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;
     const record = recordOf(host);
     const held = keyContests.held(key);
     const merged = await this.#merged(seen, held);

@@ -17,6 +17,8 @@ export interface ReconcileResult {
   /** For the log: who causes this, and what to do. */
   readonly note?: string;
   readonly waitMs?: number;
+  /** Nothing was decided: a cache was behind its API server and has been updated. The key is requeued immediately. */
+  readonly isStale?: boolean;
   /** Waiting for work in progress, such as a write of another replica; not logged as a problem. */
   readonly isTransient?: boolean;
 }
@@ -25,5 +27,4 @@ export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
-/** A stale cache has been updated: the key is requeued immediately. */
-export const DECIDE_AGAIN: ReconcileResult = { outcome: 'unchanged', waitMs: 0 };
+export const STALE: ReconcileResult = { outcome: 'unchanged', waitMs: 0, isStale: true };

@@ -158,7 +158,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'update: a stale cache of the virtual side is trusted',
     file: RECONCILER,
     snippet:
-      'if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;\n    const record = recordOf(host);',
+      'if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;\n    const record = recordOf(host);',
     replacement: 'const record = recordOf(host);',
   },
   {
