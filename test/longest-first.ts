@@ -18,7 +18,7 @@ const LONGEST: readonly string[] = [
   'scenarios/embedded-live-commands',
   'apiserver/storage/sqlite/kill',
   'apiserver/request/request-cost',
-  'syncer/translate/merge/merge-properties',
+  'syncer/translate/merge-properties',
   'scenarios/embedded-references',
 ];
 

@@ -6,8 +6,8 @@ import type { LoadOptions } from '../config/load.ts';
 import type { ConfigFlags, ConfigChecks } from '../config/types.ts';
 import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../syncer/translate/metadata/bookkeeping.ts';
-import { checkNamespaceMappings } from '../syncer/translate/names/namespace-mapping-checks.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../syncer/translate/bookkeeping.ts';
+import { checkNamespaceMappings } from '../syncer/translate/namespace-mappings.ts';
 
 const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
 const API_HELP_GROUP = 'Key and token API:';

@@ -2,7 +2,7 @@
 
 import { didYouMean } from '../config/schema/suggest.ts';
 import type { Config } from '../config/types.ts';
-import { kindPolicy } from '../syncer/references/kinds/referenced-kind.ts';
+import { kindPolicy } from '../syncer/references/referenced-kind.ts';
 
 type KindScope = 'cluster' | 'namespaced' | 'unknown';
 

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
 import { keyOf, ENDPOINT_SLICES, type NamespacedName } from '../kube/object.ts';
-import { createNameTranslator } from '../syncer/translate/names/name-translator.ts';
+import { createNameTranslator } from '../syncer/translate/name-translator.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError, reportProblems } from './output/error-report.ts';

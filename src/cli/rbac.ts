@@ -9,14 +9,10 @@ import type { ClusterName } from '../kube/types.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './output/error-report.ts';
 import { ENDPOINT_SLICES } from '../kube/object.ts';
-import {
-  kindPolicy,
-  asReferencedKind,
-  type ReferencedKind,
-} from '../syncer/references/kinds/referenced-kind.ts';
+import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
 import { requiredRights, rightsOnLease, type Right } from '../syncer/rights.ts';
-import { hostNamespaces } from '../syncer/translate/names/namespace-mappings.ts';
+import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
 import { pluralOf } from './kind-scope.ts';
 
 interface RbacOptions {

@@ -1,7 +1,6 @@
 /** Series of Events: counts the occurrences of one reason on one object. Does no I/O. */
 
-import type { KubeObject, Resource } from './object.ts';
-import { apiVersionOf } from './object.ts';
+import { type KubeObject, type Resource, apiVersionOf } from './object.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { RecordedEvent } from './types.ts';
 

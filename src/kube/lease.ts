@@ -4,8 +4,7 @@
  */
 
 import { messageOf } from '../base/errors.ts';
-import type { Clock } from '../base/clock.ts';
-import { sleep } from '../base/clock.ts';
+import { type Clock, sleep } from '../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';

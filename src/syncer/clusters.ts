@@ -26,7 +26,7 @@ import {
   type NamedKind,
   type Discoveries,
   type ReferencedKind,
-} from './references/kinds/referenced-kind.ts';
+} from './references/referenced-kind.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { describeRight, requiredRights, type Right } from './rights.ts';
 import type { OwnerReference } from './translate/forge.ts';

@@ -5,10 +5,10 @@ import { ENDPOINT_SLICES, type KubeObject, type Resource } from '../kube/object.
 import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
 import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
-import { listMarked } from './references/orphans/marked-objects.ts';
-import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
-import { namedVirtual } from './translate/metadata/ownership.ts';
-import { hostNamespaces } from './translate/names/namespace-mappings.ts';
+import { listMarked } from './references/orphans.ts';
+import { LAST_SYNCED } from './translate/bookkeeping.ts';
+import { namedVirtual } from './translate/ownership.ts';
+import { hostNamespaces } from './translate/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';
 
 const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';

@@ -13,13 +13,13 @@ import type { ClusterName } from '../kube/types.ts';
 import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
-import { hostIndexes, virtualIndexes } from './reconcile/decide/observer.ts';
-import { ServiceDeletions } from './reconcile/guards/recreation.ts';
+import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
+import { ServiceDeletions } from './reconcile/guards.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
-import { isBookkeepingAnnotation } from './translate/metadata/bookkeeping.ts';
-import { recordedKinds } from './translate/merge/recorded-kinds.ts';
-import { hostNamespaces } from './translate/names/namespace-mappings.ts';
+import { isBookkeepingAnnotation } from './translate/bookkeeping.ts';
+import { recordedKinds } from './translate/last-synced.ts';
+import { hostNamespaces } from './translate/namespace-mappings.ts';
 
 export interface EngineMetrics extends KindEngineMetrics {
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;

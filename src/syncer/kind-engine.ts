@@ -12,17 +12,33 @@ import {
   type Resource,
 } from '../kube/object.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
-import { isOptedOut } from './reconcile/decide/decide.ts';
+import { isOptedOut } from './reconcile/decide.ts';
 import type { CacheEvent, ClusterName, IndexFunctions } from '../kube/types.ts';
 import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
-import type { SyncEnvironment } from './reconcile/environment.ts';
-import { namespaceAdvice, namespaceCreator } from './reconcile/create-namespace.ts';
+import {
+  type SyncEnvironment,
+  namespaceAdvice,
+  namespaceCreator,
+  type ReferenceRecords,
+} from './reconcile/environment.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { PatchPipeline } from './patch/types.ts';
-import { createArrivals } from './reconcile/guards/arrivals.ts';
-import { createContentionGuard, KeyContests } from './reconcile/guards/contention.ts';
-import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
-import { createCopyForge } from './reconcile/copy-forge.ts';
+import {
+  createArrivals,
+  createContentionGuard,
+  KeyContests,
+  OwnDeletions,
+  createRecreationBackoff,
+  FoughtDeletions,
+  type ServiceDeletions,
+} from './reconcile/guards.ts';
+import {
+  createController,
+  type Controller,
+  type ControllerMetrics,
+  type Reconcile,
+} from './reconcile/controller.ts';
+import { createCopyForge } from './reconcile/copy.ts';
 import {
   BY_HOST_KEY,
   BY_HOST_SERVICE,
@@ -31,26 +47,16 @@ import {
   hostIndexes,
   hostServiceIndex,
   type ForeignService,
-} from './reconcile/decide/observer.ts';
-import { createReconciler } from './reconcile/reconciler.ts';
-import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
-import type { Reconcile } from './reconcile/result.ts';
-import { OwnDeletions } from './reconcile/guards/own-deletions.ts';
-import {
-  createRecreationBackoff,
-  FoughtDeletions,
-  type ServiceDeletions,
-} from './reconcile/guards/recreation.ts';
-import {
   keysChangedSinceCopied,
   keysOfHostEvent,
   keysOfHostObject,
   keysOfServiceEvent,
   keysOfVirtualEvent,
-} from './reconcile/decide/sources.ts';
-import type { SyncedPairs } from './reconcile/decide/synced-pairs.ts';
-import { createWriter, type WriteMetrics } from './reconcile/write/writer.ts';
-import { ownershipOf } from './translate/metadata/ownership.ts';
+} from './reconcile/observer.ts';
+import { createReconciler } from './reconcile/reconciler.ts';
+import type { SyncedPairs } from './reconcile/pair-memory.ts';
+import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
+import { ownershipOf } from './translate/ownership.ts';
 
 const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;

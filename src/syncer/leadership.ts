@@ -18,7 +18,7 @@ import {
   StatusError,
 } from '../kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../kube/types.ts';
-import { FIELD_MANAGER } from './reconcile/write/writer.ts';
+import { FIELD_MANAGER } from './reconcile/writer.ts';
 
 export interface Leadership extends AsyncDisposable {
   /** Resolves when this replica may write, or when `signal` aborts. */

@@ -18,12 +18,12 @@ import { syncedKinds } from './kinds/synced-kinds.ts';
 import { startLeadership } from './leadership.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import type { TranslatedReference } from './patch/types.ts';
-import { RefusedCopy } from './reconcile/copy-forge.ts';
+import { RefusedCopy } from './reconcile/copy.ts';
 import type { SyncListener } from './reconcile/environment.ts';
-import type { Decision, Observation } from './reconcile/decide/decide.ts';
-import { FIELD_MANAGER } from './reconcile/write/writer.ts';
-import type { ReferenceDecision, ReferenceObservation } from './references/decide/decide-reference.ts';
-import { kindPolicy, resolveNamedKinds, type Discoveries } from './references/kinds/referenced-kind.ts';
+import type { Decision, Observation } from './reconcile/decide.ts';
+import { FIELD_MANAGER } from './reconcile/writer.ts';
+import type { ReferenceDecision, ReferenceObservation } from './references/decide-reference.ts';
+import { kindPolicy, resolveNamedKinds, type Discoveries } from './references/referenced-kind.ts';
 import type { Sandbox, SandboxOptions } from './sandbox/sandbox.ts';
 import type { OwnerReference } from './translate/forge.ts';
 

@@ -4,8 +4,8 @@ import type { ClusterName } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { leaseName } from './leadership.ts';
-import { hostNamespaces } from './translate/names/namespace-mappings.ts';
-import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
+import { hostNamespaces } from './translate/namespace-mappings.ts';
+import type { ReferencedKind } from './references/referenced-kind.ts';
 
 export interface Right {
   readonly cluster: ClusterName;

@@ -13,12 +13,12 @@ import type { Config } from '../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type ManagedFieldsEntry } from '../kube/object.ts';
 import { LABEL_LENGTH_MAX } from '../kube/names.ts';
 import { isJsonObject } from '../base/json.ts';
-import { FIELD_MANAGER } from './reconcile/write/writer.ts';
+import { FIELD_MANAGER } from './reconcile/writer.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
-import { listMarked } from './references/orphans/marked-objects.ts';
-import { namedVirtual } from './translate/metadata/ownership.ts';
-import { hostNamespaces } from './translate/names/namespace-mappings.ts';
+import { listMarked } from './references/orphans.ts';
+import { namedVirtual } from './translate/ownership.ts';
+import { hostNamespaces } from './translate/namespace-mappings.ts';
 import type { NameTranslator } from './translate/types.ts';
 
 export interface SliceCheckOptions {

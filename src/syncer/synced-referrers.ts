@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../kube/object.ts';
 import type { Lister } from '../kube/types.ts';
-import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/index/reference-index.ts';
+import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/reference-index.ts';
 import type { Referrer } from './references/reference-notices.ts';
 import type { Referrers } from './references/references.ts';
 import type { NameTranslator } from './translate/types.ts';

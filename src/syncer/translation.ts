@@ -11,10 +11,10 @@ import type { ReferenceRules } from './patch/reference-translation.ts';
 import type { ReferenceLookup } from './patch/types.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
 import type { Evaluator } from './sandbox/types.ts';
-import { createLabelTranslator } from './translate/metadata/labels.ts';
-import { createNameTranslator } from './translate/names/name-translator.ts';
+import { createLabelTranslator } from './translate/labels.ts';
+import { createNameTranslator } from './translate/name-translator.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
-import { kindPolicy } from './references/kinds/referenced-kind.ts';
+import { kindPolicy } from './references/referenced-kind.ts';
 
 export interface TranslationOptions {
   readonly config: Config;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hostNameShort } from '../../src/syncer/translate/names/names.ts';
+import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 let folder = '';

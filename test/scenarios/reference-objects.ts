@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { hostNameShort } from '../../src/syncer/translate/names/names.ts';
+import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { endpoints } from './objects.ts';
 import { pair, type World } from './world.ts';
 

@@ -22,7 +22,7 @@ import {
 import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
 import { guarded } from '../output/error-report.ts';
 import { formatListing, outputOption } from '../output/listing.ts';

@@ -8,7 +8,7 @@ import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
-import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
+import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { guarded } from '../output/error-report.ts';
 import { knownKind, similarKind } from '../kind-scope.ts';
@@ -18,10 +18,10 @@ import { type Connection, reaching, readSnapshot, type Snapshot, objectsOf } fro
 import { readDaemon, type DaemonState } from './reports.ts';
 import { planSnapshot, withConnection } from './session.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { isOptedOut } from '../../syncer/reconcile/decide/decide.ts';
-import { isImport } from '../../syncer/references/import/import-forge.ts';
-import { LAST_SYNCED } from '../../syncer/translate/metadata/bookkeeping.ts';
-import { namedVirtual } from '../../syncer/translate/metadata/ownership.ts';
+import { isOptedOut } from '../../syncer/reconcile/decide.ts';
+import { isImport } from '../../syncer/references/import-forge.ts';
+import { LAST_SYNCED } from '../../syncer/translate/bookkeeping.ts';
+import { namedVirtual } from '../../syncer/translate/ownership.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 
 interface CleanupFlags {

@@ -26,7 +26,7 @@ import {
   type WriteStage,
 } from './stages.ts';
 import { findTarget, hostPlaceOf, type Target } from './target.ts';
-import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
+import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { statusOfImport, statusOfOther, statusOf, type SyncStatus } from './object-status.ts';
 
 interface ExplainFlags {

@@ -2,14 +2,14 @@
 
 import { messageOf, PatchError } from '../../base/errors.ts';
 import { keyOf } from '../../kube/object.ts';
-import { isNamespaceMissing } from '../../syncer/reconcile/outcome.ts';
+import { isNamespaceMissing } from '../../syncer/reconcile/controller.ts';
 import {
   CONTROLLED_BY,
   type Decision,
   type IgnoreReason,
   isOptedOut,
   SKIP_BACKSYNC,
-} from '../../syncer/reconcile/decide/decide.ts';
+} from '../../syncer/reconcile/decide.ts';
 import { describePatchError } from '../output/error-report.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';

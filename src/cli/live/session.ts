@@ -10,7 +10,7 @@ import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { apiVersionOf, SERVICES, type Resource } from '../../kube/object.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
-import type { Discoveries } from '../../syncer/references/kinds/referenced-kind.ts';
+import type { Discoveries } from '../../syncer/references/referenced-kind.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import { loaderInput } from '../config-options.ts';

@@ -6,18 +6,18 @@ import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } fr
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { partsOfKind } from '../../syncer/references/kinds/kind-registry.ts';
+import { partsOfKind } from '../../syncer/references/kind-registry.ts';
 import {
   kindPolicy,
   resolveKind,
   resolveNamedKinds,
   type ReferencedKind,
-} from '../../syncer/references/kinds/referenced-kind.ts';
+} from '../../syncer/references/referenced-kind.ts';
 import type { OwnerReference } from '../../syncer/translate/forge.ts';
-import { kindIdOf, recordedKinds } from '../../syncer/translate/merge/recorded-kinds.ts';
+import { kindIdOf, recordedKinds } from '../../syncer/translate/last-synced.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { createTranslators } from '../../syncer/translation.ts';
-import { hostNamespaces } from '../../syncer/translate/names/namespace-mappings.ts';
+import { hostNamespaces } from '../../syncer/translate/namespace-mappings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';

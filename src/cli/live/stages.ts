@@ -7,12 +7,12 @@ import { asJson, keyOf, type KubeObject, type StringMap } from '../../kube/objec
 import type { PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
-import { isOptedOut } from '../../syncer/reconcile/decide/decide.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { isOptedOut } from '../../syncer/reconcile/decide.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
 import { forgeHostObject } from '../../syncer/translate/forge.ts';
-import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
+import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { describePatchError } from '../output/error-report.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';

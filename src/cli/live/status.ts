@@ -6,7 +6,7 @@ import { systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
-import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
+import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { guarded } from '../output/error-report.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
@@ -14,7 +14,7 @@ import { reportUnknownKind, knownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
-import { namespaceAdvice } from '../../syncer/reconcile/create-namespace.ts';
+import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
 
 interface StatusFlags {

@@ -9,8 +9,7 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../kube/object.ts';
-import type { ReferencePlan } from '../../syncer/rehearsal.ts';
-import type { ObjectPlan } from '../../syncer/rehearsal.ts';
+import type { ReferencePlan, ObjectPlan } from '../../syncer/rehearsal.ts';
 import type { WorldPlan } from './session.ts';
 
 interface Named {

@@ -20,7 +20,7 @@ import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { PatchPipeline } from '../../syncer/patch/types.ts';
-import { reverseObject } from '../../syncer/reconcile/copy-forge.ts';
+import { reverseObject } from '../../syncer/reconcile/copy.ts';
 import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { backTranslate, type OwnerReference } from '../../syncer/translate/forge.ts';
@@ -28,11 +28,10 @@ import {
   identityAnnotations,
   isBookkeepingAnnotation,
   LAST_SYNCED,
-} from '../../syncer/translate/metadata/bookkeeping.ts';
-import { markerLabels } from '../../syncer/translate/metadata/labels.ts';
-import { virtualByAnnotations, virtualOf } from '../../syncer/translate/metadata/ownership.ts';
-import { withoutRevision } from '../../syncer/translate/merge/last-synced.ts';
-import { kindIdOf } from '../../syncer/translate/merge/recorded-kinds.ts';
+} from '../../syncer/translate/bookkeeping.ts';
+import { markerLabels } from '../../syncer/translate/labels.ts';
+import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
+import { withoutRevision, kindIdOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { KeptSandbox } from './kept-sandbox.ts';
 import { apiDefaults } from './api-defaults.ts';

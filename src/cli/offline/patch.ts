@@ -17,7 +17,7 @@ import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
 import { validateObject } from '../../syncer/patch/validate-object.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
-import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';

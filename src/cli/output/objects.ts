@@ -12,8 +12,8 @@ import { yamlMessage } from '../../config/source/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
 import { showProgress } from './terminal.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
-import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
+import { stringMapOf } from '../../syncer/translate/labels.ts';
 
 /** Larger than any object that an API server stores (1.5 MiB). */
 const OBJECT_BYTES_MAX = 16 * 1024 * 1024;

@@ -12,7 +12,7 @@ import { systemRandom } from '../../base/random.ts';
 import { createInformer, type InformerMetrics } from '../../kube/informer/informer.ts';
 import { asJson, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
 import type { ClusterName, Lister, WatchClient } from '../../kube/types.ts';
-import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from '../demo/demo-activity.ts';
 import { printObject } from '../output/objects.ts';
 

@@ -22,11 +22,11 @@ import {
 import type { TestCase } from './test-file.ts';
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { reverseObject } from '../../syncer/reconcile/copy-forge.ts';
+import { reverseObject } from '../../syncer/reconcile/copy.ts';
 import { backTranslate, type Translators } from '../../syncer/translate/forge.ts';
-import { withValueAt } from '../../syncer/translate/json-path.ts';
-import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
-import { virtualOf } from '../../syncer/translate/metadata/ownership.ts';
+import { withValueAt } from '../../syncer/translate/paths.ts';
+import { stringMapOf } from '../../syncer/translate/labels.ts';
+import { virtualOf } from '../../syncer/translate/ownership.ts';
 
 export interface CaseRun {
   readonly forward: Outcome;

@@ -6,7 +6,7 @@ import type { AddressField } from '../../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, listAt, memberOf } from '../translate/content.ts';
-import { OBJECT_UID } from '../translate/metadata/bookkeeping.ts';
+import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
 import { hasSelector, type GateReason, type SyncedKind } from './kind.ts';

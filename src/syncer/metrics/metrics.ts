@@ -1,6 +1,5 @@
 /** All metrics of the daemon, initialized at the start: the usual controller metrics first, then our own. */
 
-import { controllerSeries, type ControllerSeries } from './controller-series.ts';
 import { informerSeries, type InformerSeries } from './informer-series.ts';
 import {
   leaderSeries,
@@ -49,5 +48,63 @@ export function createMetrics(options: { monotonicMs: () => number; version: str
     informer,
     leads,
     sync,
+  };
+}
+
+/** What a controller reports about its reconciles. */
+export interface ControllerSeries {
+  reconciled(result: 'success' | 'error' | 'requeue_after' | 'requeue', seconds: number): void;
+  active(workers: number): void;
+}
+
+const RESULTS = ['success', 'error', 'requeue_after', 'requeue'] as const;
+/** A subset of controller-runtime's buckets, up to one minute. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export function controllerSeries(
+  registry: SeriesRegistry,
+): (name: string, workers: number) => ControllerSeries {
+  const labels = ['controller'];
+  const prefix = 'controller_runtime';
+  const total = registry.counter({
+    name: `${prefix}_reconcile_total`,
+    help: 'Reconciles by result.',
+    labels: ['controller', 'result'],
+  });
+  const errors = registry.counter({
+    name: `${prefix}_reconcile_errors_total`,
+    help: 'Reconciles that failed.',
+    labels,
+  });
+  const time = registry.histogram({
+    name: `${prefix}_reconcile_time_seconds`,
+    help: 'Duration of a reconcile.',
+    labels,
+    buckets: BUCKETS,
+  });
+  const max = registry.gauge({
+    name: `${prefix}_max_concurrent_reconciles`,
+    help: 'Maximum number of concurrent reconciles.',
+    labels,
+  });
+  const active = registry.gauge({
+    name: `${prefix}_active_workers`,
+    help: 'Number of workers in use.',
+    labels,
+  });
+  return (controller, workers) => {
+    const results = RESULTS.map((result) => [result, total.of({ controller, result })] as const);
+    const byResult = new Map<string, () => void>(results);
+    const failed = errors.of({ controller });
+    const observe = time.of({ controller });
+    max.of({ controller })(workers);
+    return {
+      reconciled(result, seconds) {
+        byResult.get(result)?.();
+        if (result === 'error') failed();
+        observe(seconds);
+      },
+      active: active.of({ controller }),
+    };
   };
 }

@@ -9,7 +9,7 @@ import type { PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
 import type { ConcretePath, Flow } from '../translate/types.ts';
 import type { JsonObject } from '../../base/json.ts';
 

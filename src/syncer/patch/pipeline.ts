@@ -19,7 +19,7 @@ import {
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
-import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/metadata/selectors.ts';
+import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
 import { printPath } from './path-syntax.ts';
 import { excerptOf } from '../../base/excerpt.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -1,7 +1,7 @@
 /** Protects fields that patches may not change: the identity of an object, and the bookkeeping of a copy. Merges results for the whole object. */
 
 import { withMember, IDENTITY_KEYS } from './walk.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 

@@ -10,15 +10,21 @@ import {
 } from '../../kube/object.ts';
 import { compareVersions, isOlder } from '../../kube/informer/resource-version.ts';
 import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
-import { recordedRevision } from '../translate/merge/last-synced.ts';
-import type { Observation } from './decide/decide.ts';
-import { recordOf } from './pair-memory.ts';
-import type { ReconcilerOptions } from './reconciler-options.ts';
+import { recordedRevision, recordOf } from '../translate/last-synced.ts';
+import type { Observation } from './decide.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import type { ClusterClient, Informer } from '../../kube/types.ts';
+
+export interface CacheRefreshOptions {
+  readonly kind: SyncedKind;
+  readonly host: { readonly client: ClusterClient; readonly cache: Informer };
+  readonly virtual: { readonly client: ClusterClient; readonly cache: Informer; readonly services: Informer };
+}
 
 export class CacheRefresh {
-  readonly #options: Pick<ReconcilerOptions, 'kind' | 'host' | 'virtual'>;
+  readonly #options: CacheRefreshOptions;
 
-  constructor(options: Pick<ReconcilerOptions, 'kind' | 'host' | 'virtual'>) {
+  constructor(options: CacheRefreshOptions) {
     this.#options = options;
   }
 

@@ -1,16 +1,41 @@
-/** Workers that take keys from the queue, reconcile them, and requeue, log and count each result. */
+/** Workers that take keys from the queue, reconcile them, and requeue, log and count each result or error. */
 
 import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
 import type { ObjectKey } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isReported, type LogFields, type Logger } from '../../base/logger.ts';
 import { createBackoff } from '../../base/backoff.ts';
-import type { DryRun, VirtualObjectId } from './write/dry-run.ts';
+import type { DryRun, VirtualObjectId } from './dry-run.ts';
 import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { StatusError, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
-import { isNamespaceMissing, outcomeOf, type Outcome } from './outcome.ts';
-import type { Reconcile, ReconcileResult } from './result.ts';
+
+/** `waitMs` requeues the key after this time, even if nothing changes. */
+export interface ReconcileResult {
+  readonly outcome:
+    | 'unchanged'
+    | 'created'
+    | 'updated'
+    | 'rewritten'
+    | 'deleted'
+    | 'ignored'
+    | 'refused'
+    | 'waiting';
+  readonly reason?: string;
+  /** For the log: who causes this, and what to do. */
+  readonly note?: string;
+  readonly waitMs?: number;
+  /** Nothing was decided: a cache was behind its API server and has been updated. The key is requeued immediately. */
+  readonly isStale?: boolean;
+  /** Waiting for work in progress, such as a write of another replica; not logged as a problem. */
+  readonly isTransient?: boolean;
+}
+
+export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
+
+export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
+
+export const STALE: ReconcileResult = { outcome: 'unchanged', waitMs: 0, isStale: true };
 
 /** Keys reconciled concurrently. High, so that patches form batches; requests in flight have a separate limit. */
 const DECISIONS_MAX = 256;
@@ -240,4 +265,83 @@ function isQuiet({ outcome, isTransient = false }: ReconcileResult): boolean {
 
 function isExpected(error: unknown): boolean {
   return [PatchError, StatusError, TransportError, TerminalError].some((type) => error instanceof type);
+}
+
+export type Retry =
+  /** With the key's exponential back-off. */
+  | { readonly kind: 'backoff' }
+  /** As the API server asked; the work queue bounds it. */
+  | { readonly kind: 'after'; readonly delayMs: number }
+  /** Only after a change of the object, an object that it depends on, or the configuration. */
+  | { readonly kind: 'never' };
+
+export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
+
+export interface Outcome {
+  readonly retry: Retry;
+  /** Undefined: nothing to report to the user. */
+  readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
+}
+
+/** Consecutive failures without a response after which an Event is sent. Shorter outages are not reported. */
+const SILENT_FAILURES_MAX = 5;
+
+/** `namespaceAdvice`: what the user can do about a missing host namespace. */
+export function outcomeOf(error: unknown, failures: number, namespaceAdvice: string): Outcome {
+  if (error instanceof PatchError) return patchOutcome(error);
+  if (error instanceof StatusError) return statusOutcome(error, namespaceAdvice);
+  if (error instanceof TransportError) {
+    return {
+      retry: { kind: 'backoff' },
+      warning: failures < SILENT_FAILURES_MAX ? undefined : syncError(error),
+    };
+  }
+  if (error instanceof TerminalError) return { retry: { kind: 'never' }, warning: syncError(error) };
+  return { retry: { kind: 'backoff' }, warning: syncError(error) };
+}
+
+/** The host namespace does not exist: the Status of the API server has `namespaces` as `details.kind`. */
+export function isNamespaceMissing(error: unknown): boolean {
+  return error instanceof StatusError && isNotFound(error) && error.status.details?.kind === 'namespaces';
+}
+
+function patchOutcome(error: PatchError): Outcome {
+  const place = error.path === '' ? 'the whole object' : `path ${error.path}`;
+  const excerpt = error.excerpt === '' ? '' : `\n${error.excerpt}`;
+  return {
+    retry: patchRetry(error),
+    warning: {
+      reason: 'PatchFailed',
+      note: `patches[${error.index}], ${place}: ${error.message} (${error.kind})${excerpt}`,
+    },
+  };
+}
+
+function patchRetry({ isDeterministic, retryAfterMs }: PatchError): Retry {
+  if (retryAfterMs !== undefined) return { kind: 'after', delayMs: retryAfterMs };
+  return isDeterministic ? { kind: 'never' } : { kind: 'backoff' };
+}
+
+function statusOutcome(error: StatusError, namespaceAdvice: string): Outcome {
+  if (error.code === 429 || (error.code === 503 && error.retryAfterMs !== undefined)) {
+    return { retry: { kind: 'after', delayMs: error.retryAfterMs ?? 1000 }, warning: undefined };
+  }
+  if (isConflict(error) || isAlreadyExists(error)) return { retry: { kind: 'backoff' }, warning: undefined };
+  if (isNamespaceMissing(error)) {
+    const namespace = error.status.details?.name ?? '';
+    const note = `The host namespace "${namespace}" does not exist: ${namespaceAdvice}. Syncing resumes automatically.`;
+    return { retry: { kind: 'backoff' }, warning: { reason: 'NamespaceNotFound', note } };
+  }
+  return { retry: { kind: 'backoff' }, warning: syncError(error) };
+}
+
+function syncError(error: unknown): Outcome['warning'] {
+  const message = messageOf(error);
+  return { reason: 'SyncError', note: `${failedStep(error)} failed and is retried: ${message}` };
+}
+
+function failedStep(error: unknown): string {
+  const isOfServer = error instanceof StatusError || error instanceof TransportError;
+  if (!isOfServer || error.cluster === undefined) return 'Syncing';
+  return error.cluster === 'host' ? 'Writing to the host' : 'Writing to the virtual cluster';
 }

@@ -1,17 +1,18 @@
-/** What the reconcile loops of synced kinds and those of imported references share. */
+/** What the reconcile loops of synced kinds and those of imported references share, namespaces that they create included. */
 
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/types.ts';
 import type { ServerHistory } from '../../kube/informer/list-watch.ts';
-import type { ObjectKey, Resource } from '../../kube/object.ts';
+import { type ObjectKey, type Resource, NAMESPACES } from '../../kube/object.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { TranslatedReference } from '../patch/types.ts';
-import type { Decision, Observation } from './decide/decide.ts';
-import type { DryRun } from './write/dry-run.ts';
+import type { Decision, Observation } from './decide.ts';
+import type { DryRun } from './dry-run.ts';
 import type { OwnerReference } from '../translate/forge.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
+import { isAlreadyExists } from '../../kube/status-error.ts';
 
 export interface SyncEnvironment {
   readonly config: Config;
@@ -39,4 +40,46 @@ export interface SyncListener {
   referenced(kind: SyncedKind, key: ObjectKey, references: readonly TranslatedReference[]): void;
   /** `key` is that of the written object. */
   written(cluster: ClusterName, resource: Resource, key: ObjectKey, reason: string): void;
+}
+
+/** Records which objects the host copies reference. */
+export interface ReferenceRecords {
+  /** The references of the copy have to be written again, although neither side of the pair changed. */
+  isStale(key: ObjectKey): boolean;
+  /** Replaces the recorded references of the copy. */
+  recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void;
+  /** There is no copy. */
+  clearReferences(key: ObjectKey): void;
+  /** The key was reconciled, successfully or not. */
+  markReconciled(key: ObjectKey): void;
+}
+
+type NamespaceSettings = Pick<Config, 'createNamespaces' | 'sync'>;
+
+/** What the user can do about a missing host namespace. */
+export function namespaceAdvice({ createNamespaces, sync }: NamespaceSettings): string {
+  if (createNamespaces) return 'create it';
+  const correct = sync.namespaces.kind === 'single' ? 'correct endpointSyncer.host.namespace, ' : '';
+  return `create it, ${correct}or set endpointSyncer.createNamespaces to true`;
+}
+
+/** Creates the host namespace of a virtual one. Undefined if this configuration, or a dry run, creates none. */
+export function namespaceCreator({
+  config,
+  clients,
+  names,
+  dryRun,
+  logger,
+}: SyncEnvironment): ((virtualNamespace: string) => Promise<void>) | undefined {
+  if (!config.createNamespaces || dryRun !== undefined) return undefined;
+  return async (virtualNamespace) => {
+    const name = names.namespaceToHost(virtualNamespace);
+    if (name === undefined) return;
+    try {
+      await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      logger.info({ namespace: name }, 'host namespace created');
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+  };
 }

@@ -3,9 +3,9 @@
 import type { RecordedEvent } from '../../kube/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
-import { isBookkeepingAnnotation } from '../translate/metadata/bookkeeping.ts';
-import type { Echo } from '../translate/merge/merge.ts';
-import { FIELD_MANAGER } from './write/writer.ts';
+import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
+import type { Echo } from '../translate/merge.ts';
+import { FIELD_MANAGER } from './writer.ts';
 
 export function syncedNotice(copy: KubeObject): RecordedEvent {
   return {

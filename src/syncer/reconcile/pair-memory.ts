@@ -1,29 +1,92 @@
 /** In-memory state of the pairs that this process has written, and the Events that it reports for them. */
 
-import { invariant } from '../../base/errors.ts';
-import { objectKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
-import type { Informer, RecordedEvent } from '../../kube/types.ts';
+import { objectKey, type KubeObject, type ObjectKey, type StringMap } from '../../kube/object.ts';
+import type { EventRecorder, Informer, RecordedEvent } from '../../kube/types.ts';
 import type { ObjectReference } from '../patch/types.ts';
-import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
-import type { PlacedPair } from './copy-forge.ts';
-import type { Observation } from './decide/decide.ts';
+import type { Observation } from './decide.ts';
 import { notAllowedNotice } from './notices.ts';
-import type { ReconcilerOptions } from './reconciler-options.ts';
-import type { ReconcileResult } from './result.ts';
-import { isEchoOnly, isPairUnchanged, isSameVersion, type SyncedPair } from './decide/synced-pairs.ts';
+import type { ReferenceRecords } from './environment.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import type { ReconcileResult } from './controller.ts';
+import { jsonEquals, type JsonObject } from '../../base/json.ts';
+import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
+
+/** A pair at its last sync. The objects are those of the caches, so they take no memory of their own. */
+export interface SyncedPair {
+  readonly virtual: KubeObject;
+  readonly host: KubeObject;
+  /** Version of the Service at that time; '' for none. */
+  readonly serviceVersion: string;
+  /** Both objects when they were in step last; another pair of objects only while something of another syncer is left in `virtual`. */
+  readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
+  /** Something is left to do once a delay has passed. */
+  readonly isOpen: boolean;
+}
+
+export type SyncedPairs = Map<ObjectKey, SyncedPair>;
+
+/** True when both objects and the Service are exactly those of the last sync. */
+export function isPairUnchanged(pair: SyncedPair | undefined, seen: Observation): boolean {
+  return (
+    pair !== undefined &&
+    !pair.isOpen &&
+    isSameVersion(pair.virtual, seen.virtual) &&
+    isSameVersion(pair.host, seen.host) &&
+    (seen.service?.metadata.resourceVersion ?? '') === pair.serviceVersion
+  );
+}
+
+export function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean {
+  return a.metadata.resourceVersion === b?.metadata.resourceVersion && a.metadata.uid === b?.metadata.uid;
+}
+
+/**
+ * True if the virtual object differs from that of the last sync only by what another syncer has copied back from the host copy: that is no
+ * change of a user.
+ */
+export function isEchoOnly(pair: SyncedPair, { metadata, ...content }: KubeObject): boolean {
+  const { metadata: before, ...contentBefore } = pair.virtual;
+  if (metadata.uid !== before.uid || !jsonEquals(content as JsonObject, contentBefore as JsonObject))
+    return false;
+  return (
+    isMapEcho(metadata.annotations, [before.annotations, pair.host.metadata.annotations]) &&
+    isMapEcho(metadata.labels, [before.labels, pair.host.metadata.labels])
+  );
+}
+
+function isMapEcho(
+  now: StringMap = {},
+  [before = {}, host = {}]: readonly [StringMap | undefined, StringMap | undefined],
+): boolean {
+  const keys = new Set([...Object.keys(now), ...Object.keys(before)]);
+  return [...keys].every(
+    (key) => now[key] === before[key] || isBookkeepingAnnotation(key) || now[key] === host[key],
+  );
+}
 
 /** Limit for an expression that reads the host object and changes it in every run. */
 const RERUNS_MAX = 4;
 
+export interface PairMemoryOptions {
+  readonly kind: SyncedKind;
+  readonly pairs: SyncedPairs;
+  readonly host: { readonly cache: Informer };
+  readonly virtual: { readonly cache: Informer };
+  /** An expression towards the host reads `context.hostObject`. */
+  readonly readsHostObject: boolean;
+  readonly recorder: EventRecorder;
+  readonly references: ReferenceRecords;
+}
+
 export class PairMemory {
-  readonly #options: ReconcilerOptions;
+  readonly #options: PairMemoryOptions;
   /** Keys whose expressions read a host object that our own write has changed, with the number of consecutive runs. */
   readonly #reruns = new Map<ObjectKey, number>();
 
   /** Uid of an object, and why it was ignored at its last reconcile. */
   readonly #ignored = new Map<ObjectKey, string>();
 
-  constructor(options: ReconcilerOptions) {
+  constructor(options: PairMemoryOptions) {
     this.#options = options;
   }
 
@@ -76,13 +139,9 @@ export class PairMemory {
   }
 
   forget(key: ObjectKey): void {
-    const { pairs, recreation, takeOverBackoff, contention, keyContests, arrivals, references } =
-      this.#options;
-    for (const memory of [recreation, takeOverBackoff, contention, keyContests, arrivals]) memory.forget(key);
-    pairs.delete(key);
+    this.#options.pairs.delete(key);
     this.#ignored.delete(key);
     this.#reruns.delete(key);
-    references.clearReferences(key);
   }
 
   /** Expressions that read the host object run again after each of our writes, until the result is stable. */
@@ -122,13 +181,4 @@ export class PairMemory {
 function cachedAs(cache: Informer, object: KubeObject): KubeObject {
   const cached = cache.get(objectKey(object));
   return cached !== undefined && isSameVersion(cached, object) ? cached : object;
-}
-
-export function pairOf({ virtual, target, host }: Observation): PlacedPair {
-  invariant(virtual && target, 'an object that is copied exists and has a target');
-  return { virtual, target, host };
-}
-
-export function recordOf({ metadata: { annotations } }: KubeObject): string | undefined {
-  return annotations?.[LAST_SYNCED];
 }

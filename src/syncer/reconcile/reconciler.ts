@@ -2,13 +2,21 @@
 
 import { invariant } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { parseKey, type KubeObject, type ObjectKey, type NamespacedName } from '../../kube/object.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { hasSelector, type SyncedKind } from '../kinds/kind.ts';
-import { CacheRefresh } from './cache-refresh.ts';
-import { RefusedCopy, virtualPatch, type MergedCopy } from './copy-forge.ts';
-import { decide, isOverOwnCopy, type Decision, type Observation } from './decide/decide.ts';
-import type { DriftVerdict, KeyVerdict } from './guards/contention.ts';
+import { CacheRefresh, type CacheRefreshOptions } from './cache-refresh.ts';
+import { RefusedCopy, virtualPatch, type MergedCopy, type PlacedPair, type CopyForge } from './copy.ts';
+import { decide, isOverOwnCopy, type Decision, type Observation, type DecideOptions } from './decide.ts';
+import type {
+  DriftVerdict,
+  KeyVerdict,
+  Arrivals,
+  ContentionGuard,
+  KeyContests,
+  FoughtDeletions,
+  RecreationBackoff,
+} from './guards.ts';
 import {
   contestedKeyNotice,
   contestedNotice,
@@ -20,11 +28,38 @@ import {
   takenOverNotice,
   warning,
 } from './notices.ts';
-import { pairOf, PairMemory, recordOf } from './pair-memory.ts';
-import type { ReconcilerOptions } from './reconciler-options.ts';
-import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './result.ts';
-import { needsWrite } from './write/diff.ts';
-import { FIELD_MANAGER } from './write/writer.ts';
+import { PairMemory, type PairMemoryOptions } from './pair-memory.ts';
+import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './controller.ts';
+import { needsWrite } from '../translate/content.ts';
+import { FIELD_MANAGER, type Writer } from './writer.ts';
+import { recordOf } from '../translate/last-synced.ts';
+import type { Backoff } from '../../base/backoff.ts';
+import type { SyncListener } from './environment.ts';
+
+export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOptions {
+  readonly observe: (key: ObjectKey) => Observation;
+  readonly decide: DecideOptions;
+  readonly onHostDelete: 'recreate' | 'deleteVirtual';
+  readonly forge: CopyForge;
+  readonly host: CacheRefreshOptions['host'] & { readonly writer: Writer };
+  readonly virtual: CacheRefreshOptions['virtual'] & { readonly writer: Writer };
+  /** Objects that are refused because of a host Service, and the key of that Service. */
+  readonly awaitedServices: Map<ObjectKey, ObjectKey>;
+  readonly arrivals: Arrivals;
+  readonly recreation: RecreationBackoff;
+  readonly foughtDeletions: FoughtDeletions;
+  /** Interval between reads of a host Service that prevents a take-over. */
+  readonly takeOverBackoff: Backoff;
+  readonly contention: ContentionGuard;
+  readonly keyContests: KeyContests;
+  readonly listener: SyncListener | undefined;
+  /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
+  readonly released: (target: NamespacedName) => void;
+  /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
+  readonly isDeletedAlong: (key: ObjectKey, target: NamespacedName) => Promise<boolean>;
+  /** Called when this program has changed a virtual object, on which objects of other kinds may depend. Our own writes cause no event. */
+  readonly patched: (virtual: KubeObject) => void;
+}
 
 const HOST_DELETED = 'host copy was deleted';
 const FROM_HOST = 'changed on the host';
@@ -104,7 +139,7 @@ class KindReconciler {
   }
 
   #ignore(seen: Observation, reason: string): ReconcileResult {
-    if (seen.virtual === undefined) this.#memory.forget(seen.key);
+    if (seen.virtual === undefined) this.#forget(seen.key);
     else this.#memory.reportIgnored(seen, reason);
     // An opted-out object keeps its copy, and therefore the objects that the copy references.
     if (reason !== 'controlled by another' && reason !== 'skip-backsync')
@@ -136,7 +171,7 @@ class KindReconciler {
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid, reason);
     await this.#clearStatus(seen, host);
-    this.#memory.forget(seen.key);
+    this.#forget(seen.key);
     // A dry run leaves the copy in place, so the object would be deleted again in an endless loop.
     if (outcome === 'deleted') this.#options.released(target);
     return { outcome: 'deleted', reason };
@@ -170,7 +205,7 @@ class KindReconciler {
     const waitMs = recreation.waitMs(key);
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
     if (await this.#caches.learnService(seen, virtual)) return STALE;
-    const copy = await forge.fresh(pairOf(seen), this.#memory.agreed(key, virtual));
+    const copy = await forge.fresh(placed(seen), this.#memory.agreed(key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
     references.recordReferences(key, copy.references);
@@ -186,7 +221,7 @@ class KindReconciler {
     const { forge, kind, references } = this.#options;
     invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
     if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;
-    const copy = await forge.fresh(pairOf(seen));
+    const copy = await forge.fresh(placed(seen));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.#deleteToRecreate(seen, host);
     // Without its finalizers, an object that is being deleted is removed before another client is done with it.
@@ -245,8 +280,16 @@ class KindReconciler {
     if (target !== undefined && (await this.#options.isDeletedAlong(key, target)))
       return { outcome: 'waiting', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS, isTransient: true };
     await this.#options.virtual.writer.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
-    this.#memory.forget(key);
+    this.#forget(key);
     return { outcome: 'deleted', reason: HOST_DELETED };
+  }
+
+  /** There is neither a virtual object nor a copy of ours. */
+  #forget(key: ObjectKey): void {
+    const { recreation, takeOverBackoff, contention, keyContests, arrivals, references } = this.#options;
+    for (const guard of [recreation, takeOverBackoff, contention, keyContests, arrivals]) guard.forget(key);
+    this.#memory.forget(key);
+    references.clearReferences(key);
   }
 
   /** Reports once per streak that another client keeps deleting the host copy. */
@@ -305,7 +348,7 @@ class KindReconciler {
   #merged(seen: SeenPair, held: ReadonlyMap<string, number>): Promise<MergedCopy> {
     const { forge, arrivals, contention } = this.#options;
     const { key, host } = seen;
-    return forge.merged({ ...pairOf(seen), host }, arrivals.of(key, recordOf(host)), {
+    return forge.merged({ ...placed(seen), host }, arrivals.of(key, recordOf(host)), {
       agreed: this.#memory.agreed(key, seen.virtual),
       restoresEchoes: contention.waitMs(key) === 0,
       held: new Set(held.keys()),
@@ -465,4 +508,9 @@ function asPair(seen: Observation): SeenPair {
 /** True when the API server stored the object as it was sent. */
 function isStoredAs(kind: SyncedKind, stored: KubeObject, sent: KubeObject): boolean {
   return !needsWrite(sent, stored, kind.content);
+}
+
+function placed({ virtual, target, host }: Observation): PlacedPair {
+  invariant(virtual && target, 'an object that is copied exists and has a target');
+  return { virtual, target, host };
 }

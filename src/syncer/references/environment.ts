@@ -5,11 +5,11 @@ import type { ClusterName } from '../../kube/types.ts';
 import type { Resource } from '../../kube/object.ts';
 import type { Random } from '../../base/random.ts';
 import type { QueueMetrics } from '../../kube/work-queue.ts';
-import type { ReferenceDecision, ReferenceObservation } from './decide/decide-reference.ts';
+import type { ReferenceDecision, ReferenceObservation } from './decide-reference.ts';
 import type { SyncEnvironment } from '../reconcile/environment.ts';
-import type { WriteMetrics } from '../reconcile/write/writer.ts';
+import type { WriteMetrics } from '../reconcile/writer.ts';
 import type { ControllerMetrics } from '../reconcile/controller.ts';
-import type { Discoveries } from './kinds/referenced-kind.ts';
+import type { Discoveries } from './referenced-kind.ts';
 
 export interface ReferenceMetrics {
   readonly queue: QueueMetrics;

@@ -5,14 +5,25 @@
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import { keyOf, type NamespacedName, type ObjectKey, parseKey } from '../../kube/object.ts';
 import type { NameTranslator } from '../translate/types.ts';
-import { type KindId, kindIdOf } from '../translate/merge/recorded-kinds.ts';
-import { decideReference, type ReferenceObservation } from './decide/decide-reference.ts';
-import { copiedFrom, observeReference, sourceKeyOf } from './decide/observe-reference.ts';
-import type { RefusalRules } from './decide/refusals.ts';
-import { isImport } from './import/import-forge.ts';
-import { parseReferenceId, type ReferenceId, referenceIdOf } from './index/reference-id.ts';
-import type { RecordedReferences, ReferenceIndex, ReferrerId } from './index/reference-index.ts';
-import type { KindCaches } from './kinds/kind-caches.ts';
+import { type KindId, kindIdOf } from '../translate/last-synced.ts';
+import {
+  decideReference,
+  type ReferenceObservation,
+  copiedFrom,
+  observeReference,
+  sourceKeyOf,
+} from './decide-reference.ts';
+import type { RefusalRules } from './refusals.ts';
+import { isImport } from './import-forge.ts';
+import {
+  parseReferenceId,
+  type ReferenceId,
+  referenceIdOf,
+  type RecordedReferences,
+  type ReferenceIndex,
+  type ReferrerId,
+} from './reference-index.ts';
+import type { KindCaches } from './kind-caches.ts';
 
 export interface ReferenceChangesOptions {
   readonly index: ReferenceIndex;

@@ -2,9 +2,8 @@
 
 import type { EventRecorder } from '../../kube/types.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
-import type { ReferenceProblem } from './decide/decide-reference.ts';
-import type { ReferenceIndex, ReferrerId } from './index/reference-index.ts';
-import type { ReferenceId } from './index/reference-id.ts';
+import type { ReferenceProblem } from './decide-reference.ts';
+import type { ReferenceIndex, ReferrerId, ReferenceId } from './reference-index.ts';
 
 /** A synced object that references others. */
 export interface Referrer {

@@ -8,24 +8,26 @@ import { groupOf, keyOf, type KubeObject, type ObjectKey } from '../../kube/obje
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
-import { namespaceAdvice, namespaceCreator } from '../reconcile/create-namespace.ts';
-import { createContentionGuard } from '../reconcile/guards/contention.ts';
+import { namespaceAdvice, namespaceCreator } from '../reconcile/environment.ts';
+import { createContentionGuard, createRecreationBackoff } from '../reconcile/guards.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
-import { createRecreationBackoff } from '../reconcile/guards/recreation.ts';
-import type { VirtualObjectId } from '../reconcile/write/dry-run.ts';
-import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
-import { decideReference } from './decide/decide-reference.ts';
-import { virtualNamed } from './decide/observe-reference.ts';
-import { refusalRules, type RefusalRules } from './decide/refusals.ts';
+import type { VirtualObjectId } from '../reconcile/dry-run.ts';
+import { kindIdOf, type KindId } from '../translate/last-synced.ts';
+import { decideReference, virtualNamed } from './decide-reference.ts';
+import { refusalRules, type RefusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import { Importer } from './import/importer.ts';
-import { parseReferenceId, type ReferenceId } from './index/reference-id.ts';
-import { ReferenceIndex, type RecordedReferences, type ReferrerId } from './index/reference-index.ts';
-import type { KindCaches } from './kinds/kind-caches.ts';
-import { KindRegistry, partsOfKind } from './kinds/kind-registry.ts';
-import type { ReferencedKind } from './kinds/referenced-kind.ts';
-import { Orphans } from './orphans/orphans.ts';
-import { createSweeper, type KindParts } from './orphans/removed-kinds.ts';
+import { Importer } from './importer.ts';
+import {
+  parseReferenceId,
+  type ReferenceId,
+  ReferenceIndex,
+  type RecordedReferences,
+  type ReferrerId,
+} from './reference-index.ts';
+import type { KindCaches } from './kind-caches.ts';
+import { KindRegistry, partsOfKind } from './kind-registry.ts';
+import type { ReferencedKind } from './referenced-kind.ts';
+import { Orphans, createSweeper, type KindParts } from './orphans.ts';
 import { ReferenceChanges } from './reference-changes.ts';
 import { ReferenceNotices, type Referrer } from './reference-notices.ts';
 

@@ -1,6 +1,6 @@
-/** Members of objects besides metadata: normalizes them as an API server does, and compares them. */
+/** Members of objects besides metadata: normalizes them as an API server does, and compares them, to avoid writes without effect. */
 
-import type { KubeObject } from '../../kube/object.ts';
+import type { KubeObject, ObjectMeta } from '../../kube/object.ts';
 import {
   isJsonObject,
   jsonEquals,
@@ -9,7 +9,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import type { PathTrie } from './merge/path-trie.ts';
+import type { PathTrie } from './paths.ts';
 import type { ContentRules } from './types.ts';
 
 /** For kinds without special rules for their content. */
@@ -87,4 +87,38 @@ function sameBut(
 export function listAt(value: JsonValue | undefined, key: string): readonly JsonValue[] {
   const list = isJsonObject(value) ? ownValue(value, key) : undefined;
   return Array.isArray(list) ? list : [];
+}
+
+/** True when writing `wanted` over `actual` would change something. Metadata is compared by labels, annotations and owners only. */
+export function needsWrite(
+  wanted: KubeObject,
+  actual: KubeObject,
+  rules: ContentRules = NO_CONTENT,
+): boolean {
+  return !metadataEquals(wanted.metadata, actual.metadata) || !contentEquals(wanted, actual, rules);
+}
+
+function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean {
+  return (
+    jsonEquals(wanted.labels ?? {}, actual.labels ?? {}) &&
+    jsonEquals(wanted.annotations ?? {}, actual.annotations ?? {}) &&
+    jsonEquals(wanted['ownerReferences'] ?? [], actual['ownerReferences'] ?? [])
+  );
+}
+
+/** Everything besides metadata and the type; null, an empty list and a missing member are the same. */
+function contentEquals(wanted: KubeObject, actual: KubeObject, rules: ContentRules): boolean {
+  const members = new Set([...Object.keys(wanted), ...Object.keys(actual)]);
+  for (const member of ['metadata', 'apiVersion', 'kind', ...rules.ownMembers]) members.delete(member);
+  for (const member of members) {
+    const [a, b] = [contentOf(wanted, member), contentOf(actual, member)];
+    const isEqual = rules.members.includes(member) ? memberEquals(rules, member, a, b) : jsonEquals(a, b);
+    if (!isEqual) return false;
+  }
+  return true;
+}
+
+function contentOf(object: KubeObject, member: string): JsonValue {
+  const value = Object.hasOwn(object, member) ? (object[member] as JsonValue | undefined) : undefined; // metadata is left out above
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0) ? null : value;
 }

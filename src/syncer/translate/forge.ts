@@ -9,8 +9,8 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import { setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { identityAnnotations, isBookkeepingAnnotation } from './metadata/bookkeeping.ts';
-import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './metadata/labels.ts';
+import { identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
+import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './labels.ts';
 import { withMembers } from './content.ts';
 import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';
 

@@ -7,7 +7,7 @@ import type { Change } from '../../../src/syncer/rehearsal.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
 import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
 import { SYNCABLE_RESOURCES } from '../../../src/syncer/kinds/synced-kinds.ts';
-import { kindPolicy, asReferencedKind } from '../../../src/syncer/references/kinds/referenced-kind.ts';
+import { kindPolicy, asReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
 
 export interface MemoryClusters {
   readonly virtual: readonly KubeObject[];

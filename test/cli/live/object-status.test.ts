@@ -9,7 +9,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { planSnapshot } from '../../../src/cli/live/session.ts';
 import { findTarget } from '../../../src/cli/live/target.ts';
-import { namespaceAdvice } from '../../../src/syncer/reconcile/create-namespace.ts';
+import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
 import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
 import { applied, configOf, snapshotOf, type MemoryClusters } from './memory-clusters.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { runProgram } from '../../../src/cli/program.ts';
-import { hostNameShort } from '../../../src/syncer/translate/names/names.ts';
+import { hostNameShort } from '../../../src/syncer/translate/names.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-references-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

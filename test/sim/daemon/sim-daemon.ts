@@ -13,8 +13,8 @@ import type { ClusterName, EventRecorder, WatchClient } from '../../../src/kube/
 import { createGeneration, type Generation } from '../../../src/syncer/generation.ts';
 import { startLeadership, type Leadership } from '../../../src/syncer/leadership.ts';
 import type { Metrics } from '../../../src/syncer/metrics/metrics.ts';
-import { DryRun } from '../../../src/syncer/reconcile/write/dry-run.ts';
-import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/kinds/referenced-kind.ts';
+import { DryRun } from '../../../src/syncer/reconcile/dry-run.ts';
+import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
 import type { Faults } from '../world/faults.ts';
 import { SimClient } from '../world/sim-client.ts';
 import type { VirtualClock } from '../../../src/base/virtual-clock.ts';

@@ -10,22 +10,21 @@ export interface Mutant {
   readonly steps?: number;
 }
 
-const DECIDE = 'syncer/reconcile/decide/decide.ts';
-const OBSERVER = 'syncer/reconcile/decide/observer.ts';
+const DECIDE = 'syncer/reconcile/decide.ts';
+const OBSERVER = 'syncer/reconcile/observer.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
-const WRITER = 'syncer/reconcile/write/writer.ts';
-const CONTENTION = 'syncer/reconcile/guards/contention.ts';
-const RECREATION = 'syncer/reconcile/guards/recreation.ts';
+const WRITER = 'syncer/reconcile/writer.ts';
+const GUARDS = 'syncer/reconcile/guards.ts';
 const LIST_WATCH = 'kube/informer/list-watch.ts';
 const INFORMER = 'kube/informer/informer.ts';
 const CACHE = 'kube/informer/object-cache.ts';
 const QUEUE = 'kube/work-queue.ts';
-const OWNERSHIP = 'syncer/translate/metadata/ownership.ts';
-const MERGE_KEY = 'syncer/translate/merge/merge-key.ts';
-const INCOMING = 'syncer/translate/merge/incoming.ts';
-const IMPORTER = 'syncer/references/import/importer.ts';
-const DECIDE_REFERENCE = 'syncer/references/decide/decide-reference.ts';
-const REFUSALS = 'syncer/references/decide/refusals.ts';
+const OWNERSHIP = 'syncer/translate/ownership.ts';
+const MERGE_KEY = 'syncer/translate/merge-key.ts';
+const LAST_SYNCED = 'syncer/translate/last-synced.ts';
+const IMPORTER = 'syncer/references/importer.ts';
+const DECIDE_REFERENCE = 'syncer/references/decide-reference.ts';
+const REFUSALS = 'syncer/references/refusals.ts';
 const LEASE = 'kube/lease.ts';
 const SERVICES = 'syncer/kinds/services.ts';
 const KIND_ENGINE = 'syncer/kind-engine.ts';
@@ -182,13 +181,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'contention: an overwritten copy is corrected without end',
-    file: CONTENTION,
+    file: GUARDS,
     snippet: 'const waitMs = backoffDelayMs(contest.level, BASE_MS, MAX_MS);',
     replacement: 'const waitMs = MAX_MS * 1000 + backoffDelayMs(contest.level, BASE_MS, MAX_MS);',
   },
   {
     name: 'recreation: a deleted copy does not come back',
-    file: RECREATION,
+    file: GUARDS,
     snippet: 'return Math.max(0, dueMs - clock.monotonicMs());',
     replacement: 'return Math.max(1e9, dueMs - clock.monotonicMs());',
   },
@@ -286,7 +285,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'merge: an incoming value is not recorded',
-    file: INCOMING,
+    file: LAST_SYNCED,
     snippet: 'if (wanted.virtual !== before) {',
     replacement: 'if (wanted.virtual === undefined && wanted.virtual !== before) {',
   },
@@ -316,7 +315,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'references: an edited copy is not corrected',
-    file: 'syncer/references/import/import-tracker.ts',
+    file: 'syncer/references/import-tracker.ts',
     snippet: 'return this.isSourceUnchanged(id, source) && this.#states.get(id)?.copy === versionOf(copy);',
     replacement: 'return this.isSourceUnchanged(id, source);',
   },
@@ -329,13 +328,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'references: the whole object is not checked before it is copied',
-    file: 'syncer/references/import/virtual-import.ts',
+    file: 'syncer/references/virtual-import.ts',
     snippet: 'return refusal !== undefined;',
     replacement: "return refusal === '';",
   },
   {
     name: 'references: an object that is read instead of a name is not noticed',
-    file: 'syncer/references/import/virtual-import.ts',
+    file: 'syncer/references/virtual-import.ts',
     snippet: 'caches.virtualCache.observeRead(existing)',
     replacement: 'caches.virtualCache.observeWrite(existing)',
   },

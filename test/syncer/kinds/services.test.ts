@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
-import { OBJECT_UID } from '../../../src/syncer/translate/metadata/bookkeeping.ts';
-import { needsWrite } from '../../../src/syncer/reconcile/write/diff.ts';
+import { OBJECT_UID } from '../../../src/syncer/translate/bookkeeping.ts';
+import { needsWrite } from '../../../src/syncer/translate/content.ts';
 import { translators } from '../translate/setup.ts';
 
 const { names } = translators();

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import type { PatchConfig, ReferenceConfig } from '../../../src/config/types.ts';
 import { parsePath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
-import { hostNameShort } from '../../../src/syncer/translate/names/names.ts';
+import { hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
 import { build, context, type BuildOptions } from './build.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReferenceConfig } from '../../../src/config/types.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchContext, PatchedObject } from '../../../src/syncer/patch/types.ts';
-import { hostName, hostNameShort } from '../../../src/syncer/translate/names/names.ts';
+import { hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { build, context, type BuildOptions } from './build.ts';
 
 const SECRET: ReferenceConfig = { apiVersion: 'v1', kind: 'Secret' };

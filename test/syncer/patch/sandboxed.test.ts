@@ -9,8 +9,8 @@ import { compilePatches, type CompiledPatches } from '../../../src/syncer/patch/
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { createSandbox, type Sandbox } from '../../../src/syncer/sandbox/sandbox.ts';
 import { loadCases } from '../../cases.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { build, context } from './build.ts';
 
 const VCLUSTER = { name: 'vcluster', namespace: 'vcluster-ns', config: {} };

@@ -7,8 +7,8 @@ import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/patch/pipeline.ts';
 import { tracePatches, type PatchTrace } from '../../../src/syncer/patch/trace.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { context } from './build.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';
 

@@ -10,8 +10,8 @@ import type {
   Program,
   VclusterContext,
 } from '../../../src/syncer/sandbox/types.ts';
-import { virtualToHostDNS } from '../../../src/syncer/translate/names/dns.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { virtualToHostDNS } from '../../../src/syncer/translate/dns.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 
 type Compiled = (
   ...inputs: [

@@ -6,10 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { parsePath, printPath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
-import {
-  isBookkeepingAnnotation,
-  isBookkeepingLabel,
-} from '../../../src/syncer/translate/metadata/bookkeeping.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../../src/syncer/translate/bookkeeping.ts';
 import { compileWalker, type PathWalker } from '../../../src/syncer/patch/walk.ts';
 
 function walker(text: string): PathWalker {

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type ObjectMeta } from '../../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
-import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide/decide.ts';
+import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
-import { ownershipOf } from '../../../src/syncer/translate/metadata/ownership.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
 import { validConfig } from '../../config/setup.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
 

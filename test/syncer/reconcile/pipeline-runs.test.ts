@@ -6,9 +6,9 @@ import type { PatchConfig } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
-import { createCopyForge } from '../../../src/syncer/reconcile/copy-forge.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { createCopyForge } from '../../../src/syncer/reconcile/copy.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
 
 const mode = { kind: 'single' } as const;

@@ -1,6 +1,6 @@
 /** A kind that is not built in, referenced by name and imported both ways. */
 
-import type { ReferencedKind } from '../../../src/syncer/references/kinds/referenced-kind.ts';
+import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
 
 const RESOURCE = {
   group: 'example.com',

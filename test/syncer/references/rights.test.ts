@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/types.ts';
-import type { ReferencedKind } from '../../../src/syncer/references/kinds/referenced-kind.ts';
+import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
 import { describeRight, requiredRights } from '../../../src/syncer/rights.ts';
 import { GADGET_KIND } from './gadget-kind.ts';
 

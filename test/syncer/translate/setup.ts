@@ -2,8 +2,8 @@
 
 import type { MetadataConfig, NamespaceMode } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import type { LabelTranslator, NameTranslator } from '../../../src/syncer/translate/types.ts';
 
 export const LEADER = 'control-plane.alpha.kubernetes.io/leader';

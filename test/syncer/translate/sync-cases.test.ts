@@ -5,24 +5,16 @@ import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../src/config/types.ts';
 import { ENDPOINTS, type KubeObject, type ObjectMeta, type StringMap } from '../../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { isBookkeepingAnnotation, LAST_SYNCED } from '../../../src/syncer/translate/metadata/bookkeeping.ts';
+import { isBookkeepingAnnotation, LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
 import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { subsetsToHost } from '../kinds/setup.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
-import {
-  labelsToHost,
-  labelsToVirtual,
-  markerLabels,
-} from '../../../src/syncer/translate/metadata/labels.ts';
-import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/merge/last-synced.ts';
-import {
-  namedVirtual,
-  ownershipOf,
-  virtualByAnnotations,
-} from '../../../src/syncer/translate/metadata/ownership.ts';
-import { selectorToHost, selectorToVirtual } from '../../../src/syncer/translate/metadata/selectors.ts';
+import { labelsToHost, labelsToVirtual, markerLabels } from '../../../src/syncer/translate/labels.ts';
+import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
+import { namedVirtual, ownershipOf, virtualByAnnotations } from '../../../src/syncer/translate/ownership.ts';
+import { selectorToHost, selectorToVirtual } from '../../../src/syncer/translate/selectors.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../cases.ts';
-import { merge } from './merge/merge-setup.ts';
+import { merge } from './merge-setup.ts';
 import { LEGACY, SINGLE, translators } from './setup.ts';
 
 const STORAGE_CLASS = { group: 'storage.k8s.io', version: 'v1', kind: 'StorageClass' };

@@ -10,8 +10,8 @@ import {
   createSha256,
   createVirtualToHostDNS,
 } from '../../../../src/syncer/sandbox/guest/globals.ts';
-import { virtualToHostDNS } from '../../../../src/syncer/translate/names/dns.ts';
-import { createNameTranslator } from '../../../../src/syncer/translate/names/name-translator.ts';
+import { virtualToHostDNS } from '../../../../src/syncer/translate/dns.ts';
+import { createNameTranslator } from '../../../../src/syncer/translate/name-translator.ts';
 import { LIMITS } from '../test-sandbox.ts';
 
 describe('sha256', () => {

@@ -1,0 +1,241 @@
+/** Computes the desired host copy of a pair and the changes to sync back: translation, patches, three-way merge. Writes nothing.
+ */
+
+import {
+  asJson,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type StringMap,
+} from '../../kube/object.ts';
+import { setOwn, type JsonObject } from '../../base/json.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
+import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
+import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
+import {
+  mergePair,
+  type Forwarded,
+  type MergedPair,
+  type MergeMemory,
+  type Reversed,
+} from '../translate/merge.ts';
+import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
+import { memberEquals, memberOf, needsWrite } from '../translate/content.ts';
+import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
+import { refuseForeignService, type Refusal } from './decide.ts';
+import type { ForeignService } from './observer.ts';
+
+/** The copy must not be written. */
+export class RefusedCopy extends Error {
+  override readonly name = 'RefusedCopy';
+  readonly refusal: Refusal;
+  /** The host Service whose traffic it would get. */
+  readonly service: ObjectKey;
+
+  constructor(service: ObjectKey) {
+    const refusal = refuseForeignService(service);
+    super(refusal.note);
+    this.refusal = refusal;
+    this.service = service;
+  }
+}
+
+export interface CopyForgeOptions {
+  readonly kind: SyncedKind;
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  readonly pipeline: PatchPipeline;
+  /** Owner of the copies in the virtual cluster's own host namespace. */
+  readonly owner: OwnerReference | undefined;
+  readonly foreignService: ForeignService;
+}
+
+/** The virtual object, the target of its copy, and the host object at that target. */
+export interface PlacedPair {
+  readonly virtual: KubeObject;
+  readonly target: NamespacedName;
+  readonly host: KubeObject | undefined;
+}
+
+/** Both methods reject with {@link RefusedCopy} if the patched copy would get the traffic of a host Service of others. */
+export interface CopyForge {
+  /** The copy for a creation: nothing of `pair.host` is kept. */
+  fresh(pair: PlacedPair, agreed?: MergeMemory['agreed']): Promise<ForgedCopy>;
+  /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
+  merged(
+    pair: PlacedPair & { readonly host: KubeObject },
+    arrival?: Arrival,
+    memory?: MergeMemory,
+  ): Promise<MergedCopy>;
+}
+
+export interface ForgedCopy {
+  readonly host: KubeObject;
+  /** Another syncer had copied the copy before this one back to the virtual object. */
+  readonly isEchoed: boolean;
+  /** References to kinds that the configuration does not allow; left unchanged. */
+  readonly notAllowed: readonly ObjectReference[];
+  readonly references: readonly TranslatedReference[];
+}
+
+export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded'> {
+  /** The host object to write, before the virtual object; undefined: no write is needed. */
+  readonly host: KubeObject | undefined;
+  /** Data on the host, not only bookkeeping, differs from the desired state. */
+  readonly correctsDrift: boolean;
+  readonly notAllowed: readonly ObjectReference[];
+  readonly references: readonly TranslatedReference[];
+}
+
+/** A copy after its patches. */
+interface PatchedCopy extends Forwarded {
+  readonly patched: PatchedObject;
+}
+
+export function createCopyForge(options: CopyForgeOptions): CopyForge {
+  const { labels, pipeline, kind } = options;
+  const { content } = kind;
+  const rules = { labels, flows: pipeline, content };
+  return {
+    async fresh(pair, agreed) {
+      const { virtual } = pair;
+      const memory = { agreed, restoresEchoes: false };
+      const merged = await mergePair(
+        { ...rules, virtual, host: undefined, memory },
+        { forward: () => forward(pair, options) },
+      );
+      const { host, echo, forwarded } = merged;
+      assertAllowed(host, options);
+      return {
+        host,
+        // A record on the virtual object, even an unreadable one, is removed by the next merge.
+        isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
+        notAllowed: forwarded.patched.notAllowed,
+        references: forwarded.patched.references,
+      };
+    },
+    async merged(pair, arrival, memory) {
+      const { host, forwarded, ...merged } = await mergePair(
+        { ...rules, virtual: pair.virtual, host: pair.host, arrival, memory },
+        {
+          forward: (virtual) => forward({ ...pair, virtual }, options),
+          reverse: () => reverse(pair, options),
+        },
+      );
+      assertAllowed(host, options);
+      return {
+        ...merged,
+        host: needsWrite(host, pair.host, content) ? withCurrentRevision(host, pair.virtual) : undefined,
+        correctsDrift: needsWrite(withoutRecord(host), withoutRecord(pair.host), content),
+        notAllowed: forwarded.patched.notAllowed,
+        references: forwarded.patched.references,
+      };
+    },
+  };
+}
+
+/** Judged after the patches, which can change the labels that select a Service. */
+function assertAllowed(host: KubeObject, { foreignService }: CopyForgeOptions): void {
+  const service = foreignService(host);
+  if (service !== undefined) throw new RefusedCopy(service);
+}
+
+async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<PatchedCopy> {
+  const { virtual, target, host } = pair;
+  const { resource, content } = options.kind;
+  const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, host });
+  const patched = await options.pipeline.apply('toHost', asJson(forged), {
+    objectNamespace: virtual.metadata.namespace ?? '',
+    virtualObject: asJson(virtual),
+    hostObject: host === undefined ? null : asJson(host),
+  });
+  const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+  return { desired, kinds: kindsToRecord(patched.references), patched };
+}
+
+/** A host object after its reverse patches, before names and labels are translated back. Rejects with a `PatchError` also for a reference
+ * that no virtual object has on the host.
+ */
+export async function reverseObject(
+  host: KubeObject,
+  virtual: KubeObject | undefined,
+  objectNamespace: string,
+  pipeline: PatchPipeline,
+): Promise<KubeObject> {
+  const { object, unresolved } = await applyReverse(host, virtual, objectNamespace, pipeline);
+  const [first] = unresolved;
+  if (first !== undefined) throw first.error;
+  return object as unknown as KubeObject; // patches leave the metadata of an object in place
+}
+
+async function applyReverse(
+  host: KubeObject,
+  virtual: KubeObject | undefined,
+  objectNamespace: string,
+  pipeline: PatchPipeline,
+): Promise<PatchedObject> {
+  const virtualObject = virtual === undefined ? null : asJson(virtual);
+  return pipeline.apply('toVirtual', asJson(host), {
+    objectNamespace,
+    virtualObject,
+    hostObject: asJson(host),
+  });
+}
+
+async function reverse(
+  { virtual, host }: PlacedPair & { readonly host: KubeObject },
+  options: CopyForgeOptions,
+): Promise<Reversed> {
+  const { name, namespace = '' } = virtual.metadata;
+  const { object, unresolved } = await applyReverse(host, virtual, namespace, options.pipeline);
+  const { content } = options.kind;
+  const reversed = object as unknown as KubeObject; // patches leave the metadata of an object in place
+  return {
+    virtual: backTranslate(reversed, { name, namespace }, { ...options, content }, virtual),
+    unresolved,
+  };
+}
+
+/** Records the version of the virtual object, if the copy is written anyway. */
+function withCurrentRevision(host: KubeObject, { metadata: { resourceVersion } }: KubeObject): KubeObject {
+  const { annotations = {} } = host.metadata;
+  const record = annotations[LAST_SYNCED];
+  if (record === undefined || recordedRevision(record) === resourceVersion) return host;
+  const current = { ...annotations, [LAST_SYNCED]: withRevision(record, resourceVersion) };
+  return { ...host, metadata: { ...host.metadata, annotations: current } };
+}
+
+function withoutRecord(object: KubeObject): KubeObject {
+  const annotations = { ...object.metadata.annotations };
+  delete annotations[LAST_SYNCED];
+  delete annotations[MANAGED_ANNOTATIONS];
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** The smallest merge patch that turns one state of the virtual object into the other; its resourceVersion is the precondition. */
+export function virtualPatch({ content }: SyncedKind, from: KubeObject, to: KubeObject): JsonObject {
+  const metadata: JsonObject = { resourceVersion: from.metadata.resourceVersion ?? null };
+  const annotations = mapPatch(from.metadata.annotations ?? {}, to.metadata.annotations ?? {});
+  const labels = mapPatch(from.metadata.labels ?? {}, to.metadata.labels ?? {});
+  if (annotations !== undefined) metadata['annotations'] = annotations;
+  if (labels !== undefined) metadata['labels'] = labels;
+  const patch: JsonObject = { metadata };
+  for (const member of content.members) {
+    const [before, after] = [memberOf(from, member), memberOf(to, member)];
+    if (!memberEquals(content, member, before, after)) patch[member] = after;
+  }
+  return patch;
+}
+
+/** The members of a JSON merge patch that turn one map into another: values to set, null to remove. Undefined: equal. */
+export function mapPatch(from: StringMap, to: StringMap): JsonObject | undefined {
+  const patch: JsonObject = {};
+  for (const [key, value] of Object.entries(to)) {
+    if (!Object.hasOwn(from, key) || from[key] !== value) setOwn(patch, key, value);
+  }
+  for (const key of Object.keys(from)) {
+    if (!Object.hasOwn(to, key)) setOwn(patch, key, null);
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}

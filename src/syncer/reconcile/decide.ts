@@ -1,0 +1,209 @@
+/** Decides what to do with one key from the state in both caches. Pure: no clock, no requests, no state. */
+
+import type { GateOptions, GateReason, SyncedKind } from '../kinds/kind.ts';
+import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import type { Ownership } from '../translate/types.ts';
+
+export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
+export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
+/** The name by which this syncer may appear in a `controlled-by` annotation without opting the object out. */
+const SYNCER_NAME = 'endpoints';
+/** The Endpoints of the API server itself. */
+const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
+
+const FOREIGN_SERVICE = 'its host Service is not of this virtual cluster';
+
+export interface Observation {
+  readonly key: ObjectKey;
+  readonly virtual: KubeObject | undefined;
+  /** The virtual Service that decides whether the object is synced; for Endpoints, the one of the same name. */
+  readonly service: KubeObject | undefined;
+  /** Namespace and name of the host copy; undefined: the virtual namespace is not mapped. */
+  readonly target: NamespacedName | undefined;
+  /** The host object at `target`. */
+  readonly host: KubeObject | undefined;
+  /** Ownership of `host`; undefined exactly when `host` is. */
+  readonly ownership: Ownership | undefined;
+  /** Copies of this key at other places than `target`. */
+  readonly strays: readonly KubeObject[];
+  /** Every virtual object with the same `target`, this one included. */
+  readonly claims: readonly Claim[];
+  /** `host` gets traffic from a host Service that is not of this virtual cluster. */
+  readonly hasForeignService: boolean;
+  /** This process wrote the host object (same uid) for this key, even if the bookkeeping was changed since. */
+  readonly isKnownCopy: boolean;
+}
+
+export interface Claim {
+  readonly key: ObjectKey;
+  readonly createdAt: string;
+  /** It would be synced if no other object claimed the host name. */
+  readonly isEligible: boolean;
+  /** Its virtual Service exists, so its copy may replace what the host's endpoints controller created. */
+  readonly hasService: boolean;
+}
+
+export type Decision =
+  | { readonly kind: 'ignore'; readonly reason: IgnoreReason }
+  | { readonly kind: 'refuse'; readonly reason: RefuseReason; readonly note: string }
+  | { readonly kind: 'delete'; readonly reason: string }
+  | { readonly kind: 'create' }
+  | { readonly kind: 'update' }
+  /** Replace the host object with a new translation, in one guarded PUT. */
+  | { readonly kind: 'rewrite'; readonly reason: 'virtual object was re-created' }
+  /** As `rewrite`, over an object that the host's endpoints controller created. That controller writes it while the host Service still has
+   * a selector, so the caller reads the Service first (`hasSelector`).
+   */
+  | { readonly kind: 'takeOver' };
+
+export type IgnoreReason =
+  | 'never synced'
+  | 'controlled by another'
+  | 'skip-backsync'
+  | 'gone on both sides'
+  | GateReason;
+export type Refusal = Extract<Decision, { kind: 'refuse' }>;
+export type RefuseReason = 'NotManaged' | 'NameConflict' | 'NamespaceNotMapped';
+
+export interface DecideOptions extends GateOptions {
+  readonly kind: SyncedKind;
+}
+
+export function claimOf(virtual: KubeObject, service: KubeObject | undefined, options: DecideOptions): Claim {
+  return {
+    key: objectKey(virtual),
+    createdAt: virtual.metadata.creationTimestamp ?? '',
+    isEligible: !isOptedOut(virtual) && options.kind.gate(virtual, service, options) === undefined,
+    hasService: service !== undefined,
+  };
+}
+
+export function decide(seen: Observation, options: DecideOptions): Decision {
+  const { kind } = options;
+  if (seen.key === NEVER_SYNCED) return ignore('never synced');
+  const ownsCopy = isCopyOf(seen);
+  const isReleased = isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host));
+  // A label of the tenant cannot keep a copy there that this program wrote.
+  if (ownsCopy && seen.hasForeignService && (!isReleased || hasRecord(seen.host)))
+    return { kind: 'delete', reason: FOREIGN_SERVICE };
+  if (isReleased) return ignore('controlled by another');
+  if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
+  const gate = kind.gate(seen.virtual, seen.service, options);
+  if (gate !== undefined) return ownsCopy ? { kind: 'delete', reason: gate } : ignore(gate);
+  if (seen.target === undefined) return refuseUnmapped(seen.virtual);
+  const rival = rivalOf(seen, kind);
+  if (rival !== undefined) return refuseConflict(seen.target, rival);
+  if (seen.host === undefined) return { kind: 'create' };
+  return overExisting(seen, seen.virtual, { target: seen.target, kind });
+}
+
+/** The object is written over its own copy. */
+export function isOverOwnCopy({ kind }: Decision): boolean {
+  return kind === 'update' || kind === 'rewrite';
+}
+
+/** True when `controlled-by` is there, as a label or as an annotation that does not name this syncer. */
+export function isOptedOut(object: KubeObject | undefined): boolean {
+  const { labels, annotations } = object?.metadata ?? {};
+  if (labels?.[CONTROLLED_BY]) return true;
+  const annotation = annotations?.[CONTROLLED_BY];
+  return Boolean(annotation) && annotation !== SYNCER_NAME;
+}
+
+function hasRecord(host: KubeObject | undefined): boolean {
+  return host?.metadata.annotations?.[LAST_SYNCED] !== undefined;
+}
+
+/** The host object is the copy of exactly this key. */
+function isCopyOf({ ownership, key, isKnownCopy }: Observation): boolean {
+  return isKnownCopy || (ownership?.kind === 'ours' && keyOf(ownership.virtual) === key);
+}
+
+function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
+  if (!ownsCopy) return ignore('gone on both sides');
+  const { labels, annotations } = seen.host?.metadata ?? {};
+  if (labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true')
+    return ignore('skip-backsync');
+  return { kind: 'delete', reason: 'virtual object is gone' };
+}
+
+/** The claim that takes precedence over this key, if there is one. */
+function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {
+  const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
+  const isLeftBehind = isMadeByController(seen, kind);
+  // An object that may not take the name over does not keep it from one that may.
+  const eligible = seen.claims.filter((claim) => claim.isEligible && (claim.hasService || !isLeftBehind));
+  const holding = eligible.find((claim) => claim.key === holder);
+  const winner = holding ?? eligible.toSorted(byAge)[0];
+  return winner === undefined || winner.key === seen.key ? undefined : winner;
+}
+
+function byAge(a: Claim, b: Claim): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
+  return a.key < b.key ? -1 : 1;
+}
+
+function overExisting(
+  seen: Observation,
+  virtual: KubeObject,
+  { target, kind }: { readonly target: NamespacedName; readonly kind: SyncedKind },
+): Decision {
+  if (isCopyOf(seen)) {
+    const copiedUid = seen.ownership?.kind === 'ours' ? seen.ownership.uid : undefined;
+    const isRecreated = copiedUid !== undefined && copiedUid !== (virtual.metadata.uid ?? '');
+    return isRecreated ? { kind: 'rewrite', reason: 'virtual object was re-created' } : { kind: 'update' };
+  }
+  if (seen.ownership?.kind === 'ours') {
+    return refuseConflict(target, { key: keyOf(seen.ownership.virtual) });
+  }
+  if (seen.service !== undefined && isMadeByController(seen, kind)) return { kind: 'takeOver' };
+  return {
+    kind: 'refuse',
+    reason: 'NotManaged',
+    note:
+      `The host already has ${kind.resource.kind} "${keyOf(target)}" that this syncer did not create, so it is left untouched. ` +
+      'Delete or rename it on the host, or rename this object; syncing resumes automatically.',
+  };
+}
+
+/** The host's endpoints controller created the host object, and no bookkeeping claims it. */
+function isMadeByController({ ownership }: Observation, kind: SyncedKind): boolean {
+  return ownership?.kind === 'unmarked' && kind.isMadeByController(ownership.object);
+}
+
+function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Decision {
+  return {
+    kind: 'refuse',
+    reason: 'NameConflict',
+    note:
+      `The host name "${keyOf(target)}" already belongs to the copy of "${rival.key}" of this virtual cluster. ` +
+      'Rename one of the two objects; syncing resumes automatically.',
+  };
+}
+
+/** A copy that a host Service of others would send its traffic to. */
+export function refuseForeignService(service: ObjectKey): Refusal {
+  return {
+    kind: 'refuse',
+    reason: 'NotManaged',
+    note:
+      `The host Service "${service}" is not of this virtual cluster, so this object is not copied to where it would get the traffic of ` +
+      'that Service. Choose another name, or delete the Service on the host; syncing resumes automatically.',
+  };
+}
+
+function refuseUnmapped(virtual: KubeObject): Decision {
+  const namespace = virtual.metadata.namespace ?? '';
+  return {
+    kind: 'refuse',
+    reason: 'NamespaceNotMapped',
+    note:
+      `Namespace "${namespace}" has no entry in sync.toHost.namespaces.mappings.byName and mappingsOnly is set. ` +
+      'Add a mapping for it, or switch mappingsOnly off.',
+  };
+}
+
+function ignore(reason: IgnoreReason): Decision {
+  return { kind: 'ignore', reason };
+}

@@ -1,0 +1,202 @@
+/** Which keys an event concerns, and what both caches say about a key: its {@link Observation}. Events of both sides map to the keys of virtual objects. */
+
+import type { Lister, CacheEvent } from '../../kube/types.ts';
+import { keyOf, parseKey, SERVICES, type KubeObject, type ObjectKey, objectKey } from '../../kube/object.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
+import type { NameTranslator } from '../translate/types.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import { claimOf, isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
+import type { SyncedPairs } from './pair-memory.ts';
+import { recordedRevision } from '../translate/last-synced.ts';
+
+/** Index on virtual objects: the key of their host copy. */
+export const BY_HOST_KEY = 'hostKey';
+
+/** Index functions for the informer of virtual objects. */
+export function virtualIndexes(translator: NameTranslator, kind: SyncedKind) {
+  return {
+    ...kind.indexes,
+    [BY_HOST_KEY]: (object: KubeObject): readonly string[] => {
+      const { namespace = '', name } = object.metadata;
+      const target = translator.toHost({ namespace, name });
+      return target === undefined ? [] : [keyOf(target)];
+    },
+  };
+}
+
+/** Index on host objects: the key of the virtual object that its bookkeeping names. */
+export const BY_VIRTUAL_KEY = 'virtualKey';
+
+/** Index functions for the informer of host objects. */
+export function hostIndexes(translator: NameTranslator, { resource }: SyncedKind) {
+  return {
+    [BY_VIRTUAL_KEY]: (object: KubeObject): readonly string[] => {
+      const virtual = namedVirtual(object, resource, translator);
+      return virtual === undefined ? [] : [keyOf(virtual)];
+    },
+  };
+}
+
+/** Index on host objects: the key of the host Service that they get traffic from. */
+export const BY_HOST_SERVICE = 'hostService';
+
+/** An additional index for the informer of host objects. */
+export function hostServiceIndex(kind: SyncedKind) {
+  return {
+    [BY_HOST_SERVICE]: (object: KubeObject): readonly string[] => {
+      const service = kind.hostService(object);
+      return service === undefined ? [] : [service];
+    },
+  };
+}
+
+/** The host Service that a host object gets traffic from, if that Service is not of this virtual cluster. */
+export type ForeignService = (host: KubeObject) => ObjectKey | undefined;
+
+/** `services`: those of the host, if namespaces are mapped; undefined otherwise. In the virtual cluster's own host namespace, which no
+ * mapping leads to, names of copies contain the name of the virtual cluster.
+ */
+export function foreignServices(
+  kind: SyncedKind,
+  names: NameTranslator,
+  services: Pick<Lister, 'get'> | undefined,
+): ForeignService {
+  if (services === undefined) return () => undefined;
+  return (host) => {
+    if (host.metadata.namespace === names.hostNamespace) return undefined;
+    const key = kind.hostService(host);
+    const service = key === undefined ? undefined : services.get(key);
+    return service === undefined || namedVirtual(service, SERVICES, names) !== undefined ? undefined : key;
+  };
+}
+
+export interface ObserverOptions {
+  readonly virtual: Lister;
+  readonly services: Lister;
+  readonly host: Lister;
+  readonly translator: NameTranslator;
+  readonly pairs: SyncedPairs;
+  readonly decide: DecideOptions;
+  readonly foreignService: ForeignService;
+  readonly kind: SyncedKind;
+}
+
+export function createObserver(options: ObserverOptions): (key: ObjectKey) => Observation {
+  const { virtual, services, host, translator, pairs, foreignService, kind } = options;
+  return (key) => {
+    const object = virtual.get(key);
+    const serviceKey = kind.serviceKey(key, object);
+    const target = translator.toHost(parseKey(key));
+    const hostKey = target === undefined ? undefined : keyOf(target);
+    const hostObject = hostKey === undefined ? undefined : host.get(hostKey);
+    return {
+      key,
+      virtual: object,
+      service: serviceKey === undefined ? undefined : services.get(serviceKey),
+      target,
+      host: hostObject,
+      ownership: hostObject && ownershipOf(hostObject, kind.resource, translator, parseKey(key)),
+      strays: straysOf(key, hostKey, options),
+      claims: hostKey === undefined ? [] : claimsOn(hostKey, options),
+      hasForeignService: hostObject !== undefined && foreignService(hostObject) !== undefined,
+      isKnownCopy: hostObject !== undefined && pairs.get(key)?.host.metadata.uid === hostObject.metadata.uid,
+    };
+  };
+}
+
+/** Copies of this key that were written under an earlier configuration. The sync record proves that this program created them. */
+function straysOf(
+  key: ObjectKey,
+  hostKey: ObjectKey | undefined,
+  { host, translator, kind }: ObserverOptions,
+): readonly KubeObject[] {
+  const copies = host.byIndex(BY_VIRTUAL_KEY, key);
+  if (copies.size === 0 || (copies.size === 1 && hostKey !== undefined && copies.has(hostKey))) return [];
+  return [...copies].flatMap((copyKey) => {
+    const copy = copyKey === hostKey ? undefined : host.get(copyKey);
+    if (copy?.metadata.annotations?.[LAST_SYNCED] === undefined || isOptedOut(copy)) return [];
+    return ownershipOf(copy, kind.resource, translator).kind === 'ours' ? [copy] : [];
+  });
+}
+
+/** A single claim needs no comparison and is left out. */
+function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[] {
+  const { virtual, services, decide, kind } = options;
+  const keys = virtual.byIndex(BY_HOST_KEY, hostKey);
+  if (keys.size < 2) return [];
+  return [...keys].flatMap((key) => {
+    const object = virtual.get(key);
+    if (object === undefined) return [];
+    const serviceKey = kind.serviceKey(key, object);
+    const service = serviceKey === undefined ? undefined : services.get(serviceKey);
+    return [claimOf(object, service, decide)];
+  });
+}
+
+export interface EventContext {
+  readonly virtual: Lister;
+  readonly translator: NameTranslator;
+  readonly kind: SyncedKind;
+}
+
+/** A virtual Service changed: the keys of the objects whose sync it controls, and of their rivals. */
+export function keysOfServiceEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
+  const keys = [...context.kind.keysOfService(key, context.virtual)];
+  return [...new Set(keys.flatMap((one) => rivalsOf(one, context)))];
+}
+
+/** A virtual object changed: its own key, and the keys of all objects with the same host name, because an object that is deleted or no
+ * longer synced frees the name.
+ */
+export function keysOfVirtualEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
+  return rivalsOf(key, context);
+}
+
+function rivalsOf(key: ObjectKey, { virtual, translator }: EventContext): readonly ObjectKey[] {
+  const target = translator.toHost(parseKey(key));
+  if (target === undefined) return [key];
+  const rivals = virtual.byIndex(BY_HOST_KEY, keyOf(target));
+  return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
+}
+
+/** A host object changed: the key in its bookkeeping, which is the only link to an orphan, and the keys of all virtual objects with this
+ * host name.
+ */
+export function keysOfHostEvent(
+  { key, object, previous }: CacheEvent,
+  context: EventContext,
+): readonly ObjectKey[] {
+  return keysOfHostObject(key, [object, previous], context);
+}
+
+/** As {@link keysOfHostEvent}; `states`: those that the bookkeeping is read from. */
+export function keysOfHostObject(
+  key: ObjectKey,
+  states: readonly (KubeObject | undefined)[],
+  { virtual, translator, kind }: EventContext,
+): readonly ObjectKey[] {
+  const keys = new Set(virtual.byIndex(BY_HOST_KEY, key));
+  for (const state of states) {
+    const named = state && namedVirtual(state, kind.resource, translator);
+    if (named !== undefined) keys.add(keyOf(named));
+  }
+  return [...keys];
+}
+
+/** Objects without a copy, or whose copy records another version of them. At the start, these are processed before the rest of the first
+ * list. A changed host copy does not move an object forward.
+ */
+export function keysChangedSinceCopied({
+  virtual,
+  host,
+  translator,
+}: Pick<EventContext, 'virtual' | 'translator'> & { readonly host: Lister }): readonly ObjectKey[] {
+  return [...virtual.list()].flatMap((object) => {
+    const key = objectKey(object);
+    const target = translator.toHost(parseKey(key));
+    const copy = target && host.get(keyOf(target));
+    const revision = recordedRevision(copy?.metadata.annotations?.[LAST_SYNCED]);
+    return revision === object.metadata.resourceVersion ? [] : [key];
+  });
+}

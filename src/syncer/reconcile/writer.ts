@@ -1,0 +1,161 @@
+/** All writes go through a writer. It limits requests in flight, passes every response to the cache before the next reconcile, and in a dry
+ * run lets the API server validate the write without storing it.
+ */
+
+import {
+  MalformedResponseError,
+  TransportError,
+  type ClusterClient,
+  type Informer,
+} from '../../kube/types.ts';
+import { ignoreNotFound, isNotFound, StatusError } from '../../kube/status-error.ts';
+import { invariant } from '../../base/errors.ts';
+import {
+  keyOf,
+  objectKey,
+  parseKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Semaphore } from '../../base/semaphore.ts';
+import type { SyncListener } from './environment.ts';
+import type { DryRun } from './dry-run.ts';
+
+/** The field manager of all writes. */
+export const FIELD_MANAGER = 'endpoint-syncer';
+
+export type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
+
+export interface WriteMetrics {
+  written(cluster: string, verb: WriteVerb, result: 'ok' | 'error'): void;
+}
+
+type WrittenCache = Pick<Informer, 'observeWrite' | 'observeDelete' | 'observeRead' | 'observeAbsence'>;
+
+export interface WriterOptions {
+  client: ClusterClient;
+  resource: Resource;
+  cache: WrittenCache & Partial<Pick<Informer, 'get' | 'newestVersion'>>;
+  /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
+  publishesDeletions?: boolean;
+  inFlight: Semaphore;
+  /** Undefined: writes are stored. */
+  dryRun: DryRun | undefined;
+  logger: Logger;
+  metrics: WriteMetrics;
+  listener?: SyncListener | undefined;
+}
+
+/** Every method rejects with `StatusError` or `TransportError`, and resolves with the object as stored, or undefined in a dry run.
+ */
+export interface Writer {
+  create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
+  /** PUT; requires `metadata.resourceVersion` as precondition. */
+  update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
+  /** JSON merge patch; `metadata.resourceVersion` in the body is the precondition. */
+  mergePatch(
+    key: NamespacedName,
+    body: JsonObject,
+    reason: string,
+    subresource?: 'status',
+  ): Promise<KubeObject | undefined>;
+  /** Deletes the object with this uid. Succeeds if it no longer exists. */
+  delete(key: NamespacedName, uid: string, reason: string): Promise<'deleted' | 'dryRun'>;
+}
+
+export function createWriter(options: WriterOptions): Writer {
+  const { client, resource, cache, publishesDeletions = false } = options;
+  const isDryRun = options.dryRun !== undefined;
+  const write = { fieldManager: FIELD_MANAGER, isDryRun };
+  const send = createSender(options);
+  const store = async (intent: Intent, request: () => Promise<KubeObject>, replaced?: JsonValue) => {
+    let known: string | undefined;
+    const stored = await send(intent, () => {
+      known = cache.newestVersion;
+      return request();
+    });
+    if (stored === undefined) return undefined;
+    const isNoOp = stored.metadata.resourceVersion === replaced;
+    cache.observeWrite(stored, isNoOp ? undefined : known);
+    return stored;
+  };
+  return {
+    create: (object, reason) =>
+      store({ verb: 'create', key: objectKey(object), reason }, () => client.create(resource, object, write)),
+    update: (object, reason) => {
+      invariant(object.metadata.resourceVersion, 'an update requires a resourceVersion');
+      const intent: Intent = { verb: 'update', key: objectKey(object), reason, uid: object.metadata.uid };
+      const { resourceVersion } = object.metadata;
+      return store(intent, () => client.update(resource, object, write), resourceVersion);
+    },
+    mergePatch: (key, body, reason, subresource) =>
+      store(
+        { verb: 'patch', key: keyOf(key), reason },
+        () => client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }),
+        valueAt(body, ['metadata', 'resourceVersion']),
+      ),
+    async delete(key, uid, reason) {
+      invariant(uid, 'a deletion requires a uid');
+      const isSent = await send({ verb: 'delete', key: keyOf(key), reason, uid }, async () => {
+        await ignoreNotFound(client.delete(resource, key, { uid }, { isDryRun }));
+        return true;
+      });
+      if (isSent === undefined) return 'dryRun';
+      if (publishesDeletions) cache.observeAbsence(keyOf(key), uid);
+      else cache.observeDelete(keyOf(key), uid);
+      return 'deleted';
+    },
+  };
+}
+
+interface Intent {
+  readonly verb: WriteVerb;
+  readonly key: ObjectKey;
+  readonly reason: string;
+  /** Of the object to change or delete, if known. */
+  readonly uid?: string | undefined;
+}
+
+/** Sends one request within the limit. In a dry run, records the result and returns undefined. */
+function createSender(options: WriterOptions) {
+  const { client, resource, cache, inFlight, dryRun, logger, metrics, listener } = options;
+  return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
+    const { verb, key, reason } = intent;
+    const fields = { cluster: client.cluster, kind: resource.kind, verb, key, reason };
+    if (dryRun !== undefined) {
+      const before = cache.get?.(key);
+      const result = await inFlight.run(request);
+      const after = verb === 'delete' ? undefined : (result as KubeObject); // other verbs return the object
+      dryRun.planned({ ...fields, group: resource.group }, before, after);
+      return undefined;
+    }
+    try {
+      const result = await inFlight.run(request);
+      metrics.written(client.cluster, verb, 'ok');
+      listener?.written(client.cluster, resource, key, reason);
+      logger.debug(fields, 'written');
+      return result;
+    } catch (error) {
+      metrics.written(client.cluster, verb, 'error');
+      if (error instanceof StatusError || error instanceof TransportError) error.cluster = client.cluster;
+      if (error instanceof MalformedResponseError) await readBack(options, intent);
+      throw error;
+    }
+  };
+}
+
+/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. The change may be another client's,
+ * so it is published.
+ */
+async function readBack({ client, resource, cache }: WriterOptions, { key, uid }: Intent): Promise<void> {
+  try {
+    cache.observeRead(await client.get(resource, parseKey(key)));
+  } catch (error) {
+    if (isNotFound(error) && uid !== undefined) cache.observeAbsence(key, uid);
+    // Any other failure leaves the cache unchanged; the caller retries.
+  }
+}

@@ -1,0 +1,261 @@
+/** Observes one referenced object, and decides which name is written for it, and whether and in which direction it is imported. Pure: no clock,
+ * no requests, no state.
+ */
+
+import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import { isOptedOut } from '../reconcile/decide.ts';
+import { describeReference, type ReferencedKind } from './referenced-kind.ts';
+import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { namedVirtual } from '../translate/ownership.ts';
+import type { NameTranslator } from '../translate/types.ts';
+import { isImport } from './import-forge.ts';
+
+export interface ReferenceObservation {
+  readonly kind: ReferencedKind;
+  /** The referenced object's name in the virtual cluster. */
+  readonly virtual: NamespacedName;
+  /** The virtual object, unless this program imported it. */
+  readonly object: KubeObject | undefined;
+  /** The virtual object, if this program imported it from the host. */
+  readonly imported: KubeObject | undefined;
+  /** The host copy of this virtual object that another syncer manages. */
+  readonly othersCopy: NamespacedName | undefined;
+  /** All copies of this virtual object that this program created. */
+  readonly ours: readonly KubeObject[];
+  /** The host name by the naming rule; undefined: the virtual namespace is not mapped. */
+  readonly target: NamespacedName | undefined;
+  /** The object at the target is not our copy of this object. */
+  readonly isTargetTaken: boolean;
+  /** The object in the host namespace with the untranslated name of the reference; undefined if lookups are not allowed. */
+  readonly source: KubeObject | undefined;
+  /** An object that appears at the place of the source is noticed. */
+  readonly isSourceWatched: boolean;
+  /** Why the content of the source forbids its import; see `refusals.ts`. */
+  readonly sourceRefusal: string | undefined;
+}
+
+export type ImportAction =
+  | 'none'
+  | 'to-host'
+  | 'to-virtual'
+  /** Another controller owns the pair: nothing is changed. */
+  | 'paused';
+
+export type ReferenceProblemReason =
+  | 'ReferenceNotFound'
+  | 'ReferenceNotAllowed'
+  | 'NotManaged'
+  | 'NamespaceNotFound';
+
+export interface ReferenceProblem {
+  readonly reason: ReferenceProblemReason;
+  readonly note: string;
+}
+
+export interface ReferenceDecision {
+  /** Undefined: the naming rule applies, which fails for a namespace that is not mapped. */
+  readonly name: NamespacedName | undefined;
+  readonly action: ImportAction;
+  readonly problem?: ReferenceProblem;
+}
+
+export function decideReference(seen: ReferenceObservation, rules: RefusalRules): ReferenceDecision {
+  if (seen.othersCopy !== undefined) return { name: seen.othersCopy, action: 'none' };
+  if (seen.object !== undefined) return decideVirtual(seen, seen.object);
+  if (seen.source !== undefined) return decideSource(seen, seen.source, rules);
+  return { name: seen.target, action: 'none', problem: notFound(seen) };
+}
+
+function decideVirtual(seen: ReferenceObservation, object: KubeObject): ReferenceDecision {
+  const { kind, target } = seen;
+  const name = target;
+  if (target === undefined || !kind.isSynced || !kind.isImportable) return { name, action: 'none' };
+  if (isOptedOut(object) || seen.ours.some(isOptedOut)) return { name, action: 'paused' };
+  const refusal = refusalOfVirtual(object, kind.virtual);
+  if (refusal !== undefined) return { name, action: 'none', problem: notAllowed(seen, refusal) };
+  if (seen.isTargetTaken) return { name, action: 'none', problem: taken(seen, target) };
+  return { name, action: 'to-host' };
+}
+
+function decideSource(
+  seen: ReferenceObservation,
+  source: KubeObject,
+  rules: RefusalRules,
+): ReferenceDecision {
+  const refusal = refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal;
+  // The name is rewritten nevertheless, because with the unchanged name a consumer on the host would find the refused object.
+  if (refusal !== undefined) return { name: seen.target, action: 'none', problem: notAllowed(seen, refusal) };
+  const { namespace = '', name } = source.metadata;
+  return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
+}
+
+/** The host copies that are no longer needed under this decision. */
+export function surplusCopies(
+  seen: ReferenceObservation,
+  decision: ReferenceDecision,
+): readonly KubeObject[] {
+  if (decision.action === 'paused' || isOptedOut(seen.object)) return [];
+  const kept = decision.action === 'to-host' && seen.target ? keyOf(seen.target) : undefined;
+  return seen.ours.filter((copy) => hostKeyOf(copy) !== kept && !isOptedOut(copy));
+}
+
+export function hostKeyOf({ metadata: { namespace = '', name } }: KubeObject): ObjectKey {
+  return keyOf({ namespace, name });
+}
+
+function notFound({ kind, virtual, isSourceWatched }: ReferenceObservation): ReferenceProblem {
+  const where = isSourceWatched
+    ? 'exists neither in the virtual cluster nor on the host'
+    : 'does not exist in the virtual cluster';
+  return {
+    reason: 'ReferenceNotFound',
+    note:
+      `${describeReference(kind, virtual)} is referenced, but ${where}. ` +
+      `The translated name is written; ${whenItExists(kind, isSourceWatched)}.`,
+  };
+}
+
+function whenItExists({ isImportable, isSynced }: ReferencedKind, isSourceWatched: boolean): string {
+  if (!isImportable)
+    return 'objects of this kind are not imported, the name is valid as soon as their own syncer has copied the object';
+  if (isSynced && isSourceWatched) return 'the object is imported as soon as it exists';
+  if (isSynced) return 'the object is imported as soon as it exists in the virtual cluster';
+  const off =
+    'an object of the virtual cluster is not imported, because its kind is not enabled under sync.toHost';
+  return isSourceWatched ? `the object is imported as soon as it exists on the host; ${off}` : off;
+}
+
+/** The namespace of the reference is missing in the virtual cluster, so the object of the host cannot be imported into it. */
+export function namespaceNotFound({ kind, virtual }: ReferenceObservation): ReferenceProblem {
+  return {
+    reason: 'NamespaceNotFound',
+    note:
+      `${describeReference(kind, virtual)} is referenced and exists on the host, but the virtual cluster has no namespace ` +
+      `"${virtual.namespace}". Create it there; the import resumes automatically.`,
+  };
+}
+
+function notAllowed({ kind, virtual }: ReferenceObservation, refusal: string): ReferenceProblem {
+  return {
+    reason: 'ReferenceNotAllowed',
+    note: `${describeReference(kind, virtual)} is referenced, but must not be copied: ${refusal}. Reference another object.`,
+  };
+}
+
+function taken({ kind, virtual }: ReferenceObservation, target: NamespacedName): ReferenceProblem {
+  return {
+    reason: 'NotManaged',
+    note:
+      `${describeReference(kind, virtual)} would be copied to "${keyOf(target)}" on the host, which is an object that this syncer ` +
+      'did not create, so it is left untouched. Delete or rename it on the host; the import resumes automatically.',
+  };
+}
+
+/** Read access to the objects of one kind in both clusters. */
+export interface KindView {
+  readonly kind: ReferencedKind;
+  virtual(key: ObjectKey): KubeObject | undefined;
+  /** Every virtual object of the kind. */
+  virtuals(): Iterable<KubeObject>;
+  /** Host objects whose bookkeeping names this virtual object. */
+  copiesOf(key: ObjectKey): readonly KubeObject[];
+  /** The host object with this key, if lookups are allowed. */
+  host(key: ObjectKey): KubeObject | undefined;
+  /** Why the content of this object forbids its import; see `refusals.ts`. */
+  refusal(object: KubeObject): string | undefined;
+  /** This process created this virtual object as an import, even if its labels or annotations were edited since. */
+  isKnownImport(object: KubeObject): boolean;
+}
+
+export function observeReference(
+  view: KindView,
+  virtual: NamespacedName,
+  names: NameTranslator,
+): ReferenceObservation {
+  const { kind } = view;
+  const key = keyOf(virtual);
+  const there = view.virtual(key);
+  const isImported = there !== undefined && (isImport(there, names.vcluster) || view.isKnownImport(there));
+  const copies = view.copiesOf(key);
+  const ours = copies.filter(isMadeHere(kind));
+  const [others] = copies.filter((copy) => !ours.includes(copy)).toSorted(byHostKey);
+  const target = names.referenceToHost(virtual, kind.host);
+  const atTarget = target && view.host(keyOf(target));
+  const source = sourceOf(view, virtual, names);
+  return {
+    kind,
+    virtual,
+    object: isImported ? undefined : there,
+    imported: isImported ? there : undefined,
+    othersCopy: others && { namespace: others.metadata.namespace ?? '', name: others.metadata.name },
+    ours,
+    target,
+    isTargetTaken: atTarget !== undefined && !ours.some((copy) => hostKeyOf(copy) === hostKeyOf(atTarget)),
+    source,
+    isSourceWatched: sourceKeyOf(kind, virtual, names) !== undefined,
+    sourceRefusal: source && view.refusal(source),
+  };
+}
+
+/** Only objects that a patch references and that can be imported are looked up on the host, and only in the virtual cluster's own host
+ * namespace. References in a namespace that is mapped elsewhere are not looked up.
+ */
+export function sourceKeyOf(
+  kind: ReferencedKind,
+  { namespace, name }: NamespacedName,
+  names: NameTranslator,
+): ObjectKey | undefined {
+  if (!kind.isNamed || !kind.isImportable || names.namespaceToHost(namespace) !== names.hostNamespace)
+    return undefined;
+  return keyOf({ namespace: names.hostNamespace, name });
+}
+
+function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator): KubeObject | undefined {
+  const key = sourceKeyOf(view.kind, virtual, names);
+  const source = key === undefined ? undefined : view.host(key);
+  // With unchanged names, our own copy has the name of its original.
+  const isOwnCopy =
+    source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => hostKeyOf(copy) === key);
+  return isOwnCopy ? undefined : source;
+}
+
+/** The virtual object that references on the host name like this: the original of the copy there, or the object whose name translates to
+ * this one, although it has not been copied yet. Undefined: there is none.
+ */
+export function virtualNamed(
+  view: KindView,
+  host: NamespacedName,
+  names: NameTranslator,
+): NamespacedName | undefined {
+  const { kind } = view;
+  const key = keyOf(host);
+  const copy = view.host(key);
+  const original = copy && copiedFrom(copy, kind, names);
+  if (original !== undefined) return original;
+  for (const object of view.virtuals()) {
+    const { namespace = '', name } = object.metadata;
+    const target = names.referenceToHost({ namespace, name }, kind.host);
+    const isImported = isImport(object, names.vcluster) || view.isKnownImport(object);
+    if (target !== undefined && keyOf(target) === key && !isImported) return { namespace, name };
+  }
+  return undefined;
+}
+
+/** The virtual object that a host object was copied from, according to its bookkeeping. */
+export function copiedFrom(
+  object: KubeObject,
+  kind: ReferencedKind,
+  names: NameTranslator,
+): NamespacedName | undefined {
+  return namedVirtual(object, kind.host, names);
+}
+
+/** Only this program writes sync records. Copies of synced kinds (Endpoints) do not belong to the importer. */
+function isMadeHere(kind: ReferencedKind): (copy: KubeObject) => boolean {
+  return ({ metadata: { annotations } }) => kind.isImportable && annotations?.[LAST_SYNCED] !== undefined;
+}
+
+function byHostKey(a: KubeObject, b: KubeObject): number {
+  return hostKeyOf(a) < hostKeyOf(b) ? -1 : 1;
+}

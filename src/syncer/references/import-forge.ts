@@ -1,0 +1,98 @@
+/** Builds imported copies in both directions. Pure. Status and finalizers are never copied. */
+
+import { apiVersionOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import type { JsonValue } from '../../base/json.ts';
+import { OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { NO_CONTENT } from '../translate/content.ts';
+import { carryMetadata, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { mergePair } from '../translate/merge.ts';
+import type { FlowRules, LabelTranslator, NameTranslator } from '../translate/types.ts';
+import type { ReferencedKind } from './referenced-kind.ts';
+
+export interface ImportForgeOptions {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  /** Owner of the copies in the virtual cluster's own host namespace. */
+  readonly owner: OwnerReference | undefined;
+}
+
+/** Imports are one-way. Additions by other clients on the host are kept and never synced back. */
+const ONE_WAY: FlowRules = {
+  flowOf: () => 'toHost',
+  twoWayPaths: () => [],
+  hostOwnedPaths: () => [],
+};
+
+/** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept.
+ */
+export async function forgeHostImport(
+  original: KubeObject,
+  kind: ReferencedKind,
+  place: { readonly target: NamespacedName; readonly host: KubeObject | undefined },
+  options: ImportForgeOptions,
+): Promise<KubeObject> {
+  const { target, host } = place;
+  const virtual = withoutHelmLabel(original);
+  const { metadata } = forgeHostObject(
+    { metadata: virtual.metadata },
+    { ...options, kind: kind.host, content: NO_CONTENT, target },
+  );
+  const content = contentOf(virtual);
+  if (host !== undefined && Object.hasOwn(host, 'status')) content['status'] = statusOf(host);
+  const desired: KubeObject = {
+    apiVersion: apiVersionOf(kind.host),
+    kind: kind.host.kind,
+    metadata,
+    ...content,
+  };
+  const pair = { virtual, host, labels: options.labels, flows: ONE_WAY };
+  const { host: wanted } = await mergePair(pair, { forward: async () => ({ desired }) });
+  // The merge decides on the metadata only: a custom resource may have content members with the names that it merges.
+  return { ...wanted, ...content, metadata: wanted.metadata };
+}
+
+/** The copy of a host object in the virtual cluster. Of its metadata, only the name is copied. */
+export function forgeVirtualImport(
+  source: KubeObject,
+  kind: ReferencedKind,
+  place: { readonly virtual: NamespacedName; readonly current: KubeObject | undefined },
+  vcluster: string,
+): KubeObject {
+  const { virtual, current } = place;
+  const marks = { labels: { [MANAGED_BY_LABEL]: vcluster }, annotations: { [OBJECT_IMPORTED]: 'true' } };
+  const metadata = { name: virtual.name, namespace: virtual.namespace, ...marks };
+  const content = contentOf(source);
+  if (current !== undefined && Object.hasOwn(current, 'status')) content['status'] = statusOf(current);
+  return {
+    apiVersion: apiVersionOf(kind.virtual),
+    kind: kind.virtual.kind,
+    metadata: current === undefined ? metadata : { ...carryMetadata(current.metadata, metadata), ...marks },
+    ...content,
+  };
+}
+
+/** A virtual object that {@link forgeVirtualImport} made. Both marks are required: another client may set one of them. */
+export function isImport(object: KubeObject, vcluster: string): boolean {
+  const { labels, annotations } = object.metadata;
+  return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;
+}
+
+/** Helm sets this label on everything that it installs in the virtual cluster, and takes over what has it on the host. */
+function withoutHelmLabel(object: KubeObject): KubeObject {
+  const { labels = {}, ...metadata } = object.metadata;
+  if (labels['app.kubernetes.io/managed-by'] !== 'Helm') return object;
+  const { 'app.kubernetes.io/managed-by': _helm, ...rest } = labels;
+  return { ...object, metadata: { ...metadata, labels: rest } };
+}
+
+/** Every member but metadata, status and the type. */
+function contentOf(object: KubeObject): Record<string, JsonValue> {
+  const content: Partial<KubeObject> = { ...object };
+  for (const member of ['metadata', 'status', 'apiVersion', 'kind']) delete content[member];
+  return content as Record<string, JsonValue>; // everything but metadata is JSON
+}
+
+function statusOf(object: KubeObject): JsonValue {
+  return (object['status'] ?? null) as JsonValue; // everything but metadata is JSON
+}

@@ -1,0 +1,238 @@
+/**
+ * The watches of one referenced kind.
+ * | cluster | scope | cached |
+ * |---|---|---|
+ * | virtual | all objects | whole objects if they can be imported into the host, else metadata |
+ * | host | marker label of this virtual cluster | metadata of copies, ours and other syncers' |
+ * | host namespace | without that label, only for kinds that a patch names and that can be imported | metadata of objects to import, or in the way of a copy |
+ * The third one is a watch instead of a GET per unresolved name, because an object must be imported as soon as it appears, and updated when
+ * it changes. It needs no additional rights, since RBAC has no label selectors, and never holds the same objects as the second one. It
+ * keeps a few hundred bytes per object; data are read when the object is imported.
+ */
+
+import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
+import { createOwnedFieldsStripper } from '../../kube/informer/owned-fields.ts';
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
+import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { CONTROLLED_BY } from '../reconcile/decide.ts';
+import type { ReferencedKind } from './referenced-kind.ts';
+import { SERVICE_ACCOUNT_NAME } from './refusals.ts';
+import { copiedFrom, type KindView } from './decide-reference.ts';
+import type { ReferenceEnvironment } from './environment.ts';
+import { hostNamespaces } from '../translate/namespace-mappings.ts';
+
+export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
+
+const BY_VIRTUAL_KEY = 'virtualKey';
+
+interface Refusal {
+  readonly why: string;
+  readonly resourceVersion: string | undefined;
+}
+
+export class KindCaches implements KindView {
+  readonly kind: ReferencedKind;
+  readonly virtualCache: ObservableInformer;
+  readonly copies: ObservableInformer;
+  /** Undefined if host objects of the kind are not imported. */
+  readonly sources: ObservableInformer | undefined;
+  /** By uid. */
+  readonly #refusals = new Map<string, Refusal>();
+  /** Uids of virtual objects that this process created. */
+  readonly #imports = new Set<string>();
+  readonly #vcluster: string;
+  readonly #handlers: KindEvent[] = [];
+
+  constructor(kind: ReferencedKind, environment: ReferenceEnvironment) {
+    const { names, config } = environment;
+    const marker = `${MANAGED_BY_LABEL}=${names.vcluster}`;
+    this.kind = kind;
+    this.#vcluster = names.vcluster;
+    this.virtualCache = informer('virtual', environment, {
+      resource: kind.virtual,
+      series: kind.virtual.plural,
+      ...(isWhole(kind) ? { transform: withoutManagers } : { isMetadataOnly: true, transform: metadataOf }),
+    });
+    const slimMetadataOf = slimMetadata(config.references.onlyLabelled);
+    const withoutOwnedFields = createOwnedFieldsStripper();
+    this.copies = informer('host', environment, {
+      resource: kind.host,
+      series: `${kind.host.plural} (copies)`,
+      labelSelector: marker,
+      isMetadataOnly: true,
+      transform: (object) => copyMetadataOf(withoutOwnedFields(object), slimMetadataOf),
+      namespaces: hostNamespaces(config),
+      indexes: {
+        [BY_VIRTUAL_KEY]: (object: KubeObject) => {
+          const virtual = copiedFrom(object, kind, names);
+          return virtual === undefined ? [] : [keyOf(virtual)];
+        },
+      },
+    });
+    if (!kind.isNamed || !kind.isImportable) return;
+    this.sources = informer('host', environment, {
+      resource: kind.host,
+      series: `${kind.host.plural} (others)`,
+      labelSelector: `${MANAGED_BY_LABEL}!=${names.vcluster}`,
+      isMetadataOnly: true,
+      transform: slimMetadataOf,
+      namespaces: [names.hostNamespace],
+    });
+  }
+
+  get informers(): readonly ObservableInformer[] {
+    return this.sources ? [this.virtualCache, this.copies, this.sources] : [this.virtualCache, this.copies];
+  }
+
+  get isSynced(): boolean {
+    return this.informers.every((one) => one.isSynced);
+  }
+
+  /** The error of the last failed watch; undefined while all watches are healthy. */
+  get lastError(): string | undefined {
+    return this.informers.map((one) => one.condition.lastError).find((error) => error !== undefined);
+  }
+
+  subscribe(handler: KindEvent): void {
+    this.#handlers.push(handler);
+    this.virtualCache.subscribe((event) => handler('virtual', event));
+    for (const host of [this.copies, this.sources]) host?.subscribe((event) => handler('host', event));
+  }
+
+  virtual(key: ObjectKey): KubeObject | undefined {
+    return this.virtualCache.get(key);
+  }
+
+  virtuals(): Iterable<KubeObject> {
+    return this.virtualCache.list();
+  }
+
+  copiesOf(key: ObjectKey): readonly KubeObject[] {
+    return [...this.copies.byIndex(BY_VIRTUAL_KEY, key)].flatMap((hostKey) => this.copies.get(hostKey) ?? []);
+  }
+
+  host(key: ObjectKey): KubeObject | undefined {
+    return this.copies.get(key) ?? this.sources?.get(key);
+  }
+
+  refusal({ metadata: { uid = '' } }: KubeObject): string | undefined {
+    return this.#refusals.get(uid)?.why;
+  }
+
+  /** The object was refused for its content, and has changed since. */
+  isRefusalOutdated({ metadata: { uid = '', resourceVersion } }: KubeObject): boolean {
+    const refusal = this.#refusals.get(uid);
+    return refusal !== undefined && refusal.resourceVersion !== resourceVersion;
+  }
+
+  /**
+   * Records why the content of this version of the object forbids its import. If that has changed, publishes an event of the object: every
+   * virtual namespace may have references to it.
+   */
+  recordRefusal({ metadata }: KubeObject, why: string | undefined): void {
+    const { uid = '', resourceVersion, namespace = '', name } = metadata;
+    const hasChanged = this.#refusals.get(uid)?.why !== why;
+    if (why === undefined) this.#refusals.delete(uid);
+    else this.#refusals.set(uid, { why, resourceVersion });
+    if (!hasChanged) return;
+    const object = { metadata };
+    const event: CacheEvent = { type: 'updated', key: keyOf({ namespace, name }), object, previous: object };
+    for (const handler of this.#handlers) handler('host', event);
+  }
+
+  /** Without our label and annotation, the object belongs to another client. */
+  isKnownImport({ metadata }: KubeObject): boolean {
+    const { labels, annotations, uid = '' } = metadata;
+    const hasMark =
+      labels?.[MANAGED_BY_LABEL] === this.#vcluster || annotations?.[OBJECT_IMPORTED] === 'true';
+    return hasMark && this.#imports.has(uid);
+  }
+
+  rememberImport({ metadata: { uid = '' } }: KubeObject): void {
+    this.#imports.add(uid);
+  }
+
+  forgetImport(uid: string): void {
+    this.#imports.delete(uid);
+  }
+}
+
+/** Whole objects are cached only if their content is copied from the cache. */
+export function isWhole({ isSynced, isImportable }: ReferencedKind): boolean {
+  return isSynced && isImportable;
+}
+
+interface Scope {
+  readonly resource: ReferencedKind['host'];
+  /** Name in metrics, because a resource can have two caches. */
+  readonly series: string;
+  readonly labelSelector?: string;
+  readonly isMetadataOnly?: boolean;
+  readonly namespaces?: readonly string[] | undefined;
+  readonly transform: (object: KubeObject) => KubeObject;
+  readonly indexes?: Record<string, (object: KubeObject) => readonly string[]>;
+}
+
+function informer(
+  cluster: ClusterName,
+  { clients, servers, clock, random, logger, metrics }: ReferenceEnvironment,
+  { series, ...scope }: Scope,
+): ObservableInformer {
+  const parts = {
+    server: servers[cluster],
+    clock,
+    random,
+    logger,
+    metrics: metrics.informer(cluster, { ...scope.resource, plural: series }),
+  };
+  return createInformer({ client: clients[cluster], ...parts, ...scope });
+}
+
+function withoutManagers(object: KubeObject): KubeObject {
+  delete object.metadata.managedFields;
+  return object;
+}
+
+function metadataOf(object: KubeObject): KubeObject {
+  const metadata = { ...object.metadata };
+  delete metadata.managedFields;
+  return { metadata };
+}
+
+/** Keeps all metadata of our own copies, which the next write needs. */
+function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeObject): KubeObject {
+  const isOurs = object.metadata.annotations?.[LAST_SYNCED] !== undefined;
+  if (!isOurs) return slim(object);
+  return { metadata: { ...object.metadata } };
+}
+
+/** Keeps name, version and marks of ownership. Other annotations may hold the whole object (last-applied-configuration).
+ * `onlyLabelled` is the label of `references.onlyLabelled`.
+ */
+function slimMetadata(onlyLabelled: string): (object: KubeObject) => KubeObject {
+  const [importLabel = ''] = onlyLabelled.split('=');
+  const isKeptLabel = (key: string, value: string): boolean =>
+    [MANAGED_BY_LABEL, CONTROLLED_BY, importLabel].includes(key) || isProgramLabel(key, value);
+  const isKeptAnnotation = (key: string): boolean =>
+    isBookkeepingAnnotation(key) || key === SERVICE_ACCOUNT_NAME || key === CONTROLLED_BY;
+  return (object) => {
+    const { name, namespace, uid, resourceVersion, deletionTimestamp, labels, annotations } = object.metadata;
+    const metadata: ObjectMeta = { name };
+    if (namespace !== undefined) metadata.namespace = namespace;
+    if (uid !== undefined) metadata.uid = uid;
+    if (resourceVersion !== undefined) metadata.resourceVersion = resourceVersion;
+    if (deletionTimestamp !== undefined) metadata.deletionTimestamp = deletionTimestamp;
+    metadata.labels = kept(labels, isKeptLabel);
+    metadata.annotations = kept(annotations, isKeptAnnotation);
+    return { metadata };
+  };
+}
+
+function kept(
+  map: Record<string, string> | undefined,
+  isKept: (key: string, value: string) => boolean,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(map ?? {}).filter(([key, value]) => isKept(key, value)));
+}

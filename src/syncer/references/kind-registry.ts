@@ -1,0 +1,211 @@
+/** The watched kinds: kinds that patches name from the start, other kinds from their first reference on. */
+
+import { messageOf } from '../../base/errors.ts';
+import type { ObservableInformer } from '../../kube/informer/informer.ts';
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import { sleep } from '../../base/clock.ts';
+import { RetryDelay } from '../../base/retry.ts';
+import { createSemaphore } from '../../base/semaphore.ts';
+import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
+import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
+import type { ReferenceEnvironment } from './environment.ts';
+import type { KindResources } from './import-job.ts';
+import { KindCaches } from './kind-caches.ts';
+import { kindIdOf, type KindId } from '../translate/last-synced.ts';
+import type { KindParts } from './orphans.ts';
+
+export interface KindListener {
+  changed(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void;
+  /** The caches of a kind that only objects name are in sync. */
+  opened(caches: KindCaches): void;
+  /** A kind that could not be watched may be opened again. */
+  retry(kind: KindId): void;
+}
+
+/** How long the reconcile of an object with a new kind waits for the caches. */
+const OPENING_MS = 5000;
+const UNAVAILABLE_MS = 60_000;
+/** Delays between attempts to find a kind that a patch names. */
+const MISSING = { baseMs: 2000, maxMs: 60_000 };
+const NOT_SERVED = 'its kind is not served by both clusters';
+
+export class KindRegistry {
+  readonly policy: KindPolicy;
+  readonly #environment: ReferenceEnvironment;
+  readonly #listener: KindListener;
+  readonly #resources = new Map<KindId, KindResources>();
+  readonly #opening = new Map<KindId, Promise<void>>();
+  /** Kinds that cannot be watched at the moment, with the reason. */
+  readonly #unavailable = new Map<KindId, string>();
+  readonly #inFlight;
+  readonly #watching: Promise<void>[] = [];
+  #signal: AbortSignal | undefined;
+
+  constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], listener: KindListener) {
+    this.#environment = environment;
+    this.#listener = listener;
+    this.policy = kindPolicy(environment.config.sync);
+    this.#inFlight = createSemaphore(environment.config.workers);
+    for (const kind of named) this.#add(kind);
+    for (const id of this.#missing) this.#unavailable.set(id, NOT_SERVED);
+    this.#reportMissing();
+  }
+
+  get informers(): readonly ObservableInformer[] {
+    return this.all().flatMap((caches) => caches.informers);
+  }
+
+  all(): readonly KindCaches[] {
+    return [...this.#resources.values()].map(({ caches }) => caches);
+  }
+
+  get ids(): readonly KindId[] {
+    return [...this.#resources.keys()];
+  }
+
+  isKnown(id: KindId): boolean {
+    return this.#resources.has(id);
+  }
+
+  /** Undefined while the caches of the kind are not in sync. */
+  caches(id: KindId): KindCaches | undefined {
+    return this.resources(id)?.caches;
+  }
+
+  resources(id: KindId): KindResources | undefined {
+    const resources = this.#resources.get(id);
+    return resources?.caches.isSynced === true ? resources : undefined;
+  }
+
+  /** For messages: why a kind is not watched. */
+  whyUnavailable(id: KindId): string {
+    return this.#unavailable.get(id) ?? 'its kind cannot be watched';
+  }
+
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (const caches of this.all()) this.#watch(caches);
+    for (const id of this.#missing) this.#watching.push(this.#openWhenServed(id, signal));
+  }
+
+  /** Kinds that patches name and a cluster does not serve. */
+  get #missing(): readonly KindId[] {
+    return this.policy.named.map(kindIdOf).filter((id) => !this.isKnown(id));
+  }
+
+  #reportMissing(): void {
+    this.#environment.metrics.kindsMissing(this.#missing.length);
+  }
+
+  /** The CustomResourceDefinition may be installed later. */
+  async #openWhenServed(id: KindId, signal: AbortSignal): Promise<void> {
+    const { discoveries, clock, random, logger } = this.#environment;
+    const delay = new RetryDelay(random, MISSING);
+    while (!signal.aborted && !this.isKnown(id)) {
+      await sleep(clock, delay.next(), signal);
+      try {
+        const kind = await resolveKind(partsOfKind(id), discoveries, this.policy);
+        if (signal.aborted || this.isKnown(id)) continue;
+        this.#watch(this.#add(kind));
+        this.#unavailable.delete(id);
+        logger.info({ kind: id }, 'a kind that a patch references is served now');
+        this.#reportMissing();
+        await this.#open(id);
+      } catch (error) {
+        logger.debug(
+          { kind: id, error: String(error) },
+          'a kind that a patch references is still not served',
+        );
+      }
+    }
+  }
+
+  async closed(): Promise<void> {
+    await Promise.all(this.#watching);
+  }
+
+  /** Opens unknown kinds and waits a few seconds for their caches. Undefined if there is nothing to wait for. */
+  open(ids: Iterable<KindId>): Promise<void> | undefined {
+    const missing = [...new Set(ids)].filter(
+      (id) => this.caches(id) === undefined && !this.#unavailable.has(id),
+    );
+    return missing.length === 0 ? undefined : this.#openMissing(missing);
+  }
+
+  async #openMissing(missing: readonly KindId[]): Promise<void> {
+    const { clock } = this.#environment;
+    const signal = this.#signal ?? AbortSignal.abort();
+    await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
+    for (const id of missing) {
+      const lastError = this.#resources.get(id)?.caches.lastError;
+      this.#noteUnavailable(id, lastError ?? 'its caches are not in sync yet');
+    }
+  }
+
+  #open(id: KindId): Promise<void> {
+    const opening = this.#opening.get(id) ?? this.#openKind(id);
+    this.#opening.set(id, opening);
+    return opening.finally(() => this.#opening.delete(id));
+  }
+
+  async #openKind(id: KindId): Promise<void> {
+    const { discoveries, logger } = this.#environment;
+    const signal = this.#signal ?? AbortSignal.abort();
+    try {
+      const known = this.#resources.get(id)?.caches;
+      const caches = known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy));
+      if (known === undefined) this.#watch(caches);
+      await Promise.all(caches.informers.map((one) => one.whenSynced(signal)));
+      this.#unavailable.delete(id);
+      this.#listener.opened(caches);
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ kind: id, err: error }, 'referenced kind cannot be watched');
+      this.#noteUnavailable(id, messageOf(error));
+    }
+  }
+
+  /** For a minute, no reconcile waits for this kind; then its referrers are enqueued. A cache that syncs earlier is used immediately. */
+  #noteUnavailable(id: KindId, why: string): void {
+    if (this.caches(id) !== undefined || this.#unavailable.has(id)) return;
+    this.#unavailable.set(id, why);
+    this.#environment.clock.schedule(UNAVAILABLE_MS, () => {
+      this.#unavailable.delete(id);
+      this.#listener.retry(id);
+    });
+  }
+
+  #add(kind: ReferencedKind): KindCaches {
+    const caches = new KindCaches(kind, this.#environment);
+    const host = this.#copyWriter('host', caches);
+    const virtual = this.#copyWriter('virtual', caches);
+    this.#resources.set(kind.id, { caches, host, virtual });
+    caches.subscribe((cluster, event) => this.#listener.changed(caches, cluster, event));
+    return caches;
+  }
+
+  #copyWriter(cluster: ClusterName, caches: KindCaches): CopyWriter {
+    const { clients, dryRun, logger, metrics, listener } = this.#environment;
+    return createCopyWriter({
+      client: clients[cluster],
+      resource: caches.kind[cluster],
+      cache: cluster === 'host' ? caches.copies : caches.virtualCache,
+      inFlight: this.#inFlight,
+      dryRun,
+      logger,
+      metrics: metrics.writes,
+      listener,
+    });
+  }
+
+  #watch(caches: KindCaches): void {
+    const signal = this.#signal;
+    if (signal === undefined) return;
+    for (const informer of caches.informers) this.#watching.push(informer.run(signal));
+  }
+}
+
+export function partsOfKind(id: KindId): KindParts {
+  const [apiVersion = '', kind = ''] = id.split(' ');
+  return { apiVersion, kind };
+}

@@ -1,0 +1,243 @@
+/** Objects that are never imported: objects that a syncer manages, Secrets of the key store, credentials of the host. Users of a virtual
+ * cluster choose the names of references, and must not get access to these objects. Pure.
+ */
+
+import type { Config } from '../../config/types.ts';
+import type { KubeObject, Resource } from '../../kube/object.ts';
+import { parse } from 'yaml';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { OBJECT_NAME } from '../translate/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
+
+export interface RefusalRules {
+  /** The virtual cluster's name. */
+  readonly vcluster: string;
+  /** `endpointSyncer.virtual.secret`, or ''. */
+  readonly kubeconfigSecret: string;
+  /** `references.refuseSecrets`: additional patterns for names, types and data keys. */
+  readonly patterns: readonly TextPattern[];
+  /** `references.onlyLabelled` as `KEY` or `KEY=VALUE`; '': no label is required. */
+  readonly onlyLabelled: string;
+}
+
+/** Prefixes of the type and the name of Secrets in which the key and token API stores its objects. */
+const STORE_TYPE_PREFIX = 'endpoint-syncer/';
+const STORE_NAME_PREFIX = 'endpoint-syncer.';
+
+/** Required on Secrets of type `kubernetes.io/service-account-token`, so metadata are enough to recognize them. */
+export const SERVICE_ACCOUNT_NAME = 'kubernetes.io/service-account.name';
+
+const SERVICE_ACCOUNT_TOKEN = 'it is the token of a service account';
+const BOOTSTRAP_TOKEN = 'it is a bootstrap token';
+const HELM_RELEASE = 'it is the record of a Helm release';
+const STORE_SECRET = 'it is a Secret of the key store';
+const PLATFORM_KEY = 'it holds a platform key';
+
+/** Type of a Secret → why it is refused, in either direction. */
+const REFUSED_TYPES: Readonly<Record<string, string>> = {
+  'kubernetes.io/service-account-token': SERVICE_ACCOUNT_TOKEN,
+  'bootstrap.kubernetes.io/token': BOOTSTRAP_TOKEN,
+  'helm.sh/release.v1': HELM_RELEASE,
+};
+
+/** Objects of any vCluster in the host namespace: kubeconfig, configuration, tokens of its workloads. */
+const VCLUSTER_OBJECT = /^vc-/;
+/** The signing key of service accounts, and kubeconfigs of a control plane. */
+const CONTROL_PLANE_KEYS = ['sa.key', 'admin.conf', 'super-admin.conf'];
+const HELM_SECRET = /^sh\.helm\.release\./;
+const BOOTSTRAP_SECRET = /^bootstrap-token-/;
+/** vCluster's default Secret for its platform access key. */
+const PLATFORM_SECRET = 'vcluster-platform-api-key';
+
+/** Labels by which other programs find the Secrets and ConfigMaps that they use. */
+interface ProgramLabel {
+  readonly program: string;
+  /** A key that ends in `/` stands for every key with this prefix. */
+  readonly key: string;
+  /** Absent: any value. */
+  readonly value?: string;
+  /** What the program keeps on the host under this label must not be read by tenants. */
+  readonly isPrivate: boolean;
+}
+
+const PROGRAM_LABELS: readonly ProgramLabel[] = [
+  { program: 'Helm', key: 'owner', value: 'helm', isPrivate: true }, // lists its releases by it, whatever the type
+  { program: 'Argo CD', key: 'argocd.argoproj.io/secret-type', isPrivate: true }, // clusters and credentials of repositories
+  { program: 'Argo CD', key: 'app.kubernetes.io/part-of', value: 'argocd', isPrivate: true }, // its settings and keys
+  { program: 'Sealed Secrets', key: 'sealedsecrets.bitnami.com/', isPrivate: true }, // its private keys
+  { program: 'Istio', key: 'istio/multiCluster', isPrivate: true }, // kubeconfigs of the other clusters of a mesh
+  { program: 'Jenkins', key: 'jenkins.io/credentials-type', isPrivate: true },
+  { program: 'Flux', key: 'reconcile.fluxcd.io/', isPrivate: false }, // changes trigger a reconciliation
+  { program: 'Grafana', key: 'grafana_dashboard', isPrivate: false },
+  { program: 'Grafana', key: 'grafana_datasource', isPrivate: false },
+];
+
+export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'references'>): RefusalRules {
+  const { refuseSecrets, onlyLabelled } = config.references;
+  const patterns = refuseSecrets.map(textPattern);
+  return { vcluster: config.name, kubeconfigSecret: config.virtual.secret, patterns, onlyLabelled };
+}
+
+/** Why this host object must not be imported, judged by its metadata; undefined: it may be imported. */
+export function refusalOfSource(
+  object: KubeObject,
+  resource: Resource,
+  rules: RefusalRules,
+): string | undefined {
+  const { labels, annotations, name } = object.metadata;
+  if (labels?.[MANAGED_BY_LABEL] !== undefined || annotations?.[OBJECT_NAME] !== undefined) {
+    return 'it is the copy of an object of a virtual cluster';
+  }
+  if (resource.group === '' && resource.kind === 'ConfigMap' && VCLUSTER_OBJECT.test(name)) {
+    return 'it belongs to a virtual cluster itself';
+  }
+  return (
+    (isSecret(resource) ? refusalOfSecretMetadata(object, rules) : undefined) ??
+    refusalOfLabels(object, resource, ({ isPrivate }) => isPrivate) ??
+    (isLabelled(object, rules)
+      ? undefined
+      : `it does not have the label ${rules.onlyLabelled}, which references.onlyLabelled requires`)
+  );
+}
+
+/** Why this host object must not be imported, judged by its content; undefined: it may be imported. */
+export function refusalOfContent(
+  object: KubeObject,
+  resource: Resource,
+  rules: RefusalRules,
+): string | undefined {
+  if (!isSecret(resource)) return undefined;
+  const data = ownValue(object as unknown as JsonObject, 'data'); // raw JSON below metadata
+  const content = isJsonObject(data) ? data : {};
+  if (CONTROL_PLANE_KEYS.some((key) => Object.hasOwn(content, key)))
+    return 'it holds keys of a control plane';
+  if (holdsKubeconfig(content)) return 'it holds a kubeconfig';
+  if (holdsPlatformKey(content)) return PLATFORM_KEY;
+  const texts = [typeOf(object), ...Object.keys(content)];
+  return refusalOfType(object) ?? texts.flatMap((text) => refusalByPattern(text, rules) ?? [])[0];
+}
+
+/** Virtual objects that would have an effect on the host: the host would put a token of its own service account into a tenant's token
+ * Secret, Helm would list a tenant's release, and the key store would read objects that it did not write.
+ */
+export function refusalOfVirtual(object: KubeObject, resource: Resource): string | undefined {
+  const refusal = isSecret(resource) ? (isOfStore(object) ? STORE_SECRET : refusalOfType(object)) : undefined;
+  return refusal ?? refusalOfLabels(object, resource, () => true);
+}
+
+function refusalOfLabels(
+  { metadata: { labels = {} } }: KubeObject,
+  { group, kind }: Resource,
+  applies: (row: ProgramLabel) => boolean,
+): string | undefined {
+  if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return undefined;
+  for (const [key, value] of Object.entries(labels)) {
+    const row = PROGRAM_LABELS.find(
+      (one) =>
+        applies(one) &&
+        (one.key.endsWith('/') ? key.startsWith(one.key) : key === one.key) &&
+        (one.value === undefined || value === one.value),
+    );
+    if (row !== undefined) return `its label ${key}=${value} marks it as an object of ${row.program}`;
+  }
+  return undefined;
+}
+
+function refusalOfSecretMetadata(object: KubeObject, rules: RefusalRules): string | undefined {
+  const { annotations, name } = object.metadata;
+  if (isOfStore(object)) return STORE_SECRET;
+  if (annotations?.[SERVICE_ACCOUNT_NAME] !== undefined) return SERVICE_ACCOUNT_TOKEN;
+  if (name === rules.kubeconfigSecret) return 'it is the kubeconfig of the virtual cluster';
+  if (isNameOfVclusterSecret(name, rules.vcluster)) return 'it holds keys of a virtual cluster';
+  if (HELM_SECRET.test(name)) return HELM_RELEASE;
+  if (BOOTSTRAP_SECRET.test(name)) return BOOTSTRAP_TOKEN;
+  return name === PLATFORM_SECRET ? PLATFORM_KEY : refusalByPattern(name, rules);
+}
+
+function refusalOfType(object: KubeObject): string | undefined {
+  const type = typeOf(object);
+  if (type.startsWith(STORE_TYPE_PREFIX)) return STORE_SECRET;
+  return Object.hasOwn(REFUSED_TYPES, type) ? REFUSED_TYPES[type] : undefined;
+}
+
+function typeOf({ type }: KubeObject): string {
+  return typeof type === 'string' ? type : '';
+}
+
+function refusalByPattern(text: string, { patterns }: RefusalRules): string | undefined {
+  const hit = patterns.find(({ test }) => test(text));
+  return hit && `references.refuseSecrets has ${hit.text}`;
+}
+
+/** Each of type, name and labels is sufficient. */
+function isOfStore(object: KubeObject): boolean {
+  const { name, labels = {} } = object.metadata;
+  return (
+    name.startsWith(STORE_NAME_PREFIX) ||
+    typeOf(object).startsWith(STORE_TYPE_PREFIX) ||
+    Object.entries(labels).some(([key, value]) => isProgramLabel(key, value))
+  );
+}
+
+interface TextPattern {
+  /** As in the configuration. */
+  readonly text: string;
+  readonly test: (value: string) => boolean;
+}
+
+/** `*` stands for any text. */
+function textPattern(text: string): TextPattern {
+  const literals = text.split('*').map((literal) => literal.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
+  const pattern = new RegExp(`^${literals.join('.*')}$`, 's');
+  return { text, test: (value) => pattern.test(value) };
+}
+
+function isLabelled({ metadata: { labels = {} } }: KubeObject, { onlyLabelled }: RefusalRules): boolean {
+  if (onlyLabelled === '') return true;
+  const [key = '', value] = onlyLabelled.split('=', 2);
+  return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
+}
+
+function isSecret({ group, kind }: Resource): boolean {
+  return group === '' && kind === 'Secret';
+}
+
+function isNameOfVclusterSecret(name: string, vcluster: string): boolean {
+  if (VCLUSTER_OBJECT.test(name)) return true;
+  return name.startsWith(`${vcluster}-`) && /-(certs|token|kubeconfig)$/.test(name);
+}
+
+/** Longer texts that contain the members of a kubeconfig are treated as one without parsing. */
+const PARSED_BYTES_MAX = 64 * 1024;
+/** `cluster` and `user` lists, in YAML or JSON. */
+const CLUSTERS = /["']?clusters["']?\s*:/;
+const USERS = /["']?users["']?\s*:/;
+/** The shape of a key of the key and token API: id, secret, checksum. */
+const PLATFORM_KEY_TEXT = /\bpak_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/;
+
+function holdsKubeconfig(data: JsonObject): boolean {
+  return textsOf(data).some(isKubeconfig);
+}
+
+function holdsPlatformKey(data: JsonObject): boolean {
+  return textsOf(data).some((text) => PLATFORM_KEY_TEXT.test(text));
+}
+
+function isKubeconfig(text: string): boolean {
+  const escaped = text.includes('\\u');
+  if (!escaped && !(CLUSTERS.test(text) && USERS.test(text))) return false;
+  if (text.length > PARSED_BYTES_MAX) return true;
+  try {
+    const document = parse(text, { maxAliasCount: 100, logLevel: 'silent' }) as JsonValue; // YAML of JSON types
+    return isJsonObject(document) && Array.isArray(document['clusters']) && Array.isArray(document['users']);
+  } catch {
+    return !escaped; // a more lenient parser could read it as a kubeconfig
+  }
+}
+
+/** The values as text, decoded from base64. */
+function textsOf(data: JsonObject): string[] {
+  return Object.values(data).flatMap((value) =>
+    typeof value === 'string' ? [Buffer.from(value, 'base64').toString('utf8')] : [],
+  );
+}

@@ -1,0 +1,124 @@
+/** Translates label keys in both directions. Keys that would collide with the host's own labels are rewritten; all others are kept. */
+
+import { hash } from 'node:crypto';
+import type { MetadataConfig, NamespaceMode } from '../../config/types.ts';
+import type { StringMap } from '../../kube/object.ts';
+import { ownValue, setOwn } from '../../base/json.ts';
+import { safeConcat } from './names.ts';
+import type { LabelTranslator } from './types.ts';
+
+export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
+export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
+const CONTROLLED_BY_LABEL = 'vcluster.loft.sh/controlled-by';
+/** Helm finds its releases by this key, so in a namespace shared with the host's own releases it must not appear. */
+const RELEASE_LABEL = 'release';
+
+const OWN_KEYS = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY_LABEL];
+
+/** Labels by which the Secrets of the key and token API are found. */
+const PROGRAM = 'endpoint-syncer';
+const PROGRAM_PREFIX = `${PROGRAM}/`;
+const APP_MANAGED_BY = 'app.kubernetes.io/managed-by';
+
+const NOTHING_EXCLUDED: MetadataConfig = { excludeAnnotations: [], excludeLabels: [] };
+
+export function createLabelTranslator(
+  vcluster: string,
+  mode: NamespaceMode,
+  { excludeAnnotations, excludeLabels }: MetadataConfig = NOTHING_EXCLUDED,
+): LabelTranslator {
+  const isExcluded = { annotations: keyMatcher(excludeAnnotations), labels: keyMatcher(excludeLabels) };
+  const reserved = mode.kind === 'single' ? [RELEASE_LABEL, ...OWN_KEYS] : OWN_KEYS;
+  const toHost = new Map(reserved.map((key) => [key, rewrittenKey(key, vcluster)]));
+  const toVirtual = new Map([...toHost].map(([virtual, host]) => [host, virtual]));
+  return {
+    vcluster,
+    keyToHost: (key) => toHost.get(key) ?? key,
+    keyToVirtual: (key) => toVirtual.get(key) ?? key,
+    isReserved: (key) => toHost.has(key) || key.startsWith(PROGRAM_PREFIX),
+    isExcluded: (member, key) => isExcluded[member](key),
+    isRewritten: (key) => toVirtual.has(key),
+  };
+}
+
+/** Matches keys, and `PREFIX/*` all keys with that prefix. */
+function keyMatcher(patterns: readonly string[]): (key: string) => boolean {
+  const keys = new Set(patterns);
+  return (key) => keys.has(key) || (key.includes('/') && keys.has(`${key.slice(0, key.indexOf('/'))}/*`));
+}
+
+function rewrittenKey(key: string, vcluster: string): string {
+  const digest = hash('sha256', key, 'hex').slice(0, 10);
+  return safeConcat(['vcluster.loft.sh/label', vcluster, 'x', digest]);
+}
+
+/** Both marker labels of a host copy. */
+export function markerLabels(vcluster: string, virtualNamespace: string): StringMap {
+  const marker: StringMap = { [MANAGED_BY_LABEL]: vcluster };
+  if (virtualNamespace !== '') marker[NAMESPACE_LABEL] = virtualNamespace;
+  return marker;
+}
+
+export function isMarkerLabel(key: string): boolean {
+  return key === MANAGED_BY_LABEL || key === NAMESPACE_LABEL;
+}
+
+/** A label of this program's own objects. It is never copied in either direction, because it would make a tenant's object look like one of
+ * ours.
+ */
+export function isProgramLabel(key: string, value: string): boolean {
+  return key.startsWith(PROGRAM_PREFIX) || (key === APP_MANAGED_BY && value === PROGRAM);
+}
+
+/** The labels of a virtual object that are not copied to the host. */
+export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator): StringMap {
+  const kept: StringMap = {};
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] ?? '';
+    if (translator.isRewritten(key) || isProgramLabel(key, value)) setOwn(kept, key, value);
+  }
+  return kept;
+}
+
+/** Translates the labels of a virtual object to those of its host copy, without the markers. Keys that already have the rewritten form and
+ * labels of this program are left out.
+ */
+export function labelsToHost(labels: StringMap, translator: LabelTranslator): StringMap {
+  const host: StringMap = {};
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] ?? '';
+    if (translator.isRewritten(key) || isProgramLabel(key, value)) continue;
+    setOwn(host, translator.keyToHost(key), value);
+  }
+  return host;
+}
+
+/** Translates the labels of a host copy to those of the virtual object, without markers, labels of this program, and untranslated reserved
+ * keys that another client set on the host. Labels of the virtual object that are never copied are kept.
+ */
+export function labelsToVirtual(
+  labels: StringMap,
+  translator: LabelTranslator,
+  virtual: StringMap = {},
+): StringMap {
+  const result: StringMap = {};
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] ?? '';
+    if (isMarkerLabel(key) || translator.isReserved(key) || isProgramLabel(key, value)) continue;
+    setOwn(result, translator.keyToVirtual(key), value);
+  }
+  const kept = virtualOnlyLabels(virtual, translator);
+  for (const key of Object.keys(kept)) setOwn(result, key, kept[key] ?? '');
+  return result;
+}
+
+/** The string members of what should be a map of strings; anything else is left out. */
+export function stringMapOf(value: unknown): StringMap {
+  const map: StringMap = {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return map;
+  for (const key of Object.keys(value)) {
+    const member = ownValue(value as Record<string, never>, key) as unknown; // raw JSON from either cluster
+    if (typeof member === 'string') setOwn(map, key, member);
+  }
+  return map;
+}

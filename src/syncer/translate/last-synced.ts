@@ -1,0 +1,312 @@
+/** The state of both sides when they last agreed: the base of the three-way merge, stored in one annotation on the host copy and written in
+ * the same request as the data it describes. It contains only hashes, so it is small and reveals no values.
+ *
+ * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"k":…}`; the resourceVersion of the virtual object, annotations, labels (host key space),
+ * paths, and the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found again when no patch names
+ * them any more. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8 digits for each value that the flag
+ * announces. Sections without entries are left out.
+ *
+ * What comes from the host is recorded before it is written to the virtual cluster: such an entry (flag `i`) holds the base, the host's
+ * value and the incoming value. When the virtual object holds the incoming value, that is the base from then on, without another write.
+ */
+
+import { hash } from 'node:crypto';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { LAST_SYNCED } from './bookkeeping.ts';
+
+/** One key (annotation, label, path) at the last sync. Hashes; undefined: it was not there. At least one side was. */
+export interface SyncedEntry {
+  readonly virtual: string | undefined;
+  readonly host: string | undefined;
+  /** Another client put it on the host, not this program. */
+  readonly isFromHost: boolean;
+  /** A value of the host on its way to the virtual side, which held `virtual` before. */
+  readonly incoming?: IncomingValue;
+}
+
+export interface IncomingValue {
+  /** Undefined: the key is removed. */
+  readonly virtual: string | undefined;
+  /** Values that were overtaken on their way: the virtual side may have received one of them after all. */
+  readonly earlier: readonly (string | undefined)[];
+}
+
+/** By {@link shortHash} of the key. */
+export type SyncedSection = ReadonlyMap<string, SyncedEntry>;
+
+export interface LastSynced {
+  readonly annotations: SyncedSection;
+  readonly labels: SyncedSection;
+  readonly paths: SyncedSection;
+  /** Sorted. */
+  readonly kinds?: readonly string[];
+  /** The version of the virtual object that the record was made from, or an older one. A cache that is behind it is stale. */
+  readonly revision?: string | undefined;
+}
+
+const VERSION = 1;
+/** 48 bits, base64url. */
+const HASH_CHARS = 8;
+const DIGITS = /^[A-Za-z0-9_-]*$/;
+
+/** Flags; upper case: from the host. */
+const EQUAL = 'e';
+const DIFFERENT = 'd';
+const VIRTUAL_ONLY = 'v';
+const HOST_ONLY = 'h';
+/** One digit for the number of earlier values, then base, host, incoming and the earlier values. */
+const INCOMING = 'i';
+const ABSENT = '-'.repeat(HASH_CHARS);
+const EARLIER_MAX = 2;
+
+export function shortHash(text: string): string {
+  return hash('sha256', text, 'base64url').slice(0, HASH_CHARS);
+}
+
+/** Canonical: the text does not depend on the order of the entries. */
+export function encodeLastSynced(record: LastSynced): string {
+  const text: JsonObject = { v: VERSION };
+  if (record.revision !== undefined) text['r'] = record.revision;
+  const sections = { a: record.annotations, l: record.labels, p: record.paths };
+  for (const [name, section] of Object.entries(sections)) {
+    if (section.size > 0) text[name] = encodeSection(section);
+  }
+  if (record.kinds !== undefined && record.kinds.length > 0) text['k'] = record.kinds.join('\n');
+  return JSON.stringify(text);
+}
+
+function encodeSection(section: SyncedSection): string {
+  return [...section]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, entry]) => encodeEntry(key, entry))
+    .join('');
+}
+
+function encodeEntry(key: string, entry: SyncedEntry): string {
+  const { virtual, host, isFromHost, incoming } = entry;
+  if (incoming !== undefined) {
+    const earlier = incoming.earlier.slice(-EARLIER_MAX);
+    const values = [virtual, host, incoming.virtual, ...earlier].map((value) => value ?? ABSENT);
+    const flag = isFromHost ? INCOMING.toUpperCase() : INCOMING;
+    return `${flag}${key}${earlier.length}${values.join('')}`;
+  }
+  const flag =
+    virtual === undefined
+      ? HOST_ONLY
+      : host === undefined
+        ? VIRTUAL_ONLY
+        : virtual === host
+          ? EQUAL
+          : DIFFERENT;
+  const values = flag === EQUAL ? (virtual ?? '') : `${virtual ?? ''}${host ?? ''}`;
+  return `${isFromHost ? flag.toUpperCase() : flag}${key}${values}`;
+}
+
+/** Never throws: an unreadable text counts as no record. */
+export function decodeLastSynced(text: string | undefined): LastSynced | undefined {
+  const parsed = parseJson(text);
+  if (!isJsonObject(parsed) || ownValue(parsed, 'v') !== VERSION) return undefined;
+  const annotations = decodeSection(ownValue(parsed, 'a'));
+  const labels = decodeSection(ownValue(parsed, 'l'));
+  const paths = decodeSection(ownValue(parsed, 'p'));
+  if (!annotations || !labels || !paths) return undefined;
+  const [kinds, revision] = [ownValue(parsed, 'k'), ownValue(parsed, 'r')];
+  const named = typeof kinds === 'string' ? kinds.split('\n') : [];
+  return {
+    annotations,
+    labels,
+    paths,
+    ...(named.length > 0 ? { kinds: named } : {}),
+    ...(typeof revision === 'string' ? { revision } : {}),
+  };
+}
+
+/** The record of a host copy, as text. */
+export function recordOf({ metadata: { annotations } }: KubeObject): string | undefined {
+  return annotations?.[LAST_SYNCED];
+}
+
+/** Some value was on its way from the host when the record was written. */
+export function hasIncoming(record: LastSynced | undefined): boolean {
+  if (record === undefined) return false;
+  const sections = [record.annotations, record.labels, record.paths];
+  return sections.some((section) => [...section.values()].some(({ incoming }) => incoming !== undefined));
+}
+
+const REVISION = /^\{"v":1,"r":"([^"\\]*)"/;
+
+/** The revision alone, without reading the rest of the record. */
+export function recordedRevision(text: string | undefined): string | undefined {
+  return REVISION.exec(text ?? '')?.[1];
+}
+
+/** The same record, made from another version of the virtual object. */
+export function withRevision(text: string, revision: string | undefined): string {
+  if (revision === undefined) return text;
+  return text.replace(REVISION, () => `{"v":${VERSION},"r":${JSON.stringify(revision)}`);
+}
+
+/** The same record, made from an object of which no version is known. */
+export function withoutRevision(text: string): string {
+  return text.replace(REVISION, `{"v":${VERSION}`);
+}
+
+function parseJson(text: string | undefined): JsonValue {
+  try {
+    return text === undefined ? null : (JSON.parse(text) as JsonValue); // what JSON.parse returns
+  } catch {
+    return null;
+  }
+}
+
+function decodeSection(text: JsonValue | undefined): SyncedSection | undefined {
+  if (text === undefined) return new Map();
+  if (typeof text !== 'string' || !DIGITS.test(text)) return undefined;
+  const section = new Map<string, SyncedEntry>();
+  for (let at = 0; at < text.length;) {
+    const flag = text.charAt(at);
+    if (flag.toLowerCase() === INCOMING) {
+      const end = decodeIncoming(text, at, section);
+      if (end === undefined) return undefined;
+      at = end;
+      continue;
+    }
+    const count = flag.toLowerCase() === DIFFERENT ? 2 : 1;
+    const end = at + 1 + HASH_CHARS * (1 + count);
+    if (!'edvhEDVH'.includes(flag) || end > text.length) return undefined;
+    const key = text.slice(at + 1, at + 1 + HASH_CHARS);
+    section.set(key, decodeEntry(flag, text.slice(at + 1 + HASH_CHARS, end)));
+    at = end;
+  }
+  return section;
+}
+
+/** Adds the entry at this position and returns the position of the next one; undefined: the text is invalid. */
+function decodeIncoming(text: string, at: number, section: Map<string, SyncedEntry>): number | undefined {
+  const keyEnd = at + 1 + HASH_CHARS;
+  const count = Number(text.charAt(keyEnd));
+  const end = keyEnd + 1 + HASH_CHARS * (3 + count);
+  if (!(count <= EARLIER_MAX) || end > text.length) return undefined;
+  const valueAt = (index: number): string | undefined => {
+    const from = keyEnd + 1 + HASH_CHARS * index;
+    const value = text.slice(from, from + HASH_CHARS);
+    return value === ABSENT ? undefined : value;
+  };
+  section.set(text.slice(at + 1, keyEnd), {
+    virtual: valueAt(0),
+    host: valueAt(1),
+    isFromHost: text.charAt(at) !== INCOMING,
+    incoming: { virtual: valueAt(2), earlier: Array.from({ length: count }, (_, i) => valueAt(3 + i)) },
+  });
+  return end;
+}
+
+function decodeEntry(flag: string, values: string): SyncedEntry {
+  const kind = flag.toLowerCase();
+  const [first, second] = [values.slice(0, HASH_CHARS), values.slice(HASH_CHARS)];
+  return {
+    virtual: kind === HOST_ONLY ? undefined : first,
+    host: kind === VIRTUAL_ONLY ? undefined : kind === DIFFERENT ? second : first,
+    isFromHost: flag !== kind,
+  };
+}
+
+/*
+ * Two writes carry a change of the host over: the record (base b, incoming i) with the host copy, then the virtual object. A daemon that reads the
+ * record in between, after a crash or as a second replica, sees from the virtual value how far the change came: i, in step; b, the patch is
+ * due; another value, the virtual side changed too and wins. After that the virtual side may be changed back to b: `Arrival` tells the two
+ * apart.
+ */
+
+/**
+ * What is known of the incoming values where the virtual side holds the base. `due`: the virtual object is the version that the record was
+ * made from, or its write was rejected. `arrived`: this process saw it arrive. `unknown`: neither.
+ */
+export type Arrival = 'due' | 'arrived' | 'unknown';
+
+export interface ArrivedEntry {
+  /** The base of the merge, without an incoming value. */
+  readonly entry: SyncedEntry | undefined;
+  /** The incoming value still has to be written to the virtual side. */
+  readonly isDue: boolean;
+  readonly isUncertain: boolean;
+}
+
+export function arrivedEntry(
+  entry: SyncedEntry | undefined,
+  virtual: string | undefined,
+  arrival: Arrival,
+): ArrivedEntry {
+  if (entry?.incoming === undefined) return { entry, isDue: false, isUncertain: false };
+  const { host, isFromHost, incoming } = entry;
+  const isBase = virtual === entry.virtual && virtual !== incoming.virtual;
+  // An overtaken value can only have come from the host.
+  const isOvertaken = !isBase && virtual !== incoming.virtual && incoming.earlier.includes(virtual);
+  const isDue = isOvertaken || (isBase && arrival === 'due');
+  return {
+    entry: { virtual: isDue ? virtual : incoming.virtual, host, isFromHost },
+    isDue,
+    isUncertain: isBase && arrival === 'unknown',
+  };
+}
+
+/**
+ * The entry for a key that both sides should hold as `wanted` says. Where the virtual side still holds another value (`before`), it is
+ * recorded as incoming. A recorded entry that says the same is kept as it is, so that an arrival costs no write.
+ */
+export function entryWith(
+  wanted: SyncedEntry,
+  before: string | undefined,
+  recorded: SyncedEntry | undefined,
+): SyncedEntry | undefined {
+  if (wanted.virtual !== before) {
+    const incoming = { virtual: wanted.virtual, earlier: overtaken(wanted.virtual, before, recorded) };
+    return { ...wanted, virtual: before, incoming };
+  }
+  if (recorded !== undefined && hasArrivedAs(recorded, wanted)) return recorded;
+  return wanted.virtual === undefined && wanted.host === undefined ? undefined : wanted;
+}
+
+/** Removed on both sides: the entry is obsolete, but its removal alone does not justify a write. */
+export function isRemoval({ host, incoming }: SyncedEntry): boolean {
+  return incoming !== undefined && incoming.virtual === undefined && host === undefined;
+}
+
+function hasArrivedAs({ host, isFromHost, incoming }: SyncedEntry, wanted: SyncedEntry): boolean {
+  const isSame = host === wanted.host && isFromHost === wanted.isFromHost;
+  return incoming !== undefined && incoming.virtual === wanted.virtual && isSame;
+}
+
+/** The values that the virtual side may still receive or have received, besides `wanted` and `before`. */
+function overtaken(
+  wanted: string | undefined,
+  before: string | undefined,
+  recorded: SyncedEntry | undefined,
+): readonly (string | undefined)[] {
+  if (recorded?.incoming === undefined) return [];
+  const { virtual, incoming } = recorded;
+  const isPending = before === virtual || incoming.earlier.includes(before);
+  const candidates = isPending ? [...incoming.earlier, virtual, incoming.virtual] : [];
+  return [...new Set(candidates)].filter((value) => value !== wanted && value !== before).slice(-2);
+}
+
+/** `v1 Secret`, `example.com/v1 Gadget`. */
+export type KindId = string;
+
+export function kindIdOf({ apiVersion, kind }: { apiVersion: string; kind: string }): KindId {
+  return `${apiVersion} ${kind}`;
+}
+
+/** The kinds that a host copy references, according to its sync record. */
+export function recordedKinds(copy: KubeObject): readonly KindId[] {
+  const { kinds = [] } = decodeLastSynced(recordOf(copy)) ?? {};
+  return kinds.filter((id) => /^\S+ \S+$/.test(id));
+}
+
+/** The record for {@link recordedKinds}. */
+export function kindsToRecord(
+  references: readonly { apiVersion: string; kind: string }[],
+): readonly KindId[] {
+  return [...new Set(references.map(kindIdOf))].toSorted();
+}

@@ -1,0 +1,254 @@
+/**
+ * Paths in a kind's content that do not simply follow the virtual object: two-way paths, and paths where the host keeps its own value.
+ *
+ * A host change at a two-way path flows back only where the host differs from the translation at such paths alone, with lists of the
+ * same length; any other difference is drift, and the virtual side wins everywhere.
+ */
+
+import {
+  canonicalJson,
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  type JsonObject,
+  type JsonValue,
+  valueAt,
+} from '../../base/json.ts';
+import { withValueAt, outermost, trieOf } from './paths.ts';
+import {
+  arrivedEntry,
+  entryWith,
+  type Arrival,
+  shortHash,
+  type SyncedEntry,
+  type SyncedSection,
+} from './last-synced.ts';
+import { equalsExcept } from './content.ts';
+import type { ConcretePath, ContentRules, ListElement } from './types.ts';
+
+/** Of the three documents only the members that `content` names count. */
+export interface PathMergeInput {
+  readonly content: ContentRules;
+  readonly virtual: JsonObject;
+  /** The host copy as it is; undefined: there is none yet. */
+  readonly host: JsonObject | undefined;
+  /** What the virtual object translates and patches to. */
+  readonly desired: JsonObject;
+  readonly twoWay: readonly ConcretePath[];
+  readonly hostOwned: readonly ConcretePath[];
+  /** Undefined: no readable record. */
+  readonly section: SyncedSection | undefined;
+  readonly arrival: Arrival;
+}
+
+export interface PlannedPaths {
+  /** `host` and `desired` as stored, where there are paths. */
+  readonly input: PathMergeInput;
+  /** `desired` with the host's own values where it keeps them. */
+  readonly base: JsonObject;
+  readonly paths: readonly PlannedPath[];
+  readonly needsReverse: boolean;
+  readonly isUncertain: boolean;
+  /** `base` is what the virtual side translates to once it holds what flows back. */
+  readonly isSettled: boolean;
+}
+
+interface PlannedPath {
+  readonly path: ConcretePath;
+  readonly isHostOwned: boolean;
+  readonly isTaken: boolean;
+}
+
+export interface PathMerge {
+  /** The members of the content, null where there is nothing. */
+  readonly host: JsonObject;
+  readonly virtual: JsonObject;
+  readonly section: SyncedSection;
+}
+
+export function planPaths(given: PathMergeInput): PlannedPaths {
+  const { content } = given;
+  const isInContent = ([member]: ConcretePath): boolean => content.members.includes(String(member));
+  const hostOwned = outermost(given.hostOwned.filter(isInContent), []);
+  const twoWay = outermost(given.twoWay.filter(isInContent), hostOwned);
+  if (twoWay.length === 0 && hostOwned.length === 0)
+    return {
+      input: given,
+      base: given.desired,
+      paths: [],
+      needsReverse: false,
+      isUncertain: false,
+      isSettled: false,
+    };
+  // Values of a patch that no server stores would look like a change on the host.
+  const input = {
+    ...given,
+    host: given.host && content.stored(given.host),
+    desired: content.stored(given.desired),
+  };
+  const base = keepHostValues(input, hostOwned);
+  const isAligned =
+    content.haveSameShape(input.virtual, input.desired) &&
+    input.host !== undefined &&
+    content.haveSameShape(input.host, input.desired);
+  const isOnlyTwoWay = isAligned && equalsExcept(base, input.host, trieOf(twoWay));
+  const paths = [
+    ...twoWay.map((path) => ({
+      path,
+      isHostOwned: false,
+      isTaken: isOnlyTwoWay && input.section !== undefined && isHostAhead(input, base, path),
+    })),
+    ...hostOwned.map((path) => ({ path, isHostOwned: true, isTaken: isAligned && isOwnTaken(input, path) })),
+  ];
+  return {
+    input,
+    base,
+    paths,
+    needsReverse: paths.some(({ isTaken }) => isTaken),
+    isUncertain: paths.some(({ path }) => arrivedAt(input, path).isUncertain),
+    isSettled: false,
+  };
+}
+
+/** The plan of `before` for what flows back; everything else as `settled` says, where what flows back has arrived. */
+export function settledPaths(settled: PlannedPaths, before: PlannedPaths): PlannedPaths {
+  const taken = new Map(
+    before.paths.filter(({ isTaken }) => isTaken).map((one) => [pathHash(one.path), one]),
+  );
+  const others = settled.paths.filter(({ path }) => !taken.has(pathHash(path)));
+  const paths = [...others.map((one) => ({ ...one, isTaken: false })), ...taken.values()];
+  return { ...settled, paths, isSettled: true };
+}
+
+/** `reversedHost` is the host copy translated and patched back; undefined where nothing is taken. */
+export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | undefined): PathMerge {
+  const { input, base, paths, isSettled } = planned;
+  const { content } = input;
+  const reversed = reversedHost && content.stored(reversedHost);
+  const isReversible =
+    reversed !== undefined && input.host !== undefined && content.haveSameShape(reversed, input.host);
+  let [hostRoot, virtualRoot]: JsonValue[] = [base, input.virtual] as const;
+  const section = new Map<string, SyncedEntry>();
+  for (const { path, isHostOwned, isTaken } of paths) {
+    const [virtual, host] = [valueAt(input.virtual, path), valueAt(input.host, path)];
+    let [newVirtual, newHost] = [virtual, valueAt(base, path)];
+    const back = isTaken && isReversible ? valueAt(reversed, path) : virtual;
+    if (!jsonEquals(back, virtual)) {
+      newVirtual = back;
+      virtualRoot = withValueAt(virtualRoot, path, back);
+      if (!isHostOwned && !isSettled) {
+        newHost = host;
+        hostRoot = withValueAt(hostRoot, path, host);
+      }
+    }
+    remember(section, { input, path, isHostOwned }, [newVirtual, newHost]);
+  }
+  return {
+    host: membersOf(hostRoot, content),
+    virtual: membersOf(virtualRoot, content),
+    section,
+  };
+}
+
+function remember(
+  section: Map<string, SyncedEntry>,
+  {
+    input,
+    path,
+    isHostOwned,
+  }: { readonly input: PathMergeInput; readonly path: ConcretePath; readonly isHostOwned: boolean },
+  [virtual, host]: readonly [JsonValue | undefined, JsonValue | undefined],
+): void {
+  const wanted = { virtual: valueHash(virtual), host: valueHash(host), isFromHost: isHostOwned };
+  const before = valueHash(valueAt(input.virtual, path));
+  const entry = entryWith(wanted, before, input.section?.get(pathHash(path)));
+  if (entry !== undefined) section.set(pathHash(path), entry);
+}
+
+function arrivedAt({ virtual, section, arrival }: PathMergeInput, path: ConcretePath) {
+  return arrivedEntry(section?.get(pathHash(path)), valueHash(valueAt(virtual, path)), arrival);
+}
+
+function membersOf(root: JsonValue, { members }: ContentRules): JsonObject {
+  return Object.fromEntries(members.map((name) => [name, valueAt(root, [name]) ?? null]));
+}
+
+/** Only the host changed at this path since the record was written, and not merely to what is wanted anyway. */
+function isHostAhead(input: PathMergeInput, base: JsonObject, path: ConcretePath): boolean {
+  const [virtual, host] = [valueAt(input.virtual, path), valueAt(input.host, path)];
+  const wanted = valueAt(base, path);
+  if (jsonEquals(host, wanted) || (virtual === undefined && wanted !== undefined)) return false;
+  const { entry, isDue } = arrivedAt(input, path);
+  return isDue || (valueHash(virtual) === entry?.virtual && valueHash(host) !== entry?.host);
+}
+
+/** The host owns this path: its value goes to the virtual side when it alone changed, or where the virtual side has none. */
+function isOwnTaken(input: PathMergeInput, path: ConcretePath): boolean {
+  const { virtual, host, section } = input;
+  const [ours, theirs] = [valueAt(virtual, path), valueAt(host, path)];
+  if (section === undefined) return ours === undefined && theirs !== undefined;
+  const { entry, isDue } = arrivedAt(input, path);
+  return isDue || (valueHash(ours) === entry?.virtual && valueHash(theirs) !== entry?.host);
+}
+
+/**
+ * The host's own values in place of the desired ones. Elements of lists may have moved, so one is found by what identifies it; a new
+ * element is not found, and has no value of the host's own.
+ */
+function keepHostValues(
+  { content, desired, host }: PathMergeInput,
+  hostOwned: readonly ConcretePath[],
+): JsonObject {
+  const placeOf = elementPlaces(host);
+  let root: JsonValue = desired;
+  for (const path of hostOwned) {
+    const element = content.elementAt(path);
+    const id = element && idOf(desired, path, element);
+    const isMoved = element !== undefined && id !== undefined && idOf(host, path, element) !== id;
+    const there = isMoved ? path.with(element.at, placeOf(path.slice(0, element.at), element, id)) : path;
+    root = withValueAt(root, path, valueAt(host, there));
+  }
+  return root as JsonObject; // no path is empty, so the root stays an object
+}
+
+/** Text that tells the element around this path from others; undefined: it has none. */
+function idOf(
+  root: JsonObject | undefined,
+  path: ConcretePath,
+  { at, idMember }: ListElement,
+): string | undefined {
+  const id = valueAt(root, [...path.slice(0, at + 1), idMember]);
+  return id === undefined ? undefined : canonicalJson(id);
+}
+
+type PlaceOf = (list: ConcretePath, element: ListElement, id: string) => number;
+
+/** Finds an element of the host copy by what identifies it; -1 where there is none. Every list is read once. */
+function elementPlaces(host: JsonObject | undefined): PlaceOf {
+  const lists = new Map<string, ReadonlyMap<string, number>>();
+  const read = (list: ConcretePath, idMember: string): ReadonlyMap<string, number> => {
+    const elements = valueAt(host, list);
+    const places = new Map<string, number>();
+    for (const [at, element] of (Array.isArray(elements) ? elements : []).entries()) {
+      const id = isJsonObject(element) ? ownValue(element, idMember) : undefined;
+      const text = id === undefined ? undefined : canonicalJson(id);
+      if (text !== undefined && !places.has(text)) places.set(text, at);
+    }
+    return places;
+  };
+  return (list, { idMember }, id) => {
+    const key = list.join('.');
+    const places = lists.get(key) ?? read(list, idMember);
+    lists.set(key, places);
+    return places.get(id) ?? -1;
+  };
+}
+
+/** JSON.stringify of the segments tells an index from a key of the same digits. */
+function pathHash(path: ConcretePath): string {
+  return shortHash(JSON.stringify(path));
+}
+
+function valueHash(value: JsonValue | undefined): string | undefined {
+  return value === undefined ? undefined : shortHash(canonicalJson(value));
+}

@@ -1,0 +1,192 @@
+/** Mappings of virtual to host namespaces, with patterns, and what is wrong with them. */
+
+import type { Config } from '../../config/types.ts';
+import { isDnsLabel } from '../../kube/names.ts';
+
+export interface NamespaceMappings {
+  toHost(virtualNamespace: string): string | undefined;
+  /** The most specific result; {@link candidates} returns all if several entries map to one host namespace. */
+  toVirtual(hostNamespace: string): string | undefined;
+  /** Every virtual namespace that translates to this host namespace. */
+  candidates(hostNamespace: string): readonly string[];
+}
+
+/** Stands for the virtual cluster's name on either side of a mapping. */
+export const NAME_PLACEHOLDER = '${name}';
+export const WILDCARD = '*';
+
+interface PatternEntry {
+  readonly virtualPrefix: string;
+  readonly hostPrefix: string;
+}
+
+/** The host namespaces that can contain copies and what references name; undefined: the configuration does not limit them. */
+export function hostNamespaces({
+  sync,
+  name,
+  host,
+  createNamespaces,
+}: Pick<Config, 'sync' | 'name' | 'host' | 'createNamespaces'>): readonly string[] | undefined {
+  const mode = sync.namespaces;
+  if (mode.kind === 'single') return [host.namespace];
+  // The rights in a namespace cannot be granted before it exists.
+  if (mode.kind !== 'mappings' || createNamespaces) return undefined;
+  const targets = Object.values(mode.byName).map((target) => resolvePlaceholder(target, name));
+  if (targets.some((target) => target.includes(WILDCARD))) return undefined;
+  return [...new Set([host.namespace, ...targets])];
+}
+
+/** Entries that {@link checkNamespaceMappings} refuses are left out: this never throws. */
+export function compileNamespaceMappings(
+  byName: Readonly<Record<string, string>>,
+  vcluster: string,
+): NamespaceMappings {
+  const exact = new Map<string, string>();
+  const patterns: PatternEntry[] = [];
+  for (const [virtual, host] of Object.entries(byName)) {
+    const [from, to] = [resolvePlaceholder(virtual, vcluster), resolvePlaceholder(host, vcluster)];
+    if (isPattern(from) && isPattern(to)) {
+      patterns.push({ virtualPrefix: from.slice(0, -1), hostPrefix: to.slice(0, -1) });
+    } else if (!from.includes(WILDCARD) && !to.includes(WILDCARD)) {
+      exact.set(from, to);
+    }
+  }
+  patterns.sort((a, b) => b.virtualPrefix.length - a.virtualPrefix.length);
+  const byHostPrefix = patterns.toSorted((a, b) => b.hostPrefix.length - a.hostPrefix.length);
+
+  const toHost = (namespace: string): string | undefined =>
+    exact.get(namespace) ?? firstRenamed(patterns, namespace);
+  const candidates = (namespace: string): readonly string[] => {
+    const exactOnes = [...exact].filter(([, host]) => host === namespace).map(([virtual]) => virtual);
+    const byPattern = byHostPrefix
+      .filter(({ hostPrefix }) => namespace.startsWith(hostPrefix))
+      .map(({ virtualPrefix, hostPrefix }) => virtualPrefix + namespace.slice(hostPrefix.length))
+      .filter((virtual) => virtual !== '' && toHost(virtual) === namespace);
+    return [...new Set([...exactOnes, ...byPattern])];
+  };
+  return { toHost, candidates, toVirtual: (namespace) => candidates(namespace)[0] };
+}
+
+function isPattern(text: string): boolean {
+  return text.indexOf(WILDCARD) === text.length - 1 && text !== '';
+}
+
+function firstRenamed(patterns: readonly PatternEntry[], namespace: string): string | undefined {
+  const entry = patterns.find(({ virtualPrefix }) => namespace.startsWith(virtualPrefix));
+  return entry && entry.hostPrefix + namespace.slice(entry.virtualPrefix.length);
+}
+
+export function resolvePlaceholder(text: string, vcluster: string): string {
+  return text.replaceAll(NAME_PLACEHOLDER, () => vcluster);
+}
+
+export interface NamespaceMappingProblem {
+  /** The virtual side of the mapping, as written. */
+  readonly key: string;
+  readonly message: string;
+}
+
+/** Longest literal prefix of a pattern: something must be left for what the wildcard stands for. */
+const PREFIX_MAX = 32;
+const LABEL_PREFIX = /^[a-z0-9][-a-z0-9]*$/;
+
+type Side = 'virtual namespace' | 'host namespace';
+
+interface Subject {
+  readonly vcluster: string;
+  /** Empty: not known yet, nothing can conflict with it. */
+  readonly hostNamespace: string;
+  /** Where the key and token API keeps its Secrets; empty: in no namespace besides. */
+  readonly storeNamespace: string;
+}
+
+/**
+ * Every mapping's first problem; empty when all are fine. `hostNamespace` is the namespace of the virtual cluster on the host,
+ * `storeNamespace` that of the key store's Secrets: a tenant who can write there could put an old Secret back.
+ */
+export function checkNamespaceMappings(
+  byName: Readonly<Record<string, string>>,
+  vcluster: string,
+  hostNamespace: string,
+  storeNamespace = '',
+): readonly NamespaceMappingProblem[] {
+  const seenHosts = new Set<string>();
+  const problems: NamespaceMappingProblem[] = [];
+  for (const [virtual, host] of Object.entries(byName)) {
+    const resolved = resolvePlaceholder(host, vcluster);
+    const message = seenHosts.has(resolved)
+      ? `duplicate host namespace '${host}' found in mappings`
+      : mappingProblem(virtual, host, { vcluster, hostNamespace, storeNamespace });
+    seenHosts.add(resolved);
+    if (message !== undefined) problems.push({ key: virtual, message });
+  }
+  return problems;
+}
+
+function mappingProblem(virtual: string, host: string, subject: Subject): string | undefined {
+  const isPattern = virtual.includes(WILDCARD);
+  if (isPattern !== host.includes(WILDCARD)) {
+    return `'${virtual}':'${host}' has mismatched wildcard '*' usage - pattern must always map to another pattern`;
+  }
+  const check = isPattern ? patternProblem : exactProblem;
+  return (
+    (host === WILDCARD ? `host pattern mappings must use a prefix before wildcard: ${host}` : undefined) ??
+    check(virtual, 'virtual namespace', subject.vcluster) ??
+    check(host, 'host namespace', subject.vcluster) ??
+    reservedProblem(host, isPattern, subject)
+  );
+}
+
+function exactProblem(name: string, side: Side, vcluster: string): string | undefined {
+  if (name === '') return `${side} cannot be empty`;
+  const placeholder = placeholderProblem(name, side);
+  if (placeholder !== undefined) return placeholder;
+  const resolved = resolvePlaceholder(name, vcluster);
+  return isDnsLabel(resolved)
+    ? undefined
+    : `invalid ${side} name '${name}': lower-case letters, digits and '-', at most 63, starting and ending with a letter or a digit`;
+}
+
+function patternProblem(pattern: string, side: Side, vcluster: string): string | undefined {
+  if (pattern.split(WILDCARD).length !== 2)
+    return `${side} pattern '${pattern}' must contain exactly one '*'`;
+  if (!pattern.endsWith(WILDCARD))
+    return `${side} pattern '${pattern}' must have the wildcard '*' at the end`;
+  const prefix = pattern.slice(0, -1);
+  const placeholder = placeholderProblem(prefix, `${side} pattern prefix`);
+  if (placeholder !== undefined) return `${placeholder} (from pattern '${pattern}')`;
+  const literal = resolvePlaceholder(prefix, vcluster);
+  if (literal.length > PREFIX_MAX) {
+    return (
+      `literal parts of ${side} pattern prefix '${prefix}' (from '${pattern}') cannot be longer than ${PREFIX_MAX} characters ` +
+      `(literal length: ${literal.length})`
+    );
+  }
+  return literal === '' || LABEL_PREFIX.test(literal)
+    ? undefined
+    : `invalid ${side} pattern '${pattern}': lower-case letters, digits and '-', beginning with a letter or a digit`;
+}
+
+function placeholderProblem(text: string, what: string): string | undefined {
+  const uses = text.split(NAME_PLACEHOLDER).length - 1;
+  if (uses > 1) return `${what} '${text}' contains placeholder '${NAME_PLACEHOLDER}' multiple times`;
+  const rest = text.replaceAll(NAME_PLACEHOLDER, '');
+  if (!rest.includes('${') || !rest.includes('}')) return undefined;
+  return `${what} '${text}' contains an unsupported placeholder; only '${NAME_PLACEHOLDER}' is allowed`;
+}
+
+function reservedProblem(host: string, isPattern: boolean, subject: Subject): string | undefined {
+  const { vcluster, hostNamespace, storeNamespace } = subject;
+  const resolved = resolvePlaceholder(host, vcluster);
+  const reserved = [
+    { what: 'control plane namespace', namespace: hostNamespace },
+    { what: 'namespace of the key store', namespace: storeNamespace },
+  ];
+  const hit = reserved.find(({ namespace }) => namespace !== '' && isReached(resolved, isPattern, namespace));
+  const mapping = isPattern ? `host namespace pattern '${host}'` : `host namespace mapping '${host}'`;
+  return hit && `${mapping} conflicts with ${hit.what} '${hit.namespace}'`;
+}
+
+function isReached(resolved: string, isPattern: boolean, namespace: string): boolean {
+  return isPattern ? namespace.startsWith(resolved.slice(0, -1)) : resolved === namespace;
+}

@@ -1,0 +1,288 @@
+/** One row for each rule: the state of both sides, and the decision. */
+
+import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { decide, type Observation } from '../../../src/syncer/reconcile/decide.ts';
+
+const TARGET = { namespace: 'host', name: 'web-x-default-x-vc' };
+
+function virtualEndpoints(metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
+  return { metadata: { name: 'web', namespace: 'default', uid: 'u1', ...metadata } };
+}
+
+function service(selector: Record<string, string> | null): KubeObject {
+  return { metadata: { name: 'web', namespace: 'default' }, spec: { selector } };
+}
+
+function hostObject(metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
+  return { metadata: { ...TARGET, uid: 'h1', resourceVersion: '7', ...metadata } };
+}
+
+const OURS = { kind: 'ours', virtual: { namespace: 'default', name: 'web' }, uid: 'u1' } as const;
+
+function seen(parts: Partial<Observation>): Observation {
+  return {
+    key: 'default/web',
+    virtual: virtualEndpoints(),
+    service: undefined,
+    target: TARGET,
+    host: undefined,
+    ownership: undefined,
+    strays: [],
+    claims: [],
+    hasForeignService: false,
+    isKnownCopy: false,
+    ...parts,
+  };
+}
+
+const foreign = { kind: 'foreign', object: hostObject() } as const;
+const unmarked = { kind: 'unmarked', object: hostObject() } as const;
+const byLabel = madeBy({ labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } });
+const byManager = madeBy({ managedFields: [{ manager: 'kube-controller-manager', operation: 'Update' }] });
+const byOther = madeBy({ managedFields: [{ manager: 'kubectl', operation: 'Update' }] });
+const RECORDED = { annotations: { 'endpoint-syncer/last-synced': '{}' } };
+const controlledLabel = { labels: { 'vcluster.loft.sh/controlled-by': 'other' } };
+
+function madeBy(metadata: Partial<KubeObject['metadata']>) {
+  return { kind: 'unmarked', object: hostObject(metadata) } as const;
+}
+
+interface Row {
+  readonly rule: string;
+  readonly sees: Partial<Observation>;
+  readonly requireService?: boolean;
+  readonly does: string;
+}
+
+const ROWS: readonly Row[] = [
+  { rule: 'nothing on the host: create', sees: {}, does: 'create' },
+  { rule: 'selector-less Service: create', sees: { service: service(null) }, does: 'create' },
+  { rule: 'an empty selector selects nothing', sees: { service: service({}) }, does: 'create' },
+  {
+    rule: 'Service with a selector',
+    sees: { service: service({ app: 'x' }) },
+    does: 'ignore: service has a selector',
+  },
+  {
+    rule: 'Service got a selector: our copy goes, so that the host can rebuild',
+    sees: { service: service({ app: 'x' }), host: hostObject(), ownership: OURS },
+    does: 'delete: service has a selector',
+  },
+  {
+    rule: 'Service with a selector never touches what is not ours',
+    sees: { service: service({ app: 'x' }), host: hostObject(), ownership: unmarked },
+    does: 'ignore: service has a selector',
+  },
+  { rule: 'requireService without a Service', sees: {}, requireService: true, does: 'ignore: no service' },
+  {
+    rule: 'requireService: the copy goes with the Service',
+    sees: { host: hostObject(), ownership: OURS },
+    requireService: true,
+    does: 'delete: no service',
+  },
+  { rule: 'our copy: update', sees: { host: hostObject(), ownership: OURS }, does: 'update' },
+  {
+    rule: 're-created virtual object: rewrite in place',
+    sees: { host: hostObject(), ownership: { ...OURS, uid: 'u0' } },
+    does: 'rewrite: virtual object was re-created',
+  },
+  {
+    rule: 'what the host controller left behind is taken over: proof by label',
+    sees: { host: hostObject(), ownership: byLabel, service: service(null) },
+    does: 'takeOver',
+  },
+  {
+    rule: 'what the host controller left behind is taken over: proof by managedFields',
+    sees: { host: hostObject(), ownership: byManager, service: service(null) },
+    does: 'takeOver',
+  },
+  {
+    rule: 'another manager is no proof',
+    sees: { host: hostObject(), ownership: byOther, service: service(null) },
+    does: 'refuse: NotManaged',
+  },
+  {
+    rule: 'without proof an object is foreign, Service or not',
+    sees: { host: hostObject(), ownership: unmarked, service: service(null) },
+    does: 'refuse: NotManaged',
+  },
+  {
+    rule: 'without the virtual Service nothing is taken over',
+    sees: { host: hostObject(), ownership: byLabel },
+    does: 'refuse: NotManaged',
+  },
+  {
+    rule: 'what the host controller created is never deleted with the virtual object',
+    sees: { virtual: undefined, host: hostObject(), ownership: byLabel, service: service(null) },
+    does: 'ignore: gone on both sides',
+  },
+  {
+    rule: 'unmarked without a Service is foreign',
+    sees: { host: hostObject(), ownership: unmarked },
+    does: 'refuse: NotManaged',
+  },
+  {
+    rule: 'foreign is never touched, Service or not',
+    sees: { host: hostObject(), ownership: foreign, service: service(null) },
+    does: 'refuse: NotManaged',
+  },
+  {
+    rule: 'a copy that this process wrote stays ours when another client strips its bookkeeping',
+    sees: { host: hostObject(), ownership: unmarked, isKnownCopy: true },
+    does: 'update',
+  },
+  {
+    rule: 'virtual object gone, copy ours: delete',
+    sees: { virtual: undefined, host: hostObject(), ownership: OURS },
+    does: 'delete: virtual object is gone',
+  },
+  {
+    rule: 'virtual object gone, host object foreign: leave',
+    sees: { virtual: undefined, host: hostObject(), ownership: foreign },
+    does: 'ignore: gone on both sides',
+  },
+  {
+    rule: 'skip-backsync keeps the copy',
+    sees: {
+      virtual: undefined,
+      host: hostObject({ labels: { 'vcluster.loft.sh/skip-backsync': 'true' } }),
+      ownership: OURS,
+    },
+    does: 'ignore: skip-backsync',
+  },
+  {
+    rule: 'a deleting object with finalizers stays in sync',
+    sees: {
+      virtual: virtualEndpoints({ deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      host: hostObject(),
+      ownership: OURS,
+    },
+    does: 'update',
+  },
+  {
+    rule: 'controlled-by label on the virtual object',
+    sees: { virtual: virtualEndpoints(controlledLabel) },
+    does: 'ignore: controlled by another',
+  },
+  {
+    rule: 'controlled-by label on the host copy, virtual gone',
+    sees: { virtual: undefined, host: hostObject(controlledLabel), ownership: OURS },
+    does: 'ignore: controlled by another',
+  },
+  {
+    rule: 'controlled-by annotation',
+    sees: { virtual: virtualEndpoints({ annotations: { 'vcluster.loft.sh/controlled-by': 'vcluster' } }) },
+    does: 'ignore: controlled by another',
+  },
+  {
+    rule: 'controlled-by annotation that names this syncer',
+    sees: { virtual: virtualEndpoints({ annotations: { 'vcluster.loft.sh/controlled-by': 'endpoints' } }) },
+    does: 'create',
+  },
+  {
+    rule: 'the API server has Endpoints of its own',
+    sees: { key: 'default/kubernetes' },
+    does: 'ignore: never synced',
+  },
+  {
+    rule: 'our copy gets the traffic of a host Service of others',
+    sees: { host: hostObject(), ownership: OURS, hasForeignService: true },
+    does: 'delete: its host Service is not of this virtual cluster',
+  },
+  {
+    rule: 'that copy goes although the tenant opts the object out',
+    sees: {
+      virtual: virtualEndpoints(controlledLabel),
+      host: hostObject(RECORDED),
+      ownership: OURS,
+      hasForeignService: true,
+    },
+    does: 'delete: its host Service is not of this virtual cluster',
+  },
+  {
+    rule: 'an opted-out copy of another syncer stays',
+    sees: {
+      virtual: virtualEndpoints(controlledLabel),
+      host: hostObject(),
+      ownership: OURS,
+      hasForeignService: true,
+    },
+    does: 'ignore: controlled by another',
+  },
+  {
+    rule: 'that copy goes with its virtual object, skip-backsync or not',
+    sees: {
+      virtual: undefined,
+      host: hostObject({ labels: { 'vcluster.loft.sh/skip-backsync': 'true' } }),
+      ownership: OURS,
+      hasForeignService: true,
+    },
+    does: 'delete: its host Service is not of this virtual cluster',
+  },
+  {
+    rule: 'what others made for their Service stays',
+    sees: { host: hostObject(), ownership: foreign, hasForeignService: true },
+    does: 'refuse: NotManaged',
+  },
+  { rule: 'unmapped namespace', sees: { target: undefined }, does: 'refuse: NamespaceNotMapped' },
+  {
+    rule: 'the older of two claims has the name',
+    sees: { claims: [claim('default/web', '2026-02-01'), claim('x/other', '2026-01-01')] },
+    does: 'refuse: NameConflict',
+  },
+  {
+    rule: 'the holder of the host copy keeps the name, younger or not',
+    sees: {
+      claims: [claim('default/web', '2026-02-01'), claim('x/other', '2026-01-01')],
+      host: hostObject(),
+      ownership: OURS,
+    },
+    does: 'update',
+  },
+  {
+    rule: 'a claim that is not synced takes no name',
+    sees: {
+      claims: [claim('default/web', '2026-02-01'), { ...claim('x/other', '2026-01-01'), isEligible: false }],
+    },
+    does: 'create',
+  },
+  {
+    rule: 'an older claim without a Service does not keep what a controller left behind',
+    sees: {
+      claims: [claim('default/web', '2026-02-01'), { ...claim('x/other', '2026-01-01'), hasService: false }],
+      host: hostObject(),
+      ownership: byLabel,
+      service: service(null),
+    },
+    does: 'takeOver',
+  },
+  {
+    rule: 'the copy of a sibling that is going',
+    sees: { host: hostObject(), ownership: { ...OURS, virtual: { namespace: 'x', name: 'other' } } },
+    does: 'refuse: NameConflict',
+  },
+];
+
+function claim(key: string, createdAt: string) {
+  return { key, createdAt, isEligible: true, hasService: true };
+}
+
+describe('decide', () => {
+  test.each(ROWS)('$rule → $does', ({ sees, requireService = false, does }) => {
+    const decision = decide(seen(sees), { requireService, kind: endpointsKind });
+    const reason = 'reason' in decision ? `: ${decision.reason}` : '';
+    expect(`${decision.kind}${reason}`).toBe(does);
+  });
+
+  test('the note about a foreign object has its name and the next step', () => {
+    const decision = decide(seen({ host: hostObject(), ownership: foreign }), {
+      requireService: false,
+      kind: endpointsKind,
+    });
+    const note = 'note' in decision ? decision.note : '';
+    expect(note).toContain('host/web-x-default-x-vc');
+    expect(note).toMatch(/delete or rename/i);
+  });
+});

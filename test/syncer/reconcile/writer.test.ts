@@ -1,0 +1,134 @@
+/** The state of the cache after a write with an unusable response. */
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createSemaphore } from '../../../src/base/semaphore.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import {
+  MalformedResponseError,
+  TransportError,
+  type ClusterClient,
+  type ClusterName,
+} from '../../../src/kube/types.ts';
+import { outcomeOf } from '../../../src/syncer/reconcile/controller.ts';
+import { createWriter, type Writer } from '../../../src/syncer/reconcile/writer.ts';
+
+const KEY = { namespace: 'ns', name: 'a' };
+
+function stored(resourceVersion: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { ...KEY, uid: 'u', resourceVersion },
+  };
+}
+
+const notFound = new StatusError({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  reason: 'NotFound',
+  code: 404,
+});
+
+const WRITES: [string, (writer: Writer) => Promise<unknown>][] = [
+  ['create', (writer) => writer.create(stored(''), 'test')],
+  ['update', (writer) => writer.update(stored('1'), 'test')],
+  ['patch', (writer) => writer.mergePatch(KEY, {}, 'test')],
+  ['delete', (writer) => writer.delete(KEY, 'u', 'test')],
+];
+
+describe('a write whose response is not the object', () => {
+  const cache = new Map<string, KubeObject>();
+  /** Keys of the published changes. */
+  const published: string[] = [];
+  beforeEach(() => {
+    published.length = 0;
+    cache.clear();
+    cache.set('ns/a', stored('1'));
+  });
+
+  /** Every write is answered wrongly, or not at all; reads get what the API server holds. */
+  function writerOn(
+    held: KubeObject | undefined,
+    error: Error = new MalformedResponseError('nonsense'),
+    cluster: ClusterName = 'host',
+  ): Writer {
+    const fail = (): Promise<never> => Promise.reject(error);
+    const client: ClusterClient = {
+      cluster,
+      get: () => (held === undefined ? Promise.reject(notFound) : Promise.resolve(held)),
+      list: fail,
+      create: fail,
+      update: fail,
+      patch: fail,
+      delete: fail,
+      request: fail,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+    return createWriter({
+      client,
+      resource: ENDPOINTS,
+      cache: {
+        observeWrite: (object) => void cache.set(objectKey(object), object),
+        observeDelete: (key) => void cache.delete(key),
+        observeRead: (object) => {
+          cache.set(objectKey(object), object);
+          published.push(objectKey(object));
+        },
+        observeAbsence: (key) => {
+          cache.delete(key);
+          published.push(key);
+        },
+      },
+      inFlight: createSemaphore(1),
+      dryRun: undefined,
+      logger: silentLogger,
+      metrics: { written: () => undefined },
+    });
+  }
+
+  test.each(WRITES)(
+    '%s: the cache gets what the API server holds, the caller decides again',
+    async (_, write) => {
+      await expect(write(writerOn(stored('2')))).rejects.toBeInstanceOf(MalformedResponseError);
+      expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('2');
+      // Another client may have made the change, and other objects may depend on it.
+      expect(published).toEqual(['ns/a']);
+    },
+  );
+
+  test.each(WRITES.filter(([verb]) => verb === 'update' || verb === 'delete'))(
+    '%s: an object that is gone goes from the cache',
+    async (_, write) => {
+      await expect(write(writerOn(undefined))).rejects.toBeInstanceOf(MalformedResponseError);
+      expect(cache.has('ns/a')).toBe(false);
+      expect(published).toEqual(['ns/a']);
+    },
+  );
+
+  const forbidden = (): StatusError =>
+    new StatusError({ ...notFound.status, reason: 'Forbidden', code: 403 });
+  test.each([
+    ['virtual', forbidden(), 'Writing to the virtual cluster failed and is retried: Forbidden'],
+    ['host', forbidden(), 'Writing to the host failed and is retried: Forbidden'],
+    [
+      'virtual',
+      new TransportError('refused'),
+      'Writing to the virtual cluster failed and is retried: refused',
+    ],
+  ] as const)('%s: %o is reported with its cluster', async (cluster, error, note) => {
+    const failure: unknown = await writerOn(undefined, error, cluster)
+      .mergePatch(KEY, {}, 'test')
+      .catch((reason: unknown) => reason);
+    expect(outcomeOf(failure, 9, '').warning).toEqual({ reason: 'SyncError', note });
+  });
+
+  test('without a response nothing is read, because the server may be unavailable', async () => {
+    const writer = writerOn(stored('2'), new TransportError('no answer'));
+    await expect(writer.update(stored('1'), 'test')).rejects.toBeInstanceOf(TransportError);
+    expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('1');
+  });
+});

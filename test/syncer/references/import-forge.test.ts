@@ -1,0 +1,150 @@
+/** The content and the metadata of imported copies. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import {
+  forgeHostImport,
+  forgeVirtualImport,
+  isImport,
+} from '../../../src/syncer/references/import-forge.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
+import { needsWrite } from '../../../src/syncer/translate/content.ts';
+import { GADGET_KIND } from './gadget-kind.ts';
+
+const names = createNameTranslator({
+  vcluster: 'vc',
+  hostNamespace: 'host',
+  mode: { kind: 'single' },
+  referenceNaming: 'short',
+});
+const OPTIONS = { names, labels: createLabelTranslator('vc', { kind: 'single' }), owner: undefined };
+const VIRTUAL = { namespace: 'default', name: 'g' };
+const TARGET = names.referenceToHost(VIRTUAL, GADGET_KIND.host) ?? VIRTUAL;
+
+const text = fc.string({ maxLength: 5 });
+const map = fc.dictionary(
+  fc.oneof(text, fc.constantFrom('release', 'vcluster.loft.sh/managed-by', 'a')),
+  text,
+  { maxKeys: 4, noNullPrototype: true },
+);
+const content = fc.record(
+  { spec: fc.jsonValue(), subsets: fc.jsonValue(), status: fc.jsonValue() },
+  { requiredKeys: ['spec'] },
+);
+const object = fc.record({ labels: map, annotations: map, content }).map(
+  ({ labels, annotations, content: members }): KubeObject =>
+    ({
+      apiVersion: 'example.com/v1',
+      kind: 'Gadget',
+      metadata: {
+        ...VIRTUAL,
+        uid: 'u1',
+        resourceVersion: '5',
+        generation: 3,
+        labels,
+        annotations,
+        finalizers: ['x/y'],
+        ownerReferences: [],
+      },
+      ...members,
+    }) as KubeObject,
+);
+
+describe('the copy on the host', () => {
+  test('has the ownership marker and all content except status and server-set metadata', async () => {
+    await fc.assert(
+      fc.asyncProperty(object, async (virtual) => {
+        const copy = await forgeHostImport(
+          virtual,
+          GADGET_KIND,
+          { target: TARGET, host: undefined },
+          OPTIONS,
+        );
+        expect(ownershipOf(copy, GADGET_KIND.host, names)).toEqual({
+          kind: 'ours',
+          virtual: VIRTUAL,
+          uid: 'u1',
+        });
+        expect(copy['spec']).toEqual(virtual['spec']);
+        expect(copy['subsets']).toEqual(virtual['subsets']);
+        expect(Object.hasOwn(copy, 'status')).toBe(false);
+        expect(copy.metadata).toMatchObject(TARGET);
+        for (const field of ['finalizers', 'ownerReferences', 'generation', 'resourceVersion', 'uid'])
+          expect(Object.hasOwn(copy.metadata, field)).toBe(false);
+        expect(copy.metadata.labels?.['vcluster.loft.sh/managed-by']).toBe('vc');
+      }),
+    );
+  });
+
+  test('needs no second write', async () => {
+    await fc.assert(
+      fc.asyncProperty(object, object, async (first, second) => {
+        const there = await forgeHostImport(first, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+        const stored = {
+          ...there,
+          status: { foreign: 1 },
+          metadata: { ...there.metadata, uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] },
+        };
+        const next = await forgeHostImport(second, GADGET_KIND, { target: TARGET, host: stored }, OPTIONS);
+        expect(next.metadata).toMatchObject({ uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] });
+        expect(next['status']).toEqual({ foreign: 1 });
+        const again = await forgeHostImport(second, GADGET_KIND, { target: TARGET, host: next }, OPTIONS);
+        expect(needsWrite(again, next)).toBe(false);
+      }),
+    );
+  });
+
+  test('keeps labels and annotations that other clients add, and reverts changes of synced ones', async () => {
+    const virtual: KubeObject = {
+      metadata: { ...VIRTUAL, uid: 'u1', labels: { a: '1' }, annotations: { b: '1' } },
+    };
+    const there = await forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+    const { labels, annotations } = there.metadata;
+    const metadata = {
+      ...there.metadata,
+      labels: { ...labels, a: 'x', l: 'foreign' },
+      annotations: { ...annotations, b: 'x', n: 'foreign' },
+    };
+    const next = await forgeHostImport(
+      virtual,
+      GADGET_KIND,
+      { target: TARGET, host: { ...there, metadata } },
+      OPTIONS,
+    );
+    expect(next.metadata.labels).toMatchObject({ a: '1', l: 'foreign' });
+    expect(next.metadata.annotations).toMatchObject({ b: '1', n: 'foreign' });
+  });
+});
+
+describe('the copy in the virtual cluster', () => {
+  test('has the content of the original without its metadata', () => {
+    fc.assert(
+      fc.property(object, (source) => {
+        const copy = forgeVirtualImport(source, GADGET_KIND, { virtual: VIRTUAL, current: undefined }, 'vc');
+        expect(isImport(copy, 'vc')).toBe(true);
+        expect(copy['spec']).toEqual(source['spec']);
+        expect(Object.hasOwn(copy, 'status')).toBe(false);
+        expect(copy.metadata).toEqual({
+          ...VIRTUAL,
+          labels: { 'vcluster.loft.sh/managed-by': 'vc' },
+          annotations: { 'vcluster.loft.sh/object-imported': 'true' },
+        });
+      }),
+    );
+  });
+
+  test('is recognised by annotation and label of this virtual cluster', () => {
+    const copy = forgeVirtualImport(
+      { metadata: VIRTUAL },
+      GADGET_KIND,
+      { virtual: VIRTUAL, current: undefined },
+      'vc',
+    );
+    expect(isImport(copy, 'another')).toBe(false);
+    expect(isImport({ metadata: { ...copy.metadata, labels: {} } }, 'vc')).toBe(false);
+    expect(isImport({ metadata: { ...copy.metadata, annotations: {} } }, 'vc')).toBe(false);
+  });
+});

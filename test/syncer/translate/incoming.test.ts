@@ -1,0 +1,89 @@
+/** One row for each state of a value that is being synced back. b: base, i: incoming, o: overtaken, x: another value. */
+
+import { describe, expect, test } from 'vitest';
+import {
+  arrivedEntry,
+  entryWith,
+  isRemoval,
+  type Arrival,
+  type SyncedEntry,
+} from '../../../src/syncer/translate/last-synced.ts';
+
+const pending: SyncedEntry = {
+  virtual: 'b',
+  host: 'h',
+  isFromHost: true,
+  incoming: { virtual: 'i', earlier: ['o'] },
+};
+
+interface Row {
+  readonly virtual: string;
+  readonly arrival: Arrival;
+  readonly base: string;
+  readonly is: 'settled' | 'due' | 'uncertain';
+}
+
+const ROWS: readonly Row[] = [
+  { virtual: 'i', arrival: 'due', base: 'i', is: 'settled' },
+  { virtual: 'i', arrival: 'unknown', base: 'i', is: 'settled' },
+  { virtual: 'b', arrival: 'due', base: 'b', is: 'due' },
+  { virtual: 'b', arrival: 'arrived', base: 'i', is: 'settled' },
+  { virtual: 'b', arrival: 'unknown', base: 'i', is: 'uncertain' },
+  { virtual: 'o', arrival: 'unknown', base: 'o', is: 'due' },
+  { virtual: 'o', arrival: 'arrived', base: 'o', is: 'due' },
+  { virtual: 'x', arrival: 'due', base: 'i', is: 'settled' },
+];
+
+describe('the base that an entry gives', () => {
+  test.each(ROWS)('virtual $virtual, $arrival: base $base, $is', ({ virtual, arrival, base, is }) => {
+    expect(arrivedEntry(pending, virtual, arrival)).toEqual({
+      entry: { virtual: base, host: 'h', isFromHost: true },
+      isDue: is === 'due',
+      isUncertain: is === 'uncertain',
+    });
+  });
+
+  test('without an incoming value it is the entry itself', () => {
+    const plain = { virtual: 'b', host: 'h', isFromHost: false };
+    expect(arrivedEntry(plain, 'b', 'unknown')).toEqual({ entry: plain, isDue: false, isUncertain: false });
+  });
+});
+
+describe('the entry to write', () => {
+  const wanted = (virtual: string | undefined, host: string | undefined = 'h'): SyncedEntry => ({
+    virtual,
+    host,
+    isFromHost: true,
+  });
+
+  test('names base and incoming value while the virtual side holds the base', () => {
+    expect(entryWith(wanted('i'), 'b', undefined)).toEqual({
+      ...pending,
+      incoming: { virtual: 'i', earlier: [] },
+    });
+  });
+
+  test('records values that were replaced before they arrived', () => {
+    expect(entryWith(wanted('j', 'h2'), 'b', pending)).toMatchObject({
+      virtual: 'b',
+      incoming: { virtual: 'j', earlier: ['o', 'i'] },
+    });
+  });
+
+  test('is unchanged when the value has arrived', () => {
+    expect(entryWith(wanted('i'), 'i', pending)).toBe(pending);
+    expect(entryWith(wanted('i', 'h2'), 'i', pending)).toEqual(wanted('i', 'h2'));
+  });
+
+  test('is omitted if neither side has a value', () => {
+    expect(
+      entryWith({ virtual: undefined, host: undefined, isFromHost: true }, undefined, undefined),
+    ).toBeUndefined();
+  });
+
+  test('of a removal is distinguished from a value', () => {
+    const removal = entryWith({ virtual: undefined, host: undefined, isFromHost: true }, 'b', undefined);
+    expect(removal && isRemoval(removal)).toBe(true);
+    expect(isRemoval(pending)).toBe(false);
+  });
+});
