@@ -9,10 +9,16 @@ import { createSemaphore } from '../../base/semaphore.ts';
 import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
 import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import type { KindResources } from './import-job.ts';
 import { KindCaches } from './kind-caches.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 import type { KindParts } from './orphans.ts';
+
+/** The caches of one referenced kind, and the writers of its copies. */
+export interface KindResources {
+  readonly caches: KindCaches;
+  readonly host: CopyWriter;
+  readonly virtual: CopyWriter;
+}
 
 export interface KindListener {
   changed(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void;

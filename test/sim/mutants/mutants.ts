@@ -328,13 +328,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'references: the whole object is not checked before it is copied',
-    file: 'syncer/references/virtual-import.ts',
+    file: IMPORTER,
     snippet: 'return refusal !== undefined;',
     replacement: "return refusal === '';",
   },
   {
     name: 'references: an object that is read instead of a name is not noticed',
-    file: 'syncer/references/virtual-import.ts',
+    file: IMPORTER,
     snippet: 'caches.virtualCache.observeRead(existing)',
     replacement: 'caches.virtualCache.observeWrite(existing)',
   },
