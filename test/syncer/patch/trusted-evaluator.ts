@@ -10,7 +10,7 @@ import type {
   Program,
   VclusterContext,
 } from '../../../src/syncer/sandbox/types.ts';
-import { virtualToHostDNS } from '../../../src/syncer/translate/dns.ts';
+import { virtualToHostDNS } from '../translate/dns.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 
 type Compiled = (

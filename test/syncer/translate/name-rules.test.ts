@@ -10,7 +10,7 @@ import {
   safeConcat,
 } from '../../../src/syncer/translate/names.ts';
 import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mappings.ts';
-import { virtualToHostDNS } from '../../../src/syncer/translate/dns.ts';
+import { virtualToHostDNS } from './dns.ts';
 import { LEGACY, mappings, SINGLE, translators } from './setup.ts';
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$/);

@@ -10,7 +10,7 @@ import {
   createSha256,
   createVirtualToHostDNS,
 } from '../../../../src/syncer/sandbox/guest/globals.ts';
-import { virtualToHostDNS } from '../../../../src/syncer/translate/dns.ts';
+import { virtualToHostDNS } from '../../translate/dns.ts';
 import { createNameTranslator } from '../../../../src/syncer/translate/name-translator.ts';
 import { LIMITS } from '../test-sandbox.ts';
 

@@ -1,8 +1,8 @@
-/** Translates DNS names of virtual Services to those of their host Services. */
+/** `virtualToHostDNS` of the sandbox in terms of the name translator, to compare with what runs there. */
 
-import { DNS_LABEL_PATTERN } from '../../kube/names.ts';
-import { SERVICES } from '../../kube/object.ts';
-import type { NameTranslator } from './types.ts';
+import { DNS_LABEL_PATTERN } from '../../../src/kube/names.ts';
+import { SERVICES } from '../../../src/kube/object.ts';
+import type { NameTranslator } from '../../../src/syncer/translate/types.ts';
 
 const SERVICE_DNS = new RegExp(
   `^(?<name>${DNS_LABEL_PATTERN})\\.(?<namespace>${DNS_LABEL_PATTERN})\\.svc(?<domain>\\.[^.\\s]+(?:\\.[^.\\s]+)*\\.?)?$`,
