@@ -1,6 +1,6 @@
 /** Error responses in the words of a kube-apiserver. */
 
-import { StatusError, type Status, type StatusDetails } from '../kube/status-error.ts';
+import { failure, type StatusDetails, type StatusError } from '../kube/status-error.ts';
 import type { FieldError } from './field-error.ts';
 import { FIELD_PROBLEMS_MAX } from './limits.ts';
 
@@ -13,14 +13,6 @@ export interface GroupName {
 /** `endpoints`, `leases.coordination.k8s.io`. */
 export function qualified({ group, resource }: GroupName): string {
   return group === '' ? resource : `${resource}.${group}`;
-}
-
-export function failure(code: number, reason: string, message: string, details?: StatusDetails): StatusError {
-  const status: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message };
-  if (reason !== '') status.reason = reason;
-  if (details) status.details = details;
-  status.code = code;
-  return new StatusError(status);
 }
 
 function detailsOf(of: GroupName, name: string): StatusDetails {

@@ -7,7 +7,7 @@ import { statusResponse } from '../apiserver/http/api-response.ts';
 import { plainHeaders, type RequestListener } from '../apiserver/http/http-server.ts';
 import type { Verb } from '../apiserver/objects/resource-definition.ts';
 import { parseResourcePath, verbOf } from '../apiserver/request/request-info.ts';
-import { failure } from '../apiserver/status.ts';
+import { failure } from '../kube/status-error.ts';
 
 export interface InterceptedRequest {
   readonly method: string;

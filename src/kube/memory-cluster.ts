@@ -18,7 +18,7 @@ import {
   type ObjectKey,
   type Resource,
 } from './object.ts';
-import { StatusError, type StatusDetails } from './status-error.ts';
+import { failure } from './status-error.ts';
 import type {
   ClusterName,
   DeletePreconditions,
@@ -507,21 +507,6 @@ export function copyOf<T>(value: T): T {
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) copy[key] = copyOf((value as Record<string, unknown>)[key]); // JSON has no symbols
   return copy as T; // of the same members
-}
-
-/** An error response of an API server. */
-export function failure(
-  code: number,
-  reason: string,
-  message: string,
-  details?: StatusDetails,
-  retryAfterMs?: number,
-): StatusError {
-  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' } as const;
-  return new StatusError(
-    { ...status, message, reason, code, ...(details === undefined ? {} : { details }) },
-    { retryAfterMs },
-  );
 }
 
 function checkVersion(wanted: string | undefined, { metadata: { resourceVersion } }: KubeObject): void {

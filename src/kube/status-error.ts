@@ -48,6 +48,21 @@ export class StatusError extends Error {
   }
 }
 
+/** The error of a `Status`. `reason`: '' for none. `retryAfterMs`: see `StatusError`; default: that of `details`. */
+export function failure(
+  code: number,
+  reason: string,
+  message: string,
+  details?: StatusDetails,
+  retryAfterMs?: number,
+): StatusError {
+  const status: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message };
+  if (reason !== '') status.reason = reason;
+  if (details) status.details = details;
+  status.code = code;
+  return new StatusError(status, { retryAfterMs });
+}
+
 /** Ignores invalid values, because responses are not validated. */
 function asDelayMs(seconds: unknown): number | undefined {
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined;

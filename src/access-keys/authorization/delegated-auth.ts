@@ -7,14 +7,14 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { AccessDecision, AccessRequest } from '../../apiserver/request/authorizer.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
-import { tooManyRequests, failure } from '../../apiserver/status.ts';
+import { tooManyRequests } from '../../apiserver/status.ts';
+import { failure, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import { extraJson, userOf } from '../identity.ts';
 import { networkOf } from '../serving/request-limits.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import { TransportError, MalformedResponseError, type ClusterClient } from '../../kube/types.ts';
-import { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 
 /** Authorizes users of the host cluster. */

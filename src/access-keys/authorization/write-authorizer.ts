@@ -5,11 +5,11 @@
 
 import { MANAGEMENT_GROUP } from '../api-group.ts';
 import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
-import { failure, forbidden } from '../../apiserver/status.ts';
+import { forbidden } from '../../apiserver/status.ts';
+import { failure, type StatusError } from '../../kube/status-error.ts';
 import { groupName } from '../../apiserver/request/target.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
-import type { StatusError } from '../../kube/status-error.ts';
 import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import {

@@ -1,6 +1,6 @@
 /** Authenticates bearer tokens that are access keys. */
 
-import { failure } from '../../apiserver/status.ts';
+import { failure } from '../../kube/status-error.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';

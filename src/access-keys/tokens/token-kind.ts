@@ -10,7 +10,8 @@ import {
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/notation.ts';
-import { failure, forbidden, invalid } from '../../apiserver/status.ts';
+import { forbidden, invalid } from '../../apiserver/status.ts';
+import { failure } from '../../kube/status-error.ts';
 import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';

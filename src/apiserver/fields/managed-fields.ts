@@ -4,7 +4,7 @@ import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } 
 import { metadataOf, objectField, objectList, text } from '../metadata.ts';
 import { emptyObject } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
-import { failure } from '../status.ts';
+import { failure } from '../../kube/status-error.ts';
 import { emptySet, FieldSet, unionOf } from './field-set.ts';
 import {
   capped,

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { StatusError, failure } from '../../kube/status-error.ts';
 import {
   CLIENT_TIMEOUTS,
   type ClientTimeouts,
@@ -16,7 +16,7 @@ import type { MetaHandler } from '../request/meta-handler.ts';
 import type { ResourcePath, ServerPath } from '../request/request-info.ts';
 import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
 import type { Credentials, UserInfo } from '../request/user.ts';
-import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
+import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
 import { StoreError } from '../storage/store.ts';
 import type { WatchStreams } from '../watch/watch-streams.ts';
 import { type ApiResponse, statusResponse } from './api-response.ts';

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { StatusError, failure } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import type { Written } from './object-writer.ts';
 import { checkName, rejectOtherNamespace, type Target } from '../request/target.ts';
@@ -20,7 +20,7 @@ import { parseJsonText } from '../schema/json-text.ts';
 import { decodeBody, duplicatesIn, type ParsedBody } from '../request/body/read-body.ts';
 import { PATCH_MEDIA, type PatchKind, type ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';
-import { badRequest, failure, unsupportedMediaType } from '../status.ts';
+import { badRequest, unsupportedMediaType } from '../status.ts';
 import { requestedVersion } from './write-steps.ts';
 
 /** The patch type of a Content-Type; throws 415 for one that the kind does not support. */

@@ -3,7 +3,8 @@
 import { cloneJson, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { decodeObject } from '../schema/decode.ts';
-import { failure, invalid } from '../status.ts';
+import { invalid } from '../status.ts';
+import { failure } from '../../kube/status-error.ts';
 import { kindName, type Target } from '../request/target.ts';
 import { metadataOf, objectList, text, validateMetadata, validateMetadataUpdate } from '../metadata.ts';
 

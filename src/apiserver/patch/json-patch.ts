@@ -13,7 +13,8 @@ import {
   type JsonValue,
 } from '../../base/json.ts';
 import { PATCH_COPY_BYTES_MAX, PATCH_OPERATIONS_MAX, PATCH_STEPS_MAX } from '../limits.ts';
-import { badRequest, failure } from '../status.ts';
+import { badRequest } from '../status.ts';
+import { failure } from '../../kube/status-error.ts';
 import {
   OperationError,
   operationName,

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { ignoreNotFound, StatusError } from '../../kube/status-error.ts';
+import { ignoreNotFound, StatusError, failure } from '../../kube/status-error.ts';
 import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
 import { jsonResponse, statusResponse, withWarnings, type ApiResponse } from '../http/api-response.ts';
 import { listObjects } from '../objects/list-objects.ts';
@@ -33,7 +33,7 @@ import {
   type RawBody,
 } from './body/read-body.ts';
 import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
-import { failure, methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
+import { methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
 import { duplicateOwners, metadataOf, text } from '../metadata.ts';
 import type { UserInfo } from './user.ts';
 import {

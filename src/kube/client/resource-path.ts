@@ -1,7 +1,7 @@
 /** URL paths of the Kubernetes API. */
 
 import type { Resource } from '../object.ts';
-import { StatusError } from '../status-error.ts';
+import { failure } from '../status-error.ts';
 
 /** `/api/v1/namespaces/NS/endpoints`, `/apis/GROUP/VERSION/…`; namespace '' means every namespace, or a cluster-scoped resource. */
 export function collectionPath(resource: Resource, namespace: string): string {
@@ -14,7 +14,8 @@ export function collectionPath(resource: Resource, namespace: string): string {
 
 /** The collection that an object of this namespace is created in. Throws a `StatusError` (400) without a namespace. */
 export function namespacePath(resource: Resource, namespace: string): string {
-  if (resource.isNamespaced && namespace === '') throw invalid(`a ${resource.kind} needs a namespace`);
+  if (resource.isNamespaced && namespace === '')
+    throw failure(400, 'BadRequest', `a ${resource.kind} needs a namespace`);
   return collectionPath(resource, namespace);
 }
 
@@ -38,19 +39,7 @@ const PLAIN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
 function segment(text: string, what: string): string {
   if (PLAIN.test(text)) return text;
   if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
-    throw invalid(`${JSON.stringify(text)} cannot be the ${what} of an object`);
+    throw failure(400, 'BadRequest', `${JSON.stringify(text)} cannot be the ${what} of an object`);
   }
   return encodeURIComponent(text);
-}
-
-function invalid(message: string): StatusError {
-  return new StatusError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    reason: 'BadRequest',
-    code: 400,
-    message,
-  });
 }

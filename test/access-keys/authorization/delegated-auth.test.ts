@@ -12,7 +12,7 @@ import {
   type ResourceDefinition,
 } from '../../../src/apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
-import { failure } from '../../../src/apiserver/status.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
 import { objectField } from '../../../src/apiserver/metadata.ts';
 import { plainAccess } from '../../../src/kube/access.ts';

@@ -1,7 +1,7 @@
 /** TokenReview, SubjectAccessReview and the reviews of the caller itself, as clusters and kubectl request them. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { failure } from '../../../src/apiserver/status.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../cases.ts';

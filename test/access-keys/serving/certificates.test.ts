@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openHttpServer, rejectAndClose, type TlsPair } from '../../../src/apiserver/http/http-server.ts';
-import { failure } from '../../../src/apiserver/status.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import { TerminalError } from '../../../src/base/errors.ts';
 import {
   openServingCertificate,

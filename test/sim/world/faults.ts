@@ -2,7 +2,7 @@
 
 import type { Random } from '../../../src/base/random.ts';
 import { MalformedResponseError } from '../../../src/kube/types.ts';
-import { failure } from '../../../src/kube/memory-cluster.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import { lostAnswer } from './sim-watch.ts';
 
 /** Probabilities of one period of trouble; 0 is never. */

@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
-import { failure } from '../../../src/kube/memory-cluster.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 
 export interface ServicePort {
   readonly name?: string;

@@ -1,7 +1,8 @@
 /** The client of one process for one API server: with latency, and with every fault that a network and a server can have. */
 
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { copyOf, failure, getObject, listPage } from '../../../src/kube/memory-cluster.ts';
+import { copyOf, getObject, listPage } from '../../../src/kube/memory-cluster.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import type { KubeObject, NamespacedName, Resource } from '../../../src/kube/object.ts';
 import type {
   ClusterName,

@@ -1,7 +1,8 @@
 /** One watch: events in order, late, sometimes twice, and a stream that may stall, break off or be refused. */
 
 import type { Timer } from '../../../src/base/clock.ts';
-import { copyOf, eventOf, failure, type Change } from '../../../src/kube/memory-cluster.ts';
+import { copyOf, eventOf, type Change } from '../../../src/kube/memory-cluster.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import {
   TransportError,
