@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { JsonObject, JsonValue } from '../src/base/json.ts';
-import { configJsonSchema } from '../src/config/schema/json-schema.ts';
+import { configJsonSchema } from '../src/config/schema/schema.ts';
 
 export const CHART_SCHEMA_FILE = join(
   import.meta.dirname,

@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { configJsonSchema } from '../config/schema/json-schema.ts';
+import { configJsonSchema } from '../config/schema/schema.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
   command

@@ -3,10 +3,10 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { readDocument } from '../config/source/document.ts';
+import { readDocument } from '../config/document.ts';
 import { checkConfig, configFile, type LoadOptions } from '../config/load.ts';
 import { inFileOrder } from '../config/parse.ts';
-import { displayName } from '../config/source/text-file.ts';
+import { displayName } from '../config/source-file.ts';
 import type { ConfigText } from '../config/layers.ts';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { isJsonObject, ownValue, jsonEquals, type JsonValue } from '../base/json.ts';

@@ -11,7 +11,7 @@ import {
   setOwn,
 } from '../base/json.ts';
 import { formatBytes, formatDuration } from './units.ts';
-import { type ConfigPath, formatPath } from './source/path.ts';
+import { type ConfigPath, formatPath } from './finding.ts';
 import type { Config, ManagementConfig } from './types.ts';
 
 export interface ConfigDiff {

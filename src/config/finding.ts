@@ -1,7 +1,5 @@
 /** A problem at a path of the configuration, before the path is located in the text. */
 
-import { formatPath, type ConfigPath } from './source/path.ts';
-
 export interface Finding {
   /** A member or a list entry, which need not exist in the file. */
   readonly path: ConfigPath;
@@ -43,4 +41,21 @@ export function warningAtKey(path: ConfigPath, message: string): Finding {
 
 export function warningAtValue(path: ConfigPath, message: string): Finding {
   return { path, at: 'value', severity: 'warning', message };
+}
+
+// Paths in a configuration file: member names and list indexes from the root.
+
+export type ConfigPath = readonly (string | number)[];
+
+const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/u;
+
+/** `sync.toHost.endpoints.patches[0].path`, `sync.toHost.customResources["gadgets.example.com"]`; '' is the whole file. */
+export function formatPath(path: ConfigPath): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else if (!PLAIN_KEY.test(step)) text += `[${JSON.stringify(step)}]`;
+    else text += text === '' ? step : `.${step}`;
+  }
+  return text;
 }

@@ -4,14 +4,13 @@
 
 import { dirname, isAbsolute, resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
-import { type Finding, errorAtKey, errorAtValue } from './finding.ts';
+import { type Finding, errorAtKey, errorAtValue, formatPath } from './finding.ts';
 import type { JsonObject } from '../base/json.ts';
-import { applyOverrides, originOf, type Override } from './overrides.ts';
+import { applyOverrides, originOf, type Override } from './flags.ts';
 import { mergeConfig, OWN_SECTIONS, withoutEmptyKeys } from './schema/defaults.ts';
 import { Fields, pathOf } from './schema/fields.ts';
-import { type ConfigDocument, readDocument } from './source/document.ts';
-import { formatPath } from './source/path.ts';
-import { problemAt, problemOf, syntaxProblems } from './source/problem.ts';
+import { type ConfigDocument, readDocument } from './document.ts';
+import { problemAt, problemOf, syntaxProblems } from './source-file.ts';
 
 /** The text of a file. */
 export interface ConfigText {

@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
-import { overridesOf } from './overrides.ts';
+import { overridesOf } from './flags.ts';
 import { parseConfig, type ParseResult } from './parse.ts';
-import { displayName, readTextFile } from './source/text-file.ts';
+import { displayName, readTextFile } from './source-file.ts';
 import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
 
 export { parseConfig } from './parse.ts';

@@ -3,11 +3,10 @@
 import type { ConfigProblem } from '../base/errors.ts';
 import { ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 import { withoutEmptyKeys } from './schema/defaults.ts';
-import { readDocument, type ConfigDocument } from './source/document.ts';
-import { errorAtKey, type Finding } from './finding.ts';
+import { readDocument, type ConfigDocument } from './document.ts';
+import { errorAtKey, type Finding, formatPath, type ConfigPath } from './finding.ts';
 import { checkPatches, patchesIn } from './rules/patch-rules.ts';
-import { formatPath, type ConfigPath } from './source/path.ts';
-import { problemAt, syntaxProblems } from './source/problem.ts';
+import { problemAt, syntaxProblems } from './source-file.ts';
 import { checkSchema } from './schema/schema-check.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';
 

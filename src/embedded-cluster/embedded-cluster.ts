@@ -9,7 +9,7 @@ import type { Store } from '../apiserver/storage/store.ts';
 import { allowEverything, type Authorizer } from '../apiserver/request/authorizer.ts';
 import { withFaults, type Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
-import { ClusterAdmission } from './admission/cluster-admission.ts';
+import { ClusterAdmission } from './cluster-admission.ts';
 import { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';

@@ -2,9 +2,8 @@
  * is added while it is processed is queued again afterwards.
  */
 
-import { createBackoff, type Backoff } from '../base/backoff.ts';
+import { createBackoff, type Backoff, boundedRetryAfterMs } from '../base/retry.ts';
 import type { Clock, Timer } from '../base/clock.ts';
-import { boundedRetryAfterMs } from '../base/retry.ts';
 
 /** Metrics of a queue. Every method is called on the hot path and must be cheap. */
 export interface QueueMetrics {

@@ -1,6 +1,6 @@
 /** Everything that syncs one kind: caches of both sides, work queue, controller, and the guards of its objects. */
 
-import { createBackoff } from '../base/backoff.ts';
+import { createBackoff } from '../base/retry.ts';
 import type { Semaphore } from '../base/semaphore.ts';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import {

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
+import { configJsonSchema } from '../../src/config/schema/schema.ts';
 import { capturedRun } from './captured-run.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');

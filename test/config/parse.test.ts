@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { formatPath } from '../../src/config/source/path.ts';
+import { formatPath } from '../../src/config/finding.ts';
 import { FLAGS } from '../../src/config/flags.ts';
 import { parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { FLAGS, flagFields } from '../../src/config/flags.ts';
-import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
+import { configJsonSchema } from '../../src/config/schema/schema.ts';
 import { knownKeys } from '../../src/config/schema/schema-check.ts';
 import { parseText, validConfig } from './setup.ts';
 

@@ -1,8 +1,7 @@
 /** Events: series, limits, and API servers that reject them. */
 
 import { describe, expect, test } from 'vitest';
-import { createEventRecorder } from '../../src/kube/event-recorder.ts';
-import { boundedNote } from '../../src/kube/event-series.ts';
+import { createEventRecorder, boundedNote } from '../../src/kube/event-recorder.ts';
 import type { EventRecorder, PatchType } from '../../src/kube/types.ts';
 import {
   ENDPOINTS,

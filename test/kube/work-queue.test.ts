@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { backoffDelayMs } from '../../src/base/backoff.ts';
+import { backoffDelayMs } from '../../src/base/retry.ts';
 import { createSemaphore } from '../../src/base/semaphore.ts';
 import { createWorkQueue, type WorkQueue } from '../../src/kube/work-queue.ts';
 import { FakeClock, settle } from '../fake-clock.ts';

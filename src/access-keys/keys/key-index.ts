@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
+import { backoffDelayMs } from '../../base/retry.ts';
 import type { CommittedWrite } from '../../apiserver/objects/admission.ts';
 import { StoreError, type Store, type StoreEvent, type StoreWatch } from '../../apiserver/storage/store.ts';
 import type { KeyIndex as KeyIndexContract, KeyRecord } from '../types.ts';

@@ -4,7 +4,7 @@ import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
-import { responseError } from '../../kube/client/response-error.ts';
+import { responseError } from '../../kube/client/responses.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';

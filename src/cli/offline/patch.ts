@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { configFile, loadConfig, parseConfig, readConfigText } from '../../config/load.ts';
 import { parsePatchFile } from '../../config/patch-file.ts';
-import { problemOf } from '../../config/source/problem.ts';
+import { problemOf } from '../../config/source-file.ts';
 import type { Config, PatchConfig } from '../../config/types.ts';
 import { ConfigError, PatchError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';

@@ -3,12 +3,19 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify, Composer, Parser } from 'yaml';
-import { readDocument } from '../../config/source/document.ts';
-import { problemOf, syntaxProblems, createSourceFile, problemAt } from '../../config/source/problem.ts';
-import { displayName, readTextFile, cannotBeRead } from '../../config/source/text-file.ts';
+import { readDocument } from '../../config/document.ts';
+import {
+  problemOf,
+  syntaxProblems,
+  createSourceFile,
+  problemAt,
+  displayName,
+  readTextFile,
+  cannotBeRead,
+} from '../../config/source-file.ts';
 import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
 import { jsonEquals, type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
-import { yamlMessage } from '../../config/source/yaml-source.ts';
+import { yamlMessage } from '../../config/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
 import { showProgress } from './terminal.ts';

@@ -1,7 +1,7 @@
 /** The examples of the playground: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices. */
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { configJsonSchema } from '../../config/schema/json-schema.ts';
+import { configJsonSchema } from '../../config/schema/schema.ts';
 import type { Config, PatchConfig } from '../../config/types.ts';
 import { printObject } from '../output/objects.ts';
 

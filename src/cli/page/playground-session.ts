@@ -29,7 +29,7 @@ import type { ConfigProblem } from '../../base/errors.ts';
 import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
 import { parseConfig } from '../../config/load.ts';
 import { parsePatchFile } from '../../config/patch-file.ts';
-import { readDocument } from '../../config/source/document.ts';
+import { readDocument } from '../../config/document.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
 import { describeFailure } from '../output/error-report.ts';
 

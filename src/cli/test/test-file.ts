@@ -4,12 +4,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { errorAtKey, errorAtValue, type Finding } from '../../config/finding.ts';
+import { errorAtKey, errorAtValue, type Finding, formatPath, type ConfigPath } from '../../config/finding.ts';
 import { didYouMean } from '../../config/schema/suggest.ts';
-import { readDocument, type ConfigDocument } from '../../config/source/document.ts';
-import { formatPath, type ConfigPath } from '../../config/source/path.ts';
-import { problemAt, syntaxProblems } from '../../config/source/problem.ts';
-import { cannotBeRead, readTextFile } from '../../config/source/text-file.ts';
+import { readDocument, type ConfigDocument } from '../../config/document.ts';
+import { problemAt, syntaxProblems, cannotBeRead, readTextFile } from '../../config/source-file.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { objectProblem, readObjects } from '../output/objects.ts';
 

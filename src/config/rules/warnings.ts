@@ -2,10 +2,9 @@
 
 import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../../base/json.ts';
 import { Fields, pathOf } from '../schema/fields.ts';
-import { errorAtValue, type Finding, warningAtKey, warningAtValue } from '../finding.ts';
+import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPath } from '../finding.ts';
 import { knownKeys } from '../schema/schema-check.ts';
 import { nearestWord } from '../schema/suggest.ts';
-import type { ConfigPath } from '../source/path.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole

@@ -2,7 +2,7 @@
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import { parseDuration } from '../units.ts';
-import type { ConfigPath } from '../source/path.ts';
+import type { ConfigPath } from '../finding.ts';
 
 /** Typed access to the file's content. A value of another type counts as absent; the schema reports it. */
 export class Fields {

@@ -2,8 +2,7 @@
 
 import type * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn, valueAt } from '../../base/json.ts';
-import { errorAtKey, errorAtValue, missingMember, type Finding } from '../finding.ts';
-import type { ConfigPath } from '../source/path.ts';
+import { errorAtKey, errorAtValue, missingMember, type Finding, type ConfigPath } from '../finding.ts';
 import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
 import { show } from './schema-fields.ts';
 import { didYouMean, nearestWord } from './suggest.ts';

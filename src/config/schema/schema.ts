@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
-import { CERTIFICATE_RULES, ISSUER_PATTERN } from './editor-rules.ts';
+import { CERTIFICATE_RULES, ISSUER_PATTERN, FILE_RULES } from './editor-rules.ts';
 import { bindAddress, choice, duration, flag, label, text } from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
@@ -77,3 +77,22 @@ export const namelessConfigSchema = configSchema.extend({ endpointSyncer: namele
 
 /** A valid file as the schema parses it: defaults filled in, durations in ms, sizes in bytes. */
 export type ParsedConfig = z.output<typeof configSchema>;
+
+// The JSON Schema of a configuration file, for editors. Loaded only by the `schema` command and tests.
+
+/** Identifies the schema wherever it is copied to; it is not an address. */
+const ID = 'urn:endpoint-syncer:configuration';
+
+/** Text of `config/schema.json`. Draft 7 is what editors understand best. */
+export function configJsonSchema(): string {
+  const { $schema, ...schema } = z.toJSONSchema(configSchema, { target: 'draft-7', io: 'input' });
+  const titled = {
+    $schema,
+    $id: ID,
+    title: 'endpoint-syncer configuration',
+    description: 'A vCluster configuration file with the sections endpointSyncer and managementApi added.',
+    ...schema,
+    ...FILE_RULES,
+  };
+  return `${JSON.stringify(titled, null, 2)}\n`;
+}

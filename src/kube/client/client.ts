@@ -2,14 +2,12 @@
 
 import type { KubeObject, NamespacedName, Resource } from '../object.ts';
 import { StatusError } from '../status-error.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
+import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { boundedRetryAfterMs } from '../../base/retry.ts';
-import { asList, asObject, checkDeletion } from './response-objects.ts';
+import { asList, asObject, checkDeletion, responseError } from './responses.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
-import { responseError } from './response-error.ts';
 import { createTransport, type Transport, type TransportOptions } from './transport.ts';
 import {
   MalformedResponseError,

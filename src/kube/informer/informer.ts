@@ -1,6 +1,6 @@
 /** A cache of one resource, kept current by a list-watch, that publishes its changes to subscribers. */
 
-import { objectKey, type KubeObject, type ObjectKey, type Resource } from '../object.ts';
+import { objectKey, type KubeObject, type ObjectKey, type Resource, isOlder } from '../object.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -13,7 +13,6 @@ import {
   type StartedList,
 } from './list-watch.ts';
 import { ObjectCache, type ListInCache } from './object-cache.ts';
-import { isOlder } from './resource-version.ts';
 import type { CacheEvent, IndexFunctions, Informer, WatchClient, WatchEventType } from '../types.ts';
 
 /** What an informer reports. */

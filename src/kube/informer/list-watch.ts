@@ -1,12 +1,11 @@
 /** Keeps a sink in sync with one resource of an API server, with recovery from all failures. The state machine is in transitions.ts. */
 
-import type { KubeObject, Resource } from '../object.ts';
+import { type KubeObject, type Resource, isOlder } from '../object.ts';
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
 import { RetryDelay } from '../../base/retry.ts';
-import { isOlder } from './resource-version.ts';
 import {
   allTransitions,
   attemptEndOf,

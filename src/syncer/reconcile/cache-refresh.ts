@@ -7,8 +7,9 @@ import {
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
+  compareVersions,
+  isOlder,
 } from '../../kube/object.ts';
-import { compareVersions, isOlder } from '../../kube/informer/resource-version.ts';
 import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import type { Observation } from './decide.ts';

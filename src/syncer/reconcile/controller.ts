@@ -4,7 +4,7 @@ import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
 import type { ObjectKey } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isReported, type LogFields, type Logger } from '../../base/logger.ts';
-import { createBackoff } from '../../base/backoff.ts';
+import { createBackoff } from '../../base/retry.ts';
 import type { DryRun, VirtualObjectId } from './dry-run.ts';
 import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
 import { StatusError, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';

@@ -4,9 +4,8 @@
  */
 
 import type { Clock } from '../../base/clock.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
-import type { ObjectKey, NamespacedName } from '../../kube/object.ts';
-import { isOlder } from '../../kube/informer/resource-version.ts';
+import { backoffDelayMs } from '../../base/retry.ts';
+import { type ObjectKey, type NamespacedName, isOlder } from '../../kube/object.ts';
 import type { Arrival } from '../translate/last-synced.ts';
 import type { Writer } from './writer.ts';
 

@@ -33,7 +33,7 @@ import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './contro
 import { needsWrite } from '../translate/content.ts';
 import { FIELD_MANAGER, type Writer } from './writer.ts';
 import { recordOf } from '../translate/last-synced.ts';
-import type { Backoff } from '../../base/backoff.ts';
+import type { Backoff } from '../../base/retry.ts';
 import type { SyncListener } from './environment.ts';
 
 export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOptions {

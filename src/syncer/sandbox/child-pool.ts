@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
+import { backoffDelayMs } from '../../base/retry.ts';
 import { SandboxChild } from './child.ts';
 import { oneLine } from '../../base/excerpt.ts';
 import type { GuestSource } from './guest-source.ts';

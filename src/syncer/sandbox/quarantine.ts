@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from '../../base/clock.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
+import { backoffDelayMs } from '../../base/retry.ts';
 import type { ObjectIdentity } from './types.ts';
 
 export type Route = 'main' | 'throttled';

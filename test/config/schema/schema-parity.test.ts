@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { FLAGS } from '../../../src/config/flags.ts';
-import { configJsonSchema } from '../../../src/config/schema/json-schema.ts';
+import { configJsonSchema } from '../../../src/config/schema/schema.ts';
 import { parseText } from '../setup.ts';
 
 const ajv = new Ajv({ strict: false });

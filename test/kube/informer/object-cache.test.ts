@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { compareVersions } from '../../../src/kube/informer/resource-version.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import { compareVersions, type KubeObject } from '../../../src/kube/object.ts';
 
 function object(version: string, extra: Partial<KubeObject['metadata']> = {}): KubeObject {
   return { metadata: { name: 'a', namespace: 'n', uid: 'one', resourceVersion: version, ...extra } };

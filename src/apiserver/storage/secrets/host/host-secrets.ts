@@ -1,6 +1,6 @@
 /** The requests of the store to the host cluster, one attempt each. */
 
-import { asList } from '../../../../kube/client/response-objects.ts';
+import { asList } from '../../../../kube/client/responses.ts';
 import { collectionPath, queryString } from '../../../../kube/client/resource-path.ts';
 import type { ObjectList, RequestOptions, WatchClient } from '../../../../kube/types.ts';
 import { SECRETS, type KubeObject } from '../../../../kube/object.ts';

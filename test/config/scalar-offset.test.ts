@@ -3,8 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Document, isMap, isScalar, parseDocument, Scalar, stringify } from 'yaml';
-import { readDocument } from '../../../src/config/source/document.ts';
-import { offsetInScalar } from '../../../src/config/source/scalar-offset.ts';
+import { readDocument, offsetInScalar } from '../../src/config/document.ts';
 
 const STYLES = ['PLAIN', 'QUOTE_SINGLE', 'QUOTE_DOUBLE', 'BLOCK_LITERAL', 'BLOCK_FOLDED'] as const;
 

@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readDocument } from '../../../src/config/source/document.ts';
-import { createSourceFile, excerptAt, positionOf } from '../../../src/config/source/problem.ts';
+import { readDocument } from '../../src/config/document.ts';
+import { createSourceFile, excerptAt, positionOf } from '../../src/config/source-file.ts';
 
 function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
   const { value, problems, source, isReadable } = readDocument('f', text);

@@ -1,24 +1,24 @@
 /** Relations between kinds: the namespace lifecycle, and Endpoints that are deleted with their Service. */
 
-import { StatusError, failure } from '../../kube/status-error.ts';
-import type { Logger } from '../../base/logger.ts';
-import { type Store, type StoredEntry, StoreError } from '../../apiserver/storage/store.ts';
-import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
-import type { Admission, CommittedWrite } from '../../apiserver/objects/admission.ts';
-import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
-import { groupName } from '../../apiserver/request/target.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { DefinitionTable } from '../../apiserver/objects/definition-table.ts';
-import { forbidden, notFound } from '../../apiserver/status.ts';
-import { finalized, isTerminating } from '../kinds/namespace.ts';
+import { StatusError, failure } from '../kube/status-error.ts';
+import type { Logger } from '../base/logger.ts';
+import { type Store, type StoredEntry, StoreError } from '../apiserver/storage/store.ts';
+import type { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
+import type { Admission, CommittedWrite } from '../apiserver/objects/admission.ts';
+import { isRevisionConflict } from '../apiserver/objects/write-conflicts.ts';
+import { groupName } from '../apiserver/request/target.ts';
+import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
+import type { DefinitionTable } from '../apiserver/objects/definition-table.ts';
+import { forbidden, notFound } from '../apiserver/status.ts';
+import { finalized, isTerminating } from './kinds/namespace.ts';
 import {
   hasCollectorFinalizer,
   withoutCollectorFinalizers,
   listField,
   metadataOf,
   text,
-} from '../../apiserver/metadata.ts';
-import { isDeletionComplete } from '../../apiserver/objects/write-steps.ts';
+} from '../apiserver/metadata.ts';
+import { isDeletionComplete } from '../apiserver/objects/write-steps.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
 /** These cannot be deleted. */
