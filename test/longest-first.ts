@@ -16,7 +16,7 @@ const LONGEST: readonly string[] = [
   'attack/noisy-neighbour',
   'cli/test/test',
   'scenarios/embedded-live-commands',
-  'apiserver/storage/sqlite/kill',
+  'kill/kill',
   'apiserver/request/request-cost',
   'syncer/translate/merge-properties',
   'scenarios/embedded-references',

@@ -1,10 +1,10 @@
 /** Updates one key repeatedly, one request at a time, and returns the states that are possible after a request without a response. */
 
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../../src/base/json.ts';
-import { EXPIRED_MESSAGE } from '../../../src/access-keys/keys/key-authenticator.ts';
-import type { RawAnswer, RawClient, RawRequest } from '../../contract/raw-client.ts';
-import { KEYS_PATH } from '../composed-api.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { EXPIRED_MESSAGE } from '../../src/access-keys/keys/key-authenticator.ts';
+import type { RawAnswer, RawClient, RawRequest } from '../contract/raw-client.ts';
+import { KEYS_PATH } from '../access-keys/composed-api.ts';
 
 /** The key as it must be. */
 interface State {

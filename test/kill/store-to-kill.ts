@@ -6,9 +6,9 @@
 import { writeSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
-import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { StoreError, type Store, type StoreKey } from '../../../../src/apiserver/storage/store.ts';
-import { deletes, SHARED, stateOf, stepOf, WRITERS } from './kill-plan.ts';
+import { SqliteStore } from '../../src/apiserver/storage/sqlite/sqlite-store.ts';
+import { StoreError, type Store, type StoreKey } from '../../src/apiserver/storage/store.ts';
+import { deletes, SHARED, stateOf, stepOf, WRITERS } from './store-crash.ts';
 
 const [file = '', historyLimit = ''] = process.argv.slice(2);
 

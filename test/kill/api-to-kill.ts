@@ -2,11 +2,11 @@
 
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../../src/base/clock.ts';
-import { systemRandom } from '../../../src/base/random.ts';
-import { startManagementApi } from '../../../src/access-keys/management-api.ts';
-import { silentLogger } from '../../../src/base/logger.ts';
-import { managementConfig } from '../composed-api.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { startManagementApi } from '../../src/access-keys/management-api.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { managementConfig } from '../access-keys/composed-api.ts';
 
 const [, , dataDir = ''] = process.argv;
 await once(createInterface({ input: process.stdin }), 'line');
