@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
-import { keyOf, ENDPOINT_SLICES, type NamespacedName } from '../kube/object.ts';
+import { keyOf, type NamespacedName } from '../kube/object.ts';
 import { createNameTranslator } from '../syncer/translate/name-translator.ts';
+import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError, reportProblems } from './output/error-report.ts';
@@ -145,12 +146,11 @@ function translateVirtualName(text: string, kind: KnownKind, names: NameTranslat
     return { rows: [], miss };
   }
   const row = rowOf(kind, { virtual: parsed, host }, names);
-  const isOwnKind = /^(Endpoints|EndpointSlice|Service)$/.test(kind.kind);
-  const group = kind.kind === ENDPOINT_SLICES.kind ? ENDPOINT_SLICES.group : '';
-  const reference = names.referenceToHost(parsed, { group, kind: kind.kind });
+  const own = SYNCABLE_RESOURCES.find((resource) => resource.kind === kind.kind);
+  const reference = names.referenceToHost(parsed, { group: own?.group ?? '', kind: kind.kind });
   const isOther = namespace !== '' && reference !== undefined && keyOf(reference) !== keyOf(host);
   const written = isOther ? `a reference patch writes "${reference.name}"; ` : '';
-  if (keyOf(parsed) === NEVER_SYNCED && isOwnKind) {
+  if (keyOf(parsed) === NEVER_SYNCED && own !== undefined) {
     const note = `${text}: ${written}it is never synced, and the row shows the name that the naming rule would produce`;
     return { rows: [row], note };
   }

@@ -54,8 +54,11 @@ const PATH_FIELDS = [
   'managementApi.bootstrapKeyFile',
 ];
 
-/** `enabled: false` in vCluster's file leaves these kinds to this program, so only its own file enables or disables them. */
-const NOT_INHERITED = ['endpoints', 'endpointSlices'];
+/**
+ * Kinds that this program patches. `enabled: false` in vCluster's file leaves them to this program, so only its own file enables or disables
+ * them.
+ */
+export const PATCHED_KEYS = ['endpoints', 'endpointSlices'] as const;
 
 export function readLayers(
   source: ConfigText,
@@ -111,7 +114,7 @@ function withResolvedPaths(value: JsonObject, folder: string | undefined): JsonO
 }
 
 function inherited(vcluster: JsonObject): JsonObject {
-  return NOT_INHERITED.reduce(
+  return PATCHED_KEYS.reduce(
     (value, kind) =>
       applyOverrides(value, [{ path: ['sync', 'toHost', kind, 'enabled'], value: undefined, origin: '' }]),
     vcluster,

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
 import { withoutConsequences, type Finding } from './finding.ts';
-import { readLayers, type ConfigText, type VclusterText } from './layers.ts';
+import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './layers.ts';
 import { overridesOf } from './flags.ts';
 import { checkPatches, patchesIn } from './rules/patch-rules.ts';
 import { checkRules } from './rules/rules.ts';
@@ -16,13 +16,13 @@ import type {
   Config,
   ConfigChecks,
   ConfigFlags,
-  PatchConfig,
+  SyncedKindConfig,
   ManagementConfig,
   NamespaceMode,
   OwnerConfig,
   SyncConfig,
 } from './types.ts';
-import { type JsonObject, isJsonObject, ownValue } from '../base/json.ts';
+import { type JsonObject, valueAt } from '../base/json.ts';
 import { OWNER_API_VERSIONS } from './schema/editor-rules.ts';
 
 interface ParseOptions {
@@ -46,8 +46,6 @@ export interface ParseResult {
   readonly locate: (finding: Finding) => ConfigProblem;
 }
 
-const PATCH_LISTS = ['sync.toHost.endpoints.patches', 'sync.toHost.endpointSlices.patches'];
-
 /** Reads one configuration file, on top of vCluster's own values file if there is one. */
 export function parseConfig(
   source: ConfigText,
@@ -62,7 +60,7 @@ export function parseConfig(
   const { config: parsed, findings } = checkSchema(merged, options.isNameOptional);
   const all = withoutConsequences([
     ...findings,
-    ...PATCH_LISTS.flatMap((list) =>
+    ...PATCHED_KEYS.map((key) => `sync.toHost.${key}.patches`).flatMap((list) =>
       checkPatches(new Fields(written).value(list), pathOf(list), options.checks),
     ),
     ...checkRules(merged, options.checks),
@@ -75,14 +73,12 @@ export function parseConfig(
   );
   if (parsed === undefined || problems.some((problem) => problem.severity === 'error'))
     return { problems, locate: layers.locate };
-  const patchesOf = (kind: string): PatchConfig[] => patchesIn(fields.value(`sync.toHost.${kind}.patches`));
-  const patches = { endpoints: patchesOf('endpoints'), endpointSlices: patchesOf('endpointSlices') };
   const isDataDirSet = fields.text('managementApi.dataDir') !== '';
   const resolved = isDataDirSet ? parsed : withDataDirBeside(parsed, source.folder);
   return {
     config: toConfig(
       resolved,
-      patches,
+      fields,
       vclusterConfigOf(merged, defaults),
       vcluster && syncedByVcluster(vcluster),
     ),
@@ -106,22 +102,16 @@ export function inFileOrder(problems: readonly ConfigProblem[], ownFile: string)
 
 // Converts the parsed file to the types that the rest of the program uses.
 
-/** The patches of each synced kind, as validated. */
-interface PatchesByKind {
-  readonly endpoints: readonly PatchConfig[];
-  readonly endpointSlices: readonly PatchConfig[];
-}
-
-/** `vclusterConfig` is the file merged with vCluster's defaults. */
+/** `fields` has the patches as written; `vclusterConfig` is the file merged with vCluster's defaults. */
 function toConfig(
   parsed: ParsedConfig,
-  patches: PatchesByKind,
+  fields: Fields,
   vclusterConfig: JsonObject,
   syncedByVcluster: SyncConfig['syncedByVcluster'],
 ): Config {
   const { endpointSyncer: own } = parsed;
   return {
-    sync: { ...syncConfig(parsed, patches, vclusterConfig), syncedByVcluster },
+    sync: { ...syncConfig(parsed, fields, vclusterConfig), syncedByVcluster },
     name: own.name,
     virtual: own.virtual,
     host: own.host,
@@ -184,17 +174,21 @@ function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig):
 
 function syncConfig(
   { sync, experimental }: ParsedConfig,
-  patches: PatchesByKind,
+  fields: Fields,
   vclusterConfig: JsonObject,
 ): Omit<SyncConfig, 'syncedByVcluster'> {
-  const merged = memberOf(memberOf(vclusterConfig, 'sync'), 'toHost');
+  const patched = (key: (typeof PATCHED_KEYS)[number]): SyncedKindConfig => ({
+    enabled: sync.toHost[key].enabled,
+    patches: patchesIn(fields.value(`sync.toHost.${key}.patches`)),
+  });
+  const merged = new Fields(vclusterConfig);
   return {
-    endpoints: { enabled: sync.toHost.endpoints.enabled, patches: patches.endpoints },
-    endpointSlices: { enabled: sync.toHost.endpointSlices.enabled, patches: patches.endpointSlices },
+    endpoints: patched('endpoints'),
+    endpointSlices: patched('endpointSlices'),
     servicesEnabled: sync.toHost.services.enabled,
     namespaces: namespaceMode(sync.toHost.namespaces, experimental.multiNamespaceMode.enabled),
-    enabledResources: enabledKeys(merged),
-    enabledCustomResources: enabledKeys(memberOf(merged, 'customResources')),
+    enabledResources: enabledKeys(merged.object('sync.toHost')),
+    enabledCustomResources: enabledKeys(merged.object('sync.toHost.customResources')),
   };
 }
 
@@ -208,10 +202,5 @@ function namespaceMode(
 }
 
 function enabledKeys(section: JsonObject): ReadonlySet<string> {
-  return new Set(Object.keys(section).filter((key) => ownValue(memberOf(section, key), 'enabled') === true));
-}
-
-function memberOf(object: JsonObject, key: string): JsonObject {
-  const value = ownValue(object, key);
-  return isJsonObject(value) ? value : {};
+  return new Set(Object.keys(section).filter((key) => valueAt(section, [key, 'enabled']) === true));
 }
