@@ -37,8 +37,8 @@ async function api(command: Command): Promise<number> {
   const metrics = new SeriesRegistry();
   processSeries(metrics, packageVersion());
   const readiness: { check: CheckResult } = { check: { isOk: false, detail: 'not started yet' } };
-  await using _health = await serveHealth({ loaded, logger, metrics, readiness });
-  const running = await start(loaded, { logger, metrics }, stop.signal);
+  await using _health = await serveHealth(loaded, logger, metrics, readiness);
+  const running = await start(loaded, logger, metrics, stop.signal);
   if (typeof running === 'number') return running;
   readiness.check = { isOk: true };
   announce(running, loaded);
@@ -49,19 +49,16 @@ async function api(command: Command): Promise<number> {
   return 0;
 }
 
-interface HealthOptions {
-  readonly loaded: LoadedConfig;
-  readonly logger: Logger;
-  readonly metrics: SeriesRegistry;
-  readonly readiness: { readonly check: CheckResult };
-}
-
 /** An address that is in use, such as by `run` on the same machine, stops no keys from being served. */
-async function serveHealth(options: HealthOptions): Promise<AsyncDisposable | null> {
-  const { loaded, logger, metrics, readiness } = options;
+async function serveHealth(
+  { config }: LoadedConfig,
+  logger: Logger,
+  metrics: SeriesRegistry,
+  readiness: { readonly check: CheckResult },
+): Promise<AsyncDisposable | null> {
   try {
     const health = await startHealthServer({
-      bindAddress: loaded.config.httpBindAddress,
+      bindAddress: config.httpBindAddress,
       healthChecks: { ping: () => ({ isOk: true }) },
       readyChecks: () => ({ 'management-api': () => readiness.check }),
       metrics,
@@ -78,7 +75,8 @@ async function serveHealth(options: HealthOptions): Promise<AsyncDisposable | nu
 
 async function start(
   { config }: LoadedConfig,
-  { logger, metrics }: { logger: Logger; metrics: SeriesRegistry },
+  logger: Logger,
+  metrics: SeriesRegistry,
   signal: AbortSignal,
 ): Promise<ManagementApi | number> {
   try {

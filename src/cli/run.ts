@@ -65,7 +65,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const signal = AbortSignal.any([stop.signal, ...waiting]);
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal }, stop.signal);
   if (typeof daemon === 'number') return daemon;
-  if (once) return await firstPass(daemon, { signal: stop.signal, logger, output });
+  if (once) return await firstPass(daemon, stop.signal, logger, output);
   const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
   void releaseMemoryAfterStart(heap, daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
@@ -123,15 +123,13 @@ async function start(
   }
 }
 
-interface FirstPassOptions {
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  /** Format of the table. */
-  readonly output: string;
-}
-
 /** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */
-async function firstPass(daemon: Daemon, { signal, logger, output }: FirstPassOptions): Promise<number> {
+async function firstPass(
+  daemon: Daemon,
+  signal: AbortSignal,
+  logger: Logger,
+  output: string,
+): Promise<number> {
   const isCached = await daemon.whenCached(AbortSignal.any([signal, AbortSignal.timeout(ONCE_LISTS_MS)]));
   const failed = daemon.failedChecks();
   const changes = isCached ? await daemon.firstPass(signal) : [];

@@ -40,15 +40,8 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.option('--strict', 'treat warnings as errors');
   addConfigOptions(command, ALL_FIELDS);
   command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
-    const code = await validate(
-      filesToCheck(files, command),
-      { ...loaderInput(command), isStart: true },
-      {
-        output,
-        isStrict: strict === true,
-      },
-    );
-    exit(code);
+    const input = { ...loaderInput(command), isStart: true };
+    exit(await validate(filesToCheck(files, command), input, output, strict === true));
   });
 }
 
@@ -60,7 +53,8 @@ function filesToCheck(files: readonly string[], command: Command): readonly (str
 async function validate(
   files: readonly (string | undefined)[],
   options: LoadOptions,
-  { output, isStrict }: { readonly output: string; readonly isStrict: boolean },
+  output: string,
+  isStrict: boolean,
 ): Promise<number> {
   const found: ConfigProblem[] = [];
   using progress = showProgress('checking');

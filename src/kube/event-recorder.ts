@@ -16,7 +16,14 @@ interface EventMetrics {
   event(result: 'sent' | 'dropped' | 'error'): void;
 }
 
-interface EventRecorderOptions extends EventSenderOptions {
+interface EventRecorderOptions {
+  readonly client: Pick<ClusterClient, 'create' | 'patch'>;
+  /** A qualified name: `endpoint-syncer/controller`. */
+  readonly reportingController: string;
+  /** This process, e.g. the host name; at most 128 characters are kept. */
+  readonly reportingInstance: string;
+  readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
 }
@@ -31,6 +38,7 @@ const SENDERS = 4;
 const REFUSED_PAUSE_MS = 5 * 60_000;
 const RETRY_BASE_MS = 1000;
 const RETRY_MAX_MS = 60_000;
+const SEND_TIMEOUT_MS = 10_000;
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   return new AggregatingRecorder(options);
@@ -38,7 +46,6 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 
 class AggregatingRecorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #sender: EventSender;
   readonly #normal: TokenBucket;
   /** Least recently observed first. */
   readonly #series = new Map<string, EventSeries>();
@@ -56,7 +63,6 @@ class AggregatingRecorder implements EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#sender = new EventSender(options);
     this.#normal = new TokenBucket(NORMAL, options.clock);
     this.#retryDelay = new RetryDelay(options.random, { baseMs: RETRY_BASE_MS, maxMs: RETRY_MAX_MS });
   }
@@ -157,7 +163,7 @@ class AggregatingRecorder implements EventRecorder {
   /** Never rejects. */
   async #send(series: EventSeries): Promise<void> {
     try {
-      await this.#sender.send(series);
+      await this.#write(series);
       this.#options.metrics.event('sent');
       this.#retryDelay.reset();
       this.#isRefused = false;
@@ -165,6 +171,43 @@ class AggregatingRecorder implements EventRecorder {
       this.#options.metrics.event('error');
       this.#failed(series, error);
     }
+  }
+
+  async #write(series: EventSeries): Promise<void> {
+    const { stored } = series;
+    if (stored !== undefined && !needsNewEvent(series, this.#options.clock.now())) {
+      if (stored.count === series.count) return;
+      try {
+        await this.#patch(series, stored.name);
+        return;
+      } catch (error) {
+        // Events are deleted after an hour: the series continues in a new one.
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    await this.#create(series);
+  }
+
+  async #patch(series: EventSeries, name: string): Promise<void> {
+    const { count } = series;
+    const key = { namespace: series.namespace, name };
+    const body = { series: seriesField(series) };
+    await this.#options.client.patch(EVENTS, key, { type: 'merge', body }, { timeoutMs: SEND_TIMEOUT_MS });
+    series.stored = { name, note: series.stored?.note ?? series.note, count };
+  }
+
+  async #create(series: EventSeries): Promise<void> {
+    const { client, clock, random, reportingController, reportingInstance } = this.#options;
+    // A new note starts a new Event with its own count.
+    if (series.stored !== undefined && series.stored.note !== series.note) {
+      series.count = Math.max(1, series.count - series.stored.count);
+    }
+    const { note, count } = series;
+    const name = eventName(series, clock.now(), random());
+    const reporting = { controller: reportingController, instance: reportingInstance.slice(0, 128) };
+    await client.create(EVENTS, newEvent(series, name, reporting), { timeoutMs: SEND_TIMEOUT_MS });
+    series.stored = { name, note, count };
+    series.createdMs.push(clock.now());
   }
 
   #failed(series: EventSeries, error: unknown): void {
@@ -206,63 +249,6 @@ function reactionTo(error: unknown): 'drop' | 'pause' | 'retry' {
   if (code === 400 || code === 409 || code === 413 || code === 422 || isNamespaceGone) return 'drop';
   if (code === 401 || code === 403 || code === 404 || code === 405) return 'pause';
   return 'retry';
-}
-
-const SEND_TIMEOUT_MS = 10_000;
-
-interface EventSenderOptions {
-  readonly client: Pick<ClusterClient, 'create' | 'patch'>;
-  /** A qualified name: `endpoint-syncer/controller`. */
-  readonly reportingController: string;
-  /** This process, e.g. the host name; at most 128 characters are kept. */
-  readonly reportingInstance: string;
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
-class EventSender {
-  readonly #options: EventSenderOptions;
-
-  constructor(options: EventSenderOptions) {
-    this.#options = options;
-  }
-
-  async send(series: EventSeries): Promise<void> {
-    const { stored } = series;
-    if (stored !== undefined && !needsNewEvent(series, this.#options.clock.now())) {
-      if (stored.count === series.count) return;
-      try {
-        await this.#patch(series, stored.name);
-        return;
-      } catch (error) {
-        // Events are deleted after an hour: the series continues in a new one.
-        if (!isNotFound(error)) throw error;
-      }
-    }
-    await this.#create(series);
-  }
-
-  async #patch(series: EventSeries, name: string): Promise<void> {
-    const { count } = series;
-    const key = { namespace: series.namespace, name };
-    const body = { series: seriesField(series) };
-    await this.#options.client.patch(EVENTS, key, { type: 'merge', body }, { timeoutMs: SEND_TIMEOUT_MS });
-    series.stored = { name, note: series.stored?.note ?? series.note, count };
-  }
-
-  async #create(series: EventSeries): Promise<void> {
-    const { client, clock, random, reportingController, reportingInstance } = this.#options;
-    // A new note starts a new Event with its own count.
-    if (series.stored !== undefined && series.stored.note !== series.note) {
-      series.count = Math.max(1, series.count - series.stored.count);
-    }
-    const { note, count } = series;
-    const name = eventName(series, clock.now(), random());
-    const reporting = { controller: reportingController, instance: reportingInstance.slice(0, 128) };
-    await client.create(EVENTS, newEvent(series, name, reporting), { timeoutMs: SEND_TIMEOUT_MS });
-    series.stored = { name, note, count };
-    series.createdMs.push(clock.now());
-  }
 }
 
 // Series of Events: counts the occurrences of one reason on one object. Does no I/O.

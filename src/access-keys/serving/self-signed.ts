@@ -30,7 +30,7 @@ export async function selfSigned(
   const { isReissued, ...authority } = await openAuthority(dataDir, nowMs);
   const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
   const kept = await readPair(files);
-  if (kept && isReusable(kept, authority, { names, nowMs })) {
+  if (kept && isReusable(kept, authority, names, nowMs)) {
     return { pair: kept, authority: authority.cert, isReissued };
   }
   const pair = await generateServerCertificate(authority, names, nowMs);
@@ -93,11 +93,7 @@ function isValidYet(cert: string, nowMs: number): boolean {
   return Date.parse(new X509Certificate(cert).validFrom) <= nowMs;
 }
 
-function isReusable(
-  pair: TlsPair,
-  authority: TlsPair,
-  { names, nowMs }: { readonly names: readonly string[]; readonly nowMs: number },
-): boolean {
+function isReusable(pair: TlsPair, authority: TlsPair, names: readonly string[], nowMs: number): boolean {
   if (checkPair(pair) !== undefined) return false;
   const certificate = new X509Certificate(pair.cert);
   const isFor = (name: string): boolean =>

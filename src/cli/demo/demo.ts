@@ -97,7 +97,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   try {
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
-    if (once) return await showOnce({ host: hostClient, activity, output, signal: stop.signal });
+    if (once) return await showOnce(hostClient, activity, output, stop.signal);
     const watcher = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger: activity });
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
     watcher.close();
@@ -180,15 +180,13 @@ function printIntroduction(dir: string, pageUrl: string): void {
   );
 }
 
-interface OnceOptions {
-  readonly host: ClusterClient;
-  readonly activity: Activity;
-  readonly output: string;
-  readonly signal: AbortSignal;
-}
-
 /** Waits until every sample that can be synced has a copy, and prints the table. */
-async function showOnce({ host, activity, output, signal }: OnceOptions): Promise<number> {
+async function showOnce(
+  host: ClusterClient,
+  activity: Activity,
+  output: string,
+  signal: AbortSignal,
+): Promise<number> {
   const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
     objectKey(endpoints),
   );

@@ -3,9 +3,9 @@
 import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
-import type { JsonObject } from '../../base/json.ts';
+import { valueAt, type JsonObject } from '../../base/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
-import { memberOf, newKeyText, textIn, type KeyFormat, printSecret } from './keys-output.ts';
+import { newKeyText, textIn, type KeyFormat, printSecret } from './keys-output.ts';
 import {
   addScopeOptions,
   collected,
@@ -100,7 +100,7 @@ export function namesOneOwner(options: CreateOptions): boolean {
 /** A summary of the key without its secret. */
 export function summary(created: JsonObject): string {
   const name = textIn(created, 'metadata', 'name');
-  const ttl = memberOf(created, 'spec', 'ttl');
+  const ttl = valueAt(created, ['spec', 'ttl']);
   const owner = ['user', 'team', 'subject']
     .map((field) => [field, textIn(created, 'spec', field)] as const)
     .find(([, value]) => value !== '');
@@ -111,7 +111,7 @@ export function summary(created: JsonObject): string {
 function endOf(created: JsonObject, ttlSeconds: number): string {
   const madeAt = Date.parse(textIn(created, 'metadata', 'creationTimestamp'));
   const from = Number.isNaN(madeAt) ? Date.now() : madeAt;
-  const isSliding = memberOf(created, 'spec', 'ttlAfterLastActivity') === true;
+  const isSliding = valueAt(created, ['spec', 'ttlAfterLastActivity']) === true;
   const end = new Date(from + ttlSeconds * 1000);
   if (Number.isNaN(end.getTime())) return 'after the year 275760';
   return `${end.toISOString().replace(/\.\d+Z$/u, 'Z')}${isSliding ? ' unless it is used' : ''}`;

@@ -2,11 +2,11 @@
 
 import { InvalidArgumentError } from 'commander';
 import { TerminalError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { endOfKey } from '../../access-keys/keys/key-record.ts';
 import { formatListing, type Listing } from '../output/listing.ts';
 import type { ApiClient } from './api-client.ts';
-import { memberOf, textIn } from './keys-output.ts';
+import { textIn } from './keys-output.ts';
 
 export interface ListOptions {
   readonly output: string;
@@ -138,7 +138,7 @@ export function sortField(text: string): string {
 /** As kubectl does, a field that no key has is an error; it is probably misspelled. */
 function requireField(keys: readonly JsonObject[], by: string): void {
   if (!by.includes('.') || keys.length === 0) return;
-  if (keys.some((key) => memberOf(key, ...pathOf(by)) !== undefined)) return;
+  if (keys.some((key) => valueAt(key, pathOf(by)) !== undefined)) return;
   throw new TerminalError(`--sort-by ${by}: none of the keys has this field; see keys list -o yaml`);
 }
 
@@ -152,7 +152,7 @@ function sortValue(key: JsonObject, by: string): string | number {
   if (by === 'subject') {
     return ['user', 'team', 'subject'].map((field) => textIn(key, 'spec', field)).find(Boolean) ?? '';
   }
-  const value: JsonValue | undefined = memberOf(key, ...pathOf(by));
+  const value: JsonValue | undefined = valueAt(key, pathOf(by));
   if (typeof value === 'number' || typeof value === 'string') return value;
   return value === undefined ? '' : JSON.stringify(value);
 }

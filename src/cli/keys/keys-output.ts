@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { fchmodSync, fstatSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { TerminalError, messageOf } from '../../base/errors.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { valueAt, type JsonObject } from '../../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
 
 export const KEY_FORMATS = ['key', 'kubeconfig', 'json', 'yaml'] as const;
@@ -25,15 +25,9 @@ export function newKeyText(object: JsonObject, format: KeyFormat, connection: Ap
   }
 }
 
-export function memberOf(object: JsonObject, ...path: readonly string[]): JsonValue | undefined {
-  let value: JsonValue | undefined = object;
-  for (const key of path) value = isJsonObject(value) ? ownValue(value, key) : undefined;
-  return value;
-}
-
 /** A string member; '' if it is absent or of another type. */
 export function textIn(object: JsonObject, ...path: readonly string[]): string {
-  const value = memberOf(object, ...path);
+  const value = valueAt(object, path);
   return typeof value === 'string' ? value : '';
 }
 

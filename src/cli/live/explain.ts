@@ -90,7 +90,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     target.kind === 'object' && pipeline !== undefined
       ? await stagesOf(target.plan, snapshot, pipeline)
       : undefined;
-  const explanation = await explanationOf(connection, { plan, target, missing, stages });
+  const explanation = await explanationOf(connection, plan, target, missing, stages);
   process.stdout.write(
     flags.output === 'text'
       ? formatExplanation(explanation)
@@ -128,16 +128,12 @@ async function snapshotOrMissing(
   }
 }
 
-interface ExplanationInput {
-  readonly plan: WorldPlan;
-  readonly target: Target;
-  readonly missing: readonly string[];
-  readonly stages: Stages | undefined;
-}
-
 async function explanationOf(
   { clusters }: Connection,
-  { plan: { snapshot }, target, missing, stages }: ExplanationInput,
+  { snapshot }: WorldPlan,
+  target: Target,
+  missing: readonly string[],
+  stages: Stages | undefined,
 ): Promise<Explanation> {
   const nowMs = systemClock.now();
   const { lease, runsOther } = await reaching('host', () =>

@@ -92,7 +92,7 @@ export async function renderToHost(
       : { kind: 'object', object: object.metadata.resourceVersion === undefined ? unversioned(copy) : copy };
   });
   return {
-    rendered: inOrder(rendered, rehearsal, 'to-host', { world: { ...world, host }, config }),
+    rendered: inOrder(rendered, rehearsal, 'to-host', { ...world, host }, config),
     pipelines,
   };
 }
@@ -142,7 +142,7 @@ export async function renderToVirtual(
       : { kind: 'object', object: stored };
   });
   return {
-    rendered: inOrder(await Promise.all(rendered), rehearsal, 'to-virtual', { world, config }),
+    rendered: inOrder(await Promise.all(rendered), rehearsal, 'to-virtual', world, config),
     pipelines,
   };
 }
@@ -375,7 +375,8 @@ function inOrder(
   rendered: readonly Rendered[],
   rehearsal: Rehearsal,
   direction: 'to-host' | 'to-virtual',
-  { world, config }: { readonly world: FileWorld; readonly config: Config },
+  world: FileWorld,
+  config: Config,
 ): Rendered[] {
   const seen = new Set<string>();
   return syncedKinds(config).flatMap(({ kind: { resource } }) => [

@@ -7,7 +7,7 @@ import { problemOf } from '../../config/source-file.ts';
 import type { Config, PatchConfig } from '../../config/types.ts';
 import { ConfigError, PatchError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
+import { valueAt, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { PATCHED_KINDS } from '../../syncer/kinds/synced-kinds.ts';
@@ -165,9 +165,10 @@ async function apply(job: Job): Promise<PatchedObject> {
   });
   const { names } = options.references;
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';
-  const given = { object, virtualObject, names, otherwise: flags.namespace ?? 'default' };
   const objectNamespace =
-    direction === 'toHost' ? (namespaceOf(object) ?? given.otherwise) : virtualNamespace(given);
+    (direction === 'toHost' ? namespaceOf(object) : virtualNamespace(object, virtualObject, names)) ??
+    flags.namespace ??
+    'default';
   // Awaited here, because the sandbox is closed on return.
   const patched = await pipeline.apply(direction, object, { hostObject, virtualObject, objectNamespace });
   const [unresolved] = patched.unresolved;
@@ -182,27 +183,21 @@ function withHostNamespace(config: Config): Config {
 }
 
 /** The virtual namespace of a host object, from its annotations, else from its host namespace. */
-function virtualNamespace(given: {
-  readonly object: JsonObject;
-  readonly virtualObject: JsonObject | null;
-  readonly names: NameTranslator;
-  readonly otherwise: string;
-}): string {
-  const { object, virtualObject, names, otherwise } = given;
-  const metadata = ownValue(object, 'metadata');
-  const annotations = isJsonObject(metadata) ? ownValue(metadata, 'annotations') : undefined;
-  const recorded = isJsonObject(annotations) ? ownValue(annotations, OBJECT_NAMESPACE) : undefined;
+function virtualNamespace(
+  object: JsonObject,
+  virtualObject: JsonObject | null,
+  names: NameTranslator,
+): string | undefined {
+  const recorded = valueAt(object, ['metadata', 'annotations', OBJECT_NAMESPACE]);
   const host = namespaceOf(object);
   return (
     namespaceOf(virtualObject ?? {}) ??
     (typeof recorded === 'string' && recorded !== '' ? recorded : undefined) ??
-    (host === undefined ? undefined : names.namespaceToVirtual(host)) ??
-    otherwise
+    (host === undefined ? undefined : names.namespaceToVirtual(host))
   );
 }
 
 function namespaceOf(object: JsonObject): string | undefined {
-  const metadata = ownValue(object, 'metadata');
-  const namespace = isJsonObject(metadata) ? ownValue(metadata, 'namespace') : undefined;
+  const namespace = valueAt(object, ['metadata', 'namespace']);
   return typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
 }
