@@ -7,7 +7,7 @@ import type { ListenOptions } from '../apiserver/http/http-server.ts';
 import { startServer, type RunningServer } from '../apiserver/http/start-server.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
 import type { ManagementConfig } from '../config/types.ts';
-import { TerminalError, messageOf } from '../base/errors.ts';
+import { codeOf, TerminalError, messageOf } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
@@ -185,7 +185,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
 const LISTEN_PROBLEMS: ReadonlySet<string> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND']);
 
 function asListenError(error: unknown, bindAddress: string): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   if (!(error instanceof Error) || !LISTEN_PROBLEMS.has(code)) return error;
   const advice =
     code === 'EADDRINUSE' ? 'is it running already? Choose a free address' : 'choose another address';

@@ -6,7 +6,7 @@ import { createClient } from '../kube/client/client.ts';
 import { loadClusterAccess } from '../kube/credentials/kubeconfig.ts';
 import type { WatchClient } from '../kube/types.ts';
 import type { ManagementConfig } from '../config/types.ts';
-import { TerminalError } from '../base/errors.ts';
+import { codeOf, TerminalError } from '../base/errors.ts';
 import { MASTER_KEY_FILE } from './credentials/master-key.ts';
 import { openKubernetesStore } from '../apiserver/storage/secrets/open-store.ts';
 import { verifySecrets } from '../apiserver/storage/secrets/verify-secrets.ts';
@@ -60,7 +60,7 @@ async function sizeOf(file: string): Promise<number | undefined> {
   try {
     return (await stat(file)).size;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw new TerminalError(`${file} cannot be read: ${String(error)}`, { cause: error });
   }
 }

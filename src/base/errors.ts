@@ -88,10 +88,14 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
 };
 
+/** The code of an error of the system or of Node, such as `ENOENT`; '' if it has none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
 /** An error of the file system in words. */
 export function fileProblem(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return FILE_PROBLEMS[code] ?? messageOf(error);
+  return FILE_PROBLEMS[codeOf(error)] ?? messageOf(error);
 }
 
 export function messageOf(error: unknown): string {

@@ -5,7 +5,7 @@ import { ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 import { withoutEmptyKeys } from './schema/defaults.ts';
 import { readDocument, type ConfigDocument } from './document.ts';
 import { errorAtKey, type Finding, formatPath, type ConfigPath } from './finding.ts';
-import { checkPatches, patchesIn } from './rules/patch-rules.ts';
+import { checkPatches, patchesIn } from './patch-rules.ts';
 import { problemAt, syntaxProblems } from './source-file.ts';
 import { checkSchema } from './schema/schema-check.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';

@@ -1,7 +1,7 @@
 /** Records Events on objects. Failures are counted and logged once, and never affect syncing. */
 
 import { messageOf } from '../base/errors.ts';
-import { type KubeObject, type Resource, EVENTS, apiVersionOf } from './object.ts';
+import { type KubeObject, type Resource, EVENTS, apiVersionOf, microTime } from './object.ts';
 import { StatusError, isNotFound } from './status-error.ts';
 import type { Timer, Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -370,9 +370,4 @@ export function boundedNote(note: string): string {
   let end = NOTE_BYTES_MAX - Buffer.byteLength(ellipsis);
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // not inside a character
   return bytes.toString('utf8', 0, end) + ellipsis;
-}
-
-/** Kubernetes' MicroTime. */
-function microTime(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace('Z', '000Z');
 }

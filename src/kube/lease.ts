@@ -8,7 +8,7 @@ import { type Clock, sleep } from '../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
-import type { KubeObject, NamespacedName, Resource, StringMap } from './object.ts';
+import { microTime, type KubeObject, type NamespacedName, type Resource, type StringMap } from './object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from './status-error.ts';
 import type { ClusterClient } from './types.ts';
 
@@ -104,7 +104,12 @@ export class LeaseLock {
     const seen = this.#seen;
     if (!this.isHeld || seen === undefined) return;
     this.#heldUntilMs = -Infinity;
-    const spec = { ...seen.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: this.#timestamp() };
+    const spec = {
+      ...seen.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      renewTime: microTime(this.#options.clock.now()),
+    };
     try {
       await this.#write(seen.object, spec, RELEASE_TIMEOUT_MS);
     } catch (error) {
@@ -198,7 +203,7 @@ export class LeaseLock {
 
   #claim(spec: JsonObject | undefined, isOurs: boolean): JsonObject {
     const { identity, leaseDurationMs } = this.#options;
-    const now = this.#timestamp();
+    const now = microTime(this.#options.clock.now());
     const transitions = spec?.['leaseTransitions'];
     const before = typeof transitions === 'number' ? transitions : 0;
     return {
@@ -230,11 +235,6 @@ export class LeaseLock {
     const sinceMs = isSame && this.#seen ? this.#seen.sinceMs : atMs;
     this.#seen = { object, spec, text, sinceMs };
     this.#failures = 0;
-  }
-
-  /** RFC 3339 with microseconds, as `MicroTime` requires. */
-  #timestamp(): string {
-    return new Date(this.#options.clock.now()).toISOString().replace('Z', '000Z');
   }
 }
 

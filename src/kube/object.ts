@@ -155,3 +155,8 @@ export function isOlder(a: string | undefined, b: string | undefined): boolean {
   const order = compareVersions(a, b);
   return order !== undefined && order < 0;
 }
+
+/** RFC 3339 with microseconds, as `MicroTime` requires; the clock has milliseconds. */
+export function microTime(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace('Z', '000Z');
+}

@@ -1,6 +1,7 @@
 /** The first administrator's key. */
 
-import { open, readFile, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { isOpenToOthers } from './master-key.ts';
+import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { MANAGEMENT_API_VERSION } from '../api-group.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
@@ -11,7 +12,7 @@ import type { ResourceDefinition } from '../../apiserver/objects/resource-defini
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { storeKey, type Target } from '../../apiserver/request/target.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
-import { TerminalError, messageOf } from '../../base/errors.ts';
+import { codeOf, TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';
 
@@ -57,17 +58,15 @@ export async function ensureFirstKeyFile(options: FirstKeyFileOptions): Promise<
   else await createFile(options);
 }
 
-const GROUP_AND_OTHERS = 0o077;
-
 async function readKey({ file, logger }: FirstKeyFileOptions): Promise<string> {
   try {
     const key = (await readFile(file, 'utf8')).trim();
-    if (((await stat(file)).mode & GROUP_AND_OTHERS) !== 0) {
+    if (await isOpenToOthers(file)) {
       logger.warn({ file }, 'other users can read bootstrapKeyFile: chmod 600');
     }
     return key;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    if (codeOf(error) === 'ENOENT') return '';
     throw unusable(file, 'read', error);
   }
 }

@@ -7,7 +7,7 @@ import { hkdfSync, createCipheriv, createDecipheriv } from 'node:crypto';
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MANAGEMENT_GROUP } from '../api-group.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { codeOf, TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
@@ -71,7 +71,7 @@ export async function openMasterKey(options: MasterKeyOptions): Promise<MasterKe
   text ??= await createFile(dataDir, file, randomBytes);
   const key = new MasterKey(parse(file, text), randomBytes);
   await prove(store, key, file);
-  if (((await stat(file)).mode & GROUP_AND_OTHERS) !== 0) {
+  if (await isOpenToOthers(file)) {
     logger.warn({ file }, 'other users can read the master key: chmod 600');
   }
   return key;
@@ -101,9 +101,14 @@ async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw new TerminalError(`${file} cannot be read: ${String(error)}`, { cause: error });
   }
+}
+
+/** Other users can read or write the file. */
+export async function isOpenToOthers(file: string): Promise<boolean> {
+  return ((await stat(file)).mode & GROUP_AND_OTHERS) !== 0;
 }
 
 /** Writes a temporary file and links it, so that no process reads a partial file and one of two concurrent processes wins. Returns the content. */

@@ -16,6 +16,7 @@ import { metadataOf, text } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
+import { microTime } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { SERVER_WRITE, SUBJECT_ANNOTATION, subjectOfEvent } from '../identity.ts';
 import { type IndexedKey, KEEP_EXPIRED_MS } from './key-record.ts';
@@ -188,9 +189,4 @@ function auditEntry(key: IndexedKey, endMs: number, nowMs: number): AuditEvent {
       'platform.sh/key-uid': key.uid,
     },
   };
-}
-
-/** The clock has milliseconds; the format has six digits. */
-function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -1,5 +1,6 @@
 /** The audit log: one JSON line per request in a file that is rotated by size. Requests never wait for it, and a full disk does not fail them. */
 
+import { codeOf } from '../../base/errors.ts';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -136,7 +137,7 @@ async function renameIfExists(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
 }
 

@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
-import { TerminalError, messageOf } from '../../base/errors.ts';
+import { codeOf, TerminalError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { checkPair, selfSigned, servingNames } from './self-signed.ts';
 
@@ -125,7 +125,7 @@ async function readNamed(path: string, field: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = codeOf(error) || 'unknown error';
     throw new TerminalError(
       `managementApi.tls.${field}: ${path} cannot be read (${code}): name a file that this user can read`,
       { cause: error },

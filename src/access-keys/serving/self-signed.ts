@@ -7,7 +7,7 @@ import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type * as X509 from '@peculiar/x509';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { codeOf, TerminalError } from '../../base/errors.ts';
 
 interface SelfSigned {
   readonly pair: TlsPair;
@@ -115,7 +115,7 @@ async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw new TerminalError(`${path} cannot be read: make it readable for this user`, { cause: error });
   }
 }

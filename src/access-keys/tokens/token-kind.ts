@@ -1,5 +1,6 @@
 /** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
+import { timeText } from '../../apiserver/schema/scalars.ts';
 import { randomUUID } from 'node:crypto';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
 import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
@@ -111,7 +112,7 @@ function tokenMetadata(sent: JsonObject, id: string, nowMs: number, random: Rand
   const metadata: JsonObject = { name: name || (prefix === '' ? id : generatedName(prefix, random)) };
   if (prefix !== '') metadata['generateName'] = prefix;
   metadata['uid'] = id;
-  metadata['creationTimestamp'] = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  metadata['creationTimestamp'] = timeText(nowMs);
   for (const field of ['labels', 'annotations']) {
     const value = sent[field];
     if (value !== undefined) metadata[field] = value;

@@ -1,5 +1,6 @@
 /** Entries of the audit log: user, verb, object, time and outcome of a request. Never a header or a body. */
 
+import { microTime } from '../../kube/object.ts';
 import type { AccessDecision } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
 import type { UserInfo } from './user.ts';
@@ -130,11 +131,6 @@ function maskedPath({ group, version, resource, namespace, name, subresource }: 
     name: masked(name),
     subresource: masked(subresource),
   };
-}
-
-/** The clock has milliseconds; the format has six digits. */
-function microTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -1)}000Z`;
 }
 
 /** Most texts contain none of these. */

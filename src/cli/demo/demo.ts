@@ -35,7 +35,7 @@ import {
   demoConfig,
 } from './demo-samples.ts';
 import { printObject } from '../output/objects.ts';
-import { type DemoPage, startDemoPage } from '../page/demo-page.ts';
+import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { parsePagePort } from '../page/page-server.ts';
 import { keepAlive, reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { packageVersion } from '../version.ts';

@@ -6,7 +6,7 @@ import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
 import { responseError } from '../../kube/client/responses.ts';
 import type { StatusError } from '../../kube/status-error.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { codeOf, TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 
 /** How the certificate of the server is verified. */
@@ -138,7 +138,7 @@ function tlsOptions(trust: ServerTrust): NonNullable<Agent.Options['connect']> {
 const REFUSED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOENT', 'EHOSTUNREACH', 'ENOTFOUND']);
 
 function unreachable({ server, trust }: ApiConnection, error: unknown): TerminalError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   if (REFUSED.has(code)) {
     const message = `cannot connect to ${server} (${code}): start the API, or name another address with --server`;
     return new NoServerError(message, { cause: error });

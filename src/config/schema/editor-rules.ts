@@ -1,5 +1,5 @@
 /**
- * Rules between fields as JSON Schema, so that an editor and the chart reject what `rules/` rejects. Patterns have no lookahead: Helm checks
+ * Rules between fields as JSON Schema, so that an editor and the chart reject what `rules.ts` rejects. Patterns have no lookahead: Helm checks
  * the chart's values with Go's regular expressions.
  */
 

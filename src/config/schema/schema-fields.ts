@@ -19,7 +19,7 @@ const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
 const LABEL_RULE =
   'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';
 
-/** `pattern` is for editors; the loader checks the value in `rules/`. */
+/** `pattern` is for editors; the loader checks the value in `rules.ts`. */
 export function text(description: string, pattern?: string, fallback = '') {
   return z
     .string()

@@ -2,9 +2,9 @@
 
 import { parse } from 'yaml';
 import type { Config } from '../../config/types.ts';
-import { startPageServer, type PageServer } from './page-server.ts';
-import { PlaygroundSession } from './playground-session.ts';
-import { startState } from './examples.ts';
+import { startPageServer, type PageServer } from '../page/page-server.ts';
+import { PlaygroundSession } from '../page/playground-session.ts';
+import { startState } from '../page/examples.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -13,7 +13,7 @@ import { createInformer, type InformerMetrics } from '../../kube/informer/inform
 import { asJson, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
 import type { ClusterName, Lister, WatchClient } from '../../kube/types.ts';
 import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import type { ActivityEntry } from '../demo/demo-activity.ts';
+import type { ActivityEntry } from './demo-activity.ts';
 import { printObject } from '../output/objects.ts';
 
 interface DemoPageOptions extends DemoFeedOptions {

@@ -1,10 +1,10 @@
 /** Valid settings that are most likely mistakes, and conflicts with vCluster's own values. */
 
-import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../../base/json.ts';
-import { Fields, pathOf } from '../schema/fields.ts';
-import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPath } from '../finding.ts';
-import { knownKeys } from '../schema/schema-check.ts';
-import { nearestWord } from '../schema/suggest.ts';
+import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../base/json.ts';
+import { Fields, pathOf } from './schema/fields.ts';
+import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPath } from './finding.ts';
+import { knownKeys } from './schema/schema-check.ts';
+import { nearestWord } from './schema/suggest.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole

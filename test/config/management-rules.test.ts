@@ -1,10 +1,10 @@
 /** The section `managementApi`: its parsed values, and its validation errors. */
 
 import { describe, expect, test } from 'vitest';
-import { parseConfig } from '../../../src/config/parse.ts';
-import { diffConfig } from '../../../src/config/diff.ts';
-import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
-import { problemsIn, validConfig, withSyncer } from '../setup.ts';
+import { parseConfig } from '../../src/config/parse.ts';
+import { diffConfig } from '../../src/config/diff.ts';
+import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { problemsIn, validConfig, withSyncer } from './setup.ts';
 
 function problemsOf(section: string): string[] {
   return problemsIn(`${withSyncer('')}managementApi: ${section}`).map((line) => line.replace(/^\S+ /u, ''));

@@ -1,7 +1,7 @@
 /** Rules between fields. They read the file as written, so that one invalid field does not hide another. */
 
-import type { JsonObject } from '../../base/json.ts';
-import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
+import type { JsonObject } from '../base/json.ts';
+import { Fields, isMultiNamespace, pathOf } from './schema/fields.ts';
 import {
   errorAtKey,
   errorAtValue,
@@ -9,10 +9,10 @@ import {
   missingMember,
   warningAtKey,
   warningAtValue,
-} from '../finding.ts';
-import { OWNER_API_VERSIONS } from '../schema/editor-rules.ts';
-import type { ConfigChecks } from '../types.ts';
-import { parseBindAddress } from '../../base/bind-address.ts';
+} from './finding.ts';
+import { OWNER_API_VERSIONS } from './schema/editor-rules.ts';
+import type { ConfigChecks } from './types.ts';
+import { parseBindAddress } from '../base/bind-address.ts';
 
 /** `merged`: the configuration file over vCluster's values. */
 export function checkRules(merged: JsonObject, checks: ConfigChecks): Finding[] {

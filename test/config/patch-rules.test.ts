@@ -1,11 +1,11 @@
 /** Validation of the patches in a configuration. */
 
 import { describe, expect, test } from 'vitest';
-import { parseText, problemsIn, validConfig, withPatches } from '../setup.ts';
-import { isOverruled, loadCases } from '../../cases.ts';
-import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
-import { formatPath } from '../../../src/config/finding.ts';
-import { checkPatches } from '../../../src/config/rules/patch-rules.ts';
+import { parseText, problemsIn, validConfig, withPatches } from './setup.ts';
+import { isOverruled, loadCases } from '../cases.ts';
+import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { formatPath } from '../../src/config/finding.ts';
+import { checkPatches } from '../../src/config/patch-rules.ts';
 
 const BASE = 'sync.toHost.endpoints.patches';
 

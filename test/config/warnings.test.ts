@@ -1,8 +1,8 @@
 /** The exact text of each warning about settings. Warnings about patches: `test/cli/patch-warnings.test.ts`. */
 
 import { describe, expect, test } from 'vitest';
-import { parseConfig } from '../../../src/config/parse.ts';
-import { ANY_KIND, brief, problemsIn } from '../setup.ts';
+import { parseConfig } from '../../src/config/parse.ts';
+import { ANY_KIND, brief, problemsIn } from './setup.ts';
 
 const NAME = 'endpointSyncer: {name: vc}';
 

@@ -1,9 +1,9 @@
 /** Rules for `patches` beyond the types of their members. They read the file as written, even if it is invalid elsewhere. */
 
-import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
-import { errorAtKey, errorAtValue, type Finding, type ConfigPath, formatPath } from '../finding.ts';
-import { show } from '../schema/schema-fields.ts';
-import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from '../types.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../base/json.ts';
+import { errorAtKey, errorAtValue, type Finding, type ConfigPath, formatPath } from './finding.ts';
+import { show } from './schema/schema-fields.ts';
+import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from './types.ts';
 
 const RELATIVE_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
 const IDENTITY = ['name', 'namespace', 'uid'];
