@@ -30,6 +30,12 @@ export function valueAt(
   return value;
 }
 
+/** The string at a path; '' where there is none. */
+export function textAt(root: JsonValue | undefined, ...path: readonly (string | number)[]): string {
+  const value = valueAt(root, path);
+  return typeof value === 'string' ? value : '';
+}
+
 /** Assigns an own property whatever the key is, `__proto__` included. */
 export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
   if (key === '__proto__') {

@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { ConfigFlags, ConfigChecks } from '../config/types.ts';
+import { type Config, type ConfigFlags, type ConfigChecks } from '../config/types.ts';
 import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../syncer/translate/bookkeeping.ts';
@@ -88,3 +88,9 @@ export const CONFIG_CHECKS: ConfigChecks = {
     map === 'annotations' ? isBookkeepingAnnotation(key) : isBookkeepingLabel(key),
   checkNamespaceMappings,
 };
+
+/** Offline there is no kubeconfig context, so the default is the namespace that vCluster's command line creates. */
+export function withHostNamespace(config: Config): Config {
+  if (config.host.namespace !== '') return config;
+  return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
+}

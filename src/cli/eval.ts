@@ -6,6 +6,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { Option, type Command } from 'commander';
 import { ConfigError, type PatchErrorKind, messageOf } from '../base/errors.ts';
 import {
+  textAt,
   type JsonObject,
   type JsonValue,
   canonicalJson,
@@ -219,11 +220,6 @@ class EvalSession implements AsyncDisposable {
 function objectAt(object: JsonObject, key: string): JsonObject | null {
   const value = ownValue(object, key);
   return isJsonObject(value) ? value : null;
-}
-
-function textAt(object: JsonObject, key: string): string {
-  const value = ownValue(object, key);
-  return typeof value === 'string' ? value : '';
 }
 
 // Reads expressions as lines of JSON and writes their results as lines of JSON, in the same order. For a line that is not a valid request,

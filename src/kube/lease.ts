@@ -5,7 +5,7 @@
 
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { textAt, isJsonObject, type JsonObject } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { microTime, type KubeObject, type NamespacedName, type Resource, type StringMap } from './object.ts';
@@ -70,7 +70,7 @@ export class LeaseLock {
 
   /** Identity of the last observed holder; '' for none. */
   get holder(): string {
-    return textOf(this.#seen?.spec, 'holderIdentity');
+    return textAt(this.#seen?.spec, 'holderIdentity');
   }
 
   /** Resolves true when this process holds the Lease, false when `signal` aborts before. */
@@ -258,9 +258,4 @@ export function leaseWith(
 /** Another client has created, changed or deleted the Lease. */
 function isOvertaken(error: unknown): boolean {
   return isConflict(error) || isAlreadyExists(error) || isNotFound(error);
-}
-
-function textOf(spec: JsonObject | undefined, member: string): string {
-  const value = spec?.[member];
-  return typeof value === 'string' ? value : '';
 }

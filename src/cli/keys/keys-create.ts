@@ -3,9 +3,9 @@
 import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
-import { valueAt, type JsonObject } from '../../base/json.ts';
+import { textAt, valueAt, type JsonObject } from '../../base/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
-import { newKeyText, textIn, type KeyFormat, printSecret } from './keys-output.ts';
+import { newKeyText, type KeyFormat, printSecret } from './keys-output.ts';
 import {
   addScopeOptions,
   collected,
@@ -99,17 +99,17 @@ export function namesOneOwner(options: CreateOptions): boolean {
 
 /** A summary of the key without its secret. */
 export function summary(created: JsonObject): string {
-  const name = textIn(created, 'metadata', 'name');
+  const name = textAt(created, 'metadata', 'name');
   const ttl = valueAt(created, ['spec', 'ttl']);
   const owner = ['user', 'team', 'subject']
-    .map((field) => [field, textIn(created, 'spec', field)] as const)
+    .map((field) => [field, textAt(created, 'spec', field)] as const)
     .find(([, value]) => value !== '');
   const life = typeof ttl === 'number' && ttl > 0 ? `expires ${endOf(created, ttl)}` : 'never expires';
   return `key ${name} of ${owner?.join(' ') ?? 'no subject'}, ${life}; it is not shown again`;
 }
 
 function endOf(created: JsonObject, ttlSeconds: number): string {
-  const madeAt = Date.parse(textIn(created, 'metadata', 'creationTimestamp'));
+  const madeAt = Date.parse(textAt(created, 'metadata', 'creationTimestamp'));
   const from = Number.isNaN(madeAt) ? Date.now() : madeAt;
   const isSliding = valueAt(created, ['spec', 'ttlAfterLastActivity']) === true;
   const end = new Date(from + ttlSeconds * 1000);

@@ -2,11 +2,10 @@
 
 import { InvalidArgumentError } from 'commander';
 import { TerminalError } from '../../base/errors.ts';
-import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { textAt, isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { endOfKey } from '../../access-keys/keys/key-record.ts';
 import { formatListing, type Listing } from '../output/listing.ts';
 import type { ApiClient } from './api-client.ts';
-import { textIn } from './keys-output.ts';
 
 export interface ListOptions {
   readonly output: string;
@@ -59,7 +58,7 @@ function queryOf({ selector, fieldSelector }: ListOptions, isTable: boolean): st
 }
 
 function listingOf(keys: readonly JsonObject[], document: JsonObject): Listing {
-  const rows = keys.map((key) => ({ cells: [], name: textIn(key, 'metadata', 'name'), json: key }));
+  const rows = keys.map((key) => ({ cells: [], name: textAt(key, 'metadata', 'name'), json: key }));
   return { heading: [], rows, document };
 }
 
@@ -68,14 +67,14 @@ function listingOfTable(table: JsonObject): Listing {
   const columns = objectsIn(table, 'columnDefinitions');
   const isShown = (isWide: boolean) => (_: unknown, index: number) =>
     ((columns[index]?.['priority'] ?? 0) !== 0) === isWide;
-  const heads = columns.map((column) => textIn(column, 'name').toUpperCase());
+  const heads = columns.map((column) => textAt(column, 'name').toUpperCase());
   const rows = objectsIn(table, 'rows').map((row) => {
     const cells = (Array.isArray(row['cells']) ? row['cells'] : []).map(cellText);
     const json = objectIn(row);
     return {
       cells: cells.filter(isShown(false)),
       wideCells: cells.filter(isShown(true)),
-      name: textIn(json, 'metadata', 'name'),
+      name: textAt(json, 'metadata', 'name'),
       json,
     };
   });
@@ -150,7 +149,7 @@ function pathOf(by: string): string[] {
 function sortValue(key: JsonObject, by: string): string | number {
   if (by === 'expires') return endOfKey(key) ?? Number.POSITIVE_INFINITY;
   if (by === 'subject') {
-    return ['user', 'team', 'subject'].map((field) => textIn(key, 'spec', field)).find(Boolean) ?? '';
+    return ['user', 'team', 'subject'].map((field) => textAt(key, 'spec', field)).find(Boolean) ?? '';
   }
   const value: JsonValue | undefined = valueAt(key, pathOf(by));
   if (typeof value === 'number' || typeof value === 'string') return value;

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { fchmodSync, fstatSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { TerminalError, messageOf } from '../../base/errors.ts';
-import { valueAt, type JsonObject } from '../../base/json.ts';
+import { textAt, type JsonObject } from '../../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
 
 export const KEY_FORMATS = ['key', 'kubeconfig', 'json', 'yaml'] as const;
@@ -25,14 +25,8 @@ export function newKeyText(object: JsonObject, format: KeyFormat, connection: Ap
   }
 }
 
-/** A string member; '' if it is absent or of another type. */
-export function textIn(object: JsonObject, ...path: readonly string[]): string {
-  const value = valueAt(object, path);
-  return typeof value === 'string' ? value : '';
-}
-
 function keyOf(object: JsonObject): string {
-  const key = textIn(object, 'spec', 'key');
+  const key = textAt(object, 'spec', 'key');
   if (key === '') throw new TerminalError('the response of the server does not contain the secret');
   return key;
 }
@@ -40,7 +34,7 @@ function keyOf(object: JsonObject): string {
 /** A kubeconfig with the server, its authority and the key. */
 function kubeconfigOf(object: JsonObject, connection: ApiConnection): JsonObject {
   const { server, trust } = connection;
-  const name = textIn(object, 'metadata', 'name');
+  const name = textAt(object, 'metadata', 'name');
   const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
   const authority =
     pem === undefined ? {} : { 'certificate-authority-data': Buffer.from(pem).toString('base64') };

@@ -10,9 +10,9 @@ import { stringify } from 'yaml';
 import { Option, type Command } from 'commander';
 import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
-import { type JsonObject, isJsonObject } from '../../base/json.ts';
+import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
 import { ApiClient, type ApiConnection } from './api-client.ts';
-import { textIn, serverNameOf, printSecret } from './keys-output.ts';
+import { serverNameOf, printSecret } from './keys-output.ts';
 import {
   scopeIn,
   addScopeOptions,
@@ -82,7 +82,7 @@ async function issueToken(client: ApiClient, spec: JsonObject): Promise<IssuedTo
   const nowMs = Date.now();
   const body = { apiVersion: MANAGEMENT_API_VERSION, kind: 'DirectClusterEndpointToken', spec };
   const created = await client.send({ method: 'POST', path: 'directclusterendpointtokens', body });
-  const token = textIn(created, 'status', 'token');
+  const token = textAt(created, 'status', 'token');
   if (token === '') throw new TerminalError('the response of the server does not contain the token');
   return { token, renewAtMs: nowMs + renewAfterMs(claimsOf(token).lifeSeconds) };
 }

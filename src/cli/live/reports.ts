@@ -1,6 +1,6 @@
 /** What running daemons reported: Events on virtual objects, and the Lease that one replica holds, with the configuration in use. */
 
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { textAt, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { configurationHash } from '../../config/diff.ts';
 import type { Config } from '../../config/types.ts';
 import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
@@ -105,11 +105,6 @@ function holderOf(spec: JsonObject, nowMs: number): string {
 function timeOf(value: JsonValue | undefined): number {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
   return Number.isNaN(ms) ? 0 : ms;
-}
-
-function textAt(object: JsonObject, key: string): string {
-  const value = ownValue(object, key);
-  return typeof value === 'string' ? value : '';
 }
 
 // The names of objects on the command line.

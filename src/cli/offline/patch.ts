@@ -20,7 +20,7 @@ import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
-import { addConfigOptions, loaderInput } from '../config-options.ts';
+import { withHostNamespace, addConfigOptions, loaderInput } from '../config-options.ts';
 import { reportConfigError, reportProblems, describePatchError } from '../output/error-report.ts';
 import { printObject, readObject } from '../output/objects.ts';
 
@@ -174,12 +174,6 @@ async function apply(job: Job): Promise<PatchedObject> {
   const [unresolved] = patched.unresolved;
   if (unresolved !== undefined) throw unresolved.error;
   return patched;
-}
-
-/** The default is the namespace that vCluster's command line creates. */
-function withHostNamespace(config: Config): Config {
-  if (config.host.namespace !== '') return config;
-  return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
 }
 
 /** The virtual namespace of a host object, from its annotations, else from its host namespace. */

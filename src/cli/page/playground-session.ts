@@ -1,7 +1,7 @@
 /** One run of the page: patches and objects as text in, the synced objects, the trace and every problem out. */
 
 import { systemClock } from '../../base/clock.ts';
-import { type JsonObject, type JsonValue, ownValue, isJsonObject } from '../../base/json.ts';
+import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../../base/json.ts';
 import type { Config, ConfigChecks } from '../../config/types.ts';
 import { asJson, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
@@ -212,13 +212,10 @@ const CONFIG_SECTIONS = ['sync', 'endpointSyncer', 'experimental'];
 
 /** The names of the page are used where the text has none, so that a part of a configuration is enough. */
 function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfig {
-  const section = ownValue(value, 'endpointSyncer');
-  const syncer = isJsonObject(section) ? section : {};
-  const host = ownValue(syncer, 'host');
-  const hasNamespace = isJsonObject(host) && ownValue(host, 'namespace') !== undefined;
+  const isSet = (...path: string[]): boolean => valueAt(value, ['endpointSyncer', ...path]) !== undefined;
   const flags = {
-    ...(ownValue(syncer, 'name') === undefined ? { name: base.name } : {}),
-    ...(hasNamespace ? {} : { 'host.namespace': base.host.namespace }),
+    ...(isSet('name') ? {} : { name: base.name }),
+    ...(isSet('host', 'namespace') ? {} : { 'host.namespace': base.host.namespace }),
   };
   const { config, problems } = parseConfig(
     { text, file: 'patches' },

@@ -1,6 +1,13 @@
 /** The expectations of a case compared with its outcome: which actual entry an expected one is about, and where the two differ. */
 
-import { isJsonObject, ownValue, type JsonObject, jsonEquals, type JsonValue } from '../../base/json.ts';
+import {
+  textAt,
+  isJsonObject,
+  ownValue,
+  type JsonObject,
+  jsonEquals,
+  type JsonValue,
+} from '../../base/json.ts';
 import type { Expectation } from './test-file.ts';
 import { printPath } from '../../syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
@@ -124,11 +131,6 @@ function ownIdentity(entry: JsonObject, key: string): string | undefined {
 function isAbsentOrEqual(expected: JsonObject, actual: JsonObject, key: string): boolean {
   const value = ownValue(expected, key);
   return value === undefined || value === ownValue(actual, key);
-}
-
-function textAt(entry: JsonObject, key: string): string {
-  const value = ownValue(entry, key);
-  return typeof value === 'string' ? value : '';
 }
 
 // Compares expectations with actual results. An expectation is a subset: members that it does not contain are not compared.

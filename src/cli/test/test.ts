@@ -7,8 +7,7 @@ import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/types.ts';
-import { CONFIG_CHECKS } from '../config-options.ts';
+import { withHostNamespace, CONFIG_CHECKS } from '../config-options.ts';
 import { reportProblems } from '../output/error-report.ts';
 import { KeptSandbox } from '../offline/kept-sandbox.ts';
 import type { OfflineOptions } from '../offline/offline-sync.ts';
@@ -105,12 +104,6 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   progress[Symbol.dispose]();
   process.stdout.write(formatReport(report, flags.output, paintFor(process.stdout)));
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0;
-}
-
-/** Offline there is no kubeconfig context, so the default is the namespace that vCluster's command line creates. */
-function withHostNamespace(config: Config): Config {
-  if (config.host.namespace !== '') return config;
-  return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
 }
 
 async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {

@@ -1,7 +1,7 @@
 /** Decides which states a cache stores: an older state never replaces a newer one, in any order of arrival, unless a list shows it. */
 
-import { objectKey, type KubeObject, type ObjectKey, compareVersions, isOlder } from '../object.ts';
-import { jsonEquals, type JsonValue } from '../../base/json.ts';
+import { asJson, objectKey, type KubeObject, type ObjectKey, compareVersions, isOlder } from '../object.ts';
+import { jsonEquals } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CacheEvent, IndexFunctions } from '../types.ts';
 
@@ -126,10 +126,6 @@ export class ObjectCache {
       return;
     }
   }
-}
-
-function asJson(object: KubeObject): JsonValue {
-  return object as unknown as JsonValue; // raw JSON, as received
 }
 
 /** True unless the state has the same or an older version. Versions of a server grow across objects, so an older version with another uid
