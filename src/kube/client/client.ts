@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { asList, asObject, checkDeletion, responseError } from './responses.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
-import { createTransport, type Transport, type TransportOptions } from './transport.ts';
+import { Transport, type TransportOptions } from './transport.ts';
 import {
   MalformedResponseError,
   type ClusterName,
@@ -43,7 +43,7 @@ const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /** A client on pooled connections. It opens none before the first request. */
 export function createClient(options: ClientOptions): WatchClient {
-  return new RestClient(options.cluster, createTransport(options), options.clock);
+  return new RestClient(options.cluster, new Transport(options), options.clock);
 }
 
 class RestClient implements WatchClient {

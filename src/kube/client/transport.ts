@@ -19,14 +19,6 @@ interface RequestMetrics {
   requested(method: string, code: string, seconds: number): void;
 }
 
-export interface Transport {
-  /** Resolves with any HTTP response. Rejects with `TransportError`, or with the reason of the signal. */
-  send(request: HttpRequest): Promise<HttpResponse>;
-  /** `host:port`, for metrics and messages. */
-  readonly host: string;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 export interface TransportOptions {
   access: ServerAccess;
   clock: Clock;
@@ -45,11 +37,8 @@ const WATCH_CONNECTIONS_MAX = 128;
 const IDLE_CONNECTION_MS = 60_000;
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
-export function createTransport(options: TransportOptions): Transport {
-  return new PooledTransport(options);
-}
-
-class PooledTransport implements Transport {
+export class Transport {
+  /** `host:port`, for metrics and messages. */
   readonly host: string;
   readonly #options: TransportOptions;
   readonly #basePath: string;
@@ -74,6 +63,7 @@ class PooledTransport implements Transport {
     this.#basePath = url.pathname === '/' ? '' : url.pathname.replace(/\/+$/, '');
   }
 
+  /** Resolves with any HTTP response. Rejects with `TransportError`, or with the reason of the signal. */
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { clock, metrics } = this.#options;
     const startedMs = clock.monotonicMs();
