@@ -114,7 +114,7 @@ export async function renderToVirtual(
   }));
   const kinds = syncedKindNames(config);
   const mark = marking(world, config);
-  const host = world.host.map((object) => (kinds.has(object.kind ?? '') ? object : mark(object)));
+  const host = world.host.map((object) => (kinds.includes(object.kind ?? '') ? object : mark(object)));
   // For the objects that are translated back after the rehearsal.
   await using sandbox = new KeptSandbox();
   const parts: OfflineOptions = { createSandbox: (given) => sandbox.open(given), ...options };
@@ -261,7 +261,7 @@ function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => 
   const synced = syncedKindNames(config);
   const originals = new Map<string, KubeObject>(
     virtual.toReversed().flatMap((object) => {
-      const target = synced.has(object.kind ?? '')
+      const target = synced.includes(object.kind ?? '')
         ? names.toHost(nameOf(object))
         : names.referenceToHost(nameOf(object), resourceOf(object, config));
       return target === undefined ? [] : [[`${object.kind ?? ''} ${keyOf(target)}`, object] as const];
@@ -273,7 +273,7 @@ function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => 
   };
   return (host) => {
     const { annotations } = host.metadata;
-    const isSynced = synced.has(host.kind ?? '');
+    const isSynced = synced.includes(host.kind ?? '');
     const resource = resourceOf(host, config);
     if (annotations !== undefined) {
       const named = isSynced ? undefined : virtualByAnnotations(host, resource);
@@ -424,8 +424,9 @@ function idOf(object: KubeObject): string {
   return `${object.kind ?? ''} ${objectKey(object)}`;
 }
 
-function syncedKindNames(config: Config): ReadonlySet<string> {
-  return new Set(syncedKinds(config).map(({ kind }) => kind.resource.kind));
+/** The kinds of the objects that a configuration syncs, such as `Endpoints`. */
+export function syncedKindNames(config: Config): readonly string[] {
+  return syncedKinds(config).map(({ kind }) => kind.resource.kind);
 }
 
 function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {

@@ -5,11 +5,17 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { objectKey } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { reportConfigError, describeFailure } from '../output/error-report.ts';
 import { readObjects, printObject } from '../output/objects.ts';
-import { inNamespace, renderToHost, renderToVirtual, type FileWorld, type Rendered } from './offline-sync.ts';
+import {
+  inNamespace,
+  renderToHost,
+  renderToVirtual,
+  syncedKindNames,
+  type FileWorld,
+  type Rendered,
+} from './offline-sync.ts';
 import { showProgress } from '../output/terminal.ts';
 
 interface RenderFlags {
@@ -40,8 +46,8 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     const [given = [], host = [], virtual = []] = await Promise.all(
       [flags.filename, flags.host, flags.virtual].map(readObjects),
     );
-    const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
-    if (kinds.length > 0 && !given.some(({ kind }) => kinds.includes(kind ?? '')))
+    const kinds = syncedKindNames(config);
+    if (kinds.length > 0 && !given.some(({ kind = '' }) => kinds.includes(kind)))
       process.stderr.write(
         `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
       );
@@ -61,13 +67,13 @@ async function renderWorld(
   config: Config,
   isReverse: boolean,
 ): Promise<readonly Rendered[]> {
-  if (syncedKinds(config).length === 0) {
+  const kinds = syncedKindNames(config);
+  if (kinds.length === 0) {
     process.stderr.write(
       'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',
     );
     return [];
   }
-  const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
   const total = (isReverse ? world.host : world.virtual).filter(({ kind = '' }) =>
     kinds.includes(kind),
   ).length;

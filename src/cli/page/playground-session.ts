@@ -5,7 +5,6 @@ import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from
 import type { Config, ConfigChecks } from '../../config/types.ts';
 import { asJson, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
-  syncedKinds,
   PATCHED_KINDS,
   type PatchedKey,
   disablingSetting,
@@ -23,6 +22,7 @@ import {
   inNamespace,
   renderToHost,
   renderToVirtual,
+  syncedKindNames,
   type Rendered,
 } from '../offline/offline-sync.ts';
 import type { ConfigProblem } from '../../base/errors.ts';
@@ -86,7 +86,7 @@ export class PlaygroundSession implements AsyncDisposable {
   }
 
   async #sync(world: FileWorld, config: Config, isReverse: boolean): Promise<JsonObject> {
-    const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+    const kinds = syncedKindNames(config);
     const isSynced = ({ kind = '' }: KubeObject): boolean => kinds.includes(kind);
     const originals = kinds.flatMap((kind) => world.virtual.filter((object) => object.kind === kind));
     const [first] = originals;
@@ -264,7 +264,7 @@ function describeRendered(
 
 /** Why nothing of what was given is synced; empty: something is. Objects of other kinds beside it are what patches and Services need. */
 function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject[] {
-  const synced = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+  const synced = syncedKindNames(config);
   if (given.some(({ kind = '' }) => synced.includes(kind))) return [];
   const syncs = synced.length === 0 ? 'nothing' : synced.join(', ');
   if (given.length === 0)

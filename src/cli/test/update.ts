@@ -42,8 +42,7 @@ function updateExpectation(document: Document, at: Path, expect: Expectation, ac
   for (const member of ['host', 'virtual', 'skipped', 'errors'] as const) {
     const expected = expect[member] ?? (member === 'errors' && actual.errors.length > 0 ? [] : undefined);
     if (expected === undefined) continue;
-    if (updateEntries(document, [...at, member], expected, { actual: actual[member], member }))
-      isChanged = true;
+    if (updateEntries(document, [...at, member], expected, actual[member], member)) isChanged = true;
   }
   return isChanged;
 }
@@ -53,7 +52,8 @@ function updateEntries(
   document: Document,
   at: Path,
   expected: readonly JsonObject[],
-  { actual, member }: { actual: readonly JsonObject[]; member: keyof Expectation },
+  actual: readonly JsonObject[],
+  member: keyof Expectation,
 ): boolean {
   const { isSame } = ENTRY_RULES[member];
   let isChanged = false;
