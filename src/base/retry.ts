@@ -1,4 +1,4 @@
-/** Delays between attempts: exponential back-off with full jitter, and a bounded `Retry-After`. */
+/** Delays between attempts: exponential back-off with full jitter, per key or per request, and a bounded `Retry-After`. */
 
 import { sleep, type Clock } from './clock.ts';
 import type { Random } from './random.ts';

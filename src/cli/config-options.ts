@@ -1,4 +1,4 @@
-/** `--config` and one flag per field, for every command that needs a configuration. */
+/** `--config` and one flag per field, for every command that needs a configuration, and the checks of the engine that a configuration must pass. */
 
 import { type Command, Option } from 'commander';
 import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';

@@ -1,4 +1,4 @@
-/** Which kinds are known to be cluster-scoped or namespaced without asking an API server. */
+/** Names and kinds on the command line: which kinds are known, and whether they are cluster-scoped, without asking an API server. */
 
 import { didYouMean } from '../config/schema/suggest.ts';
 import type { Config } from '../config/types.ts';
@@ -97,4 +97,10 @@ export function reportUnknownKind(config: Config, text: string | undefined): boo
   const hint = similarKind(kind) || '; neither is it synced, nor does a patch reference it';
   process.stderr.write(`error: --kind: unknown kind "${kind}"${hint}\n`);
   return true;
+}
+
+/** Why these are not all NAMESPACE/NAME; undefined: they are. */
+export function nameProblem(names: readonly string[]): string | undefined {
+  const wrong = names.find((name) => !/^[^/]+\/[^/]+$/u.test(name));
+  return wrong === undefined ? undefined : `"${wrong}": write NAMESPACE/NAME, such as default/web`;
 }

@@ -1,4 +1,4 @@
-/** A problem at a path of the configuration, before the path is located in the text. */
+/** A problem at a path of the configuration, before the path is located in the text, and what such a path is. */
 
 export interface Finding {
   /** A member or a list entry, which need not exist in the file. */

@@ -1,4 +1,7 @@
-/** The flags of the fields of `endpointSyncer` and `managementApi`, named after them in kebab case. Plain data, so that `--help` loads no schema. */
+/**
+ * Settings from the command line and the environment, which override the file: the flags of `endpointSyncer` and `managementApi`, named after
+ * their fields in kebab case. Plain data, so that `--help` loads no schema.
+ */
 
 import { InvariantError } from '../base/errors.ts';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../base/json.ts';

@@ -1,4 +1,4 @@
-/** Problems of a file: at a position in its text, or of the file as a whole. */
+/** Reads the file that a command names, and places problems in its text. */
 
 import { open } from 'node:fs/promises';
 import { LineCounter } from 'yaml';

@@ -1,4 +1,4 @@
-/** Types of Kubernetes objects, keys and resources. Objects are raw JSON: unknown fields are kept. */
+/** Types of Kubernetes objects, keys, versions and resources. Objects are raw JSON: unknown fields are kept. */
 
 import type { JsonObject, JsonValue } from '../base/json.ts';
 

@@ -1,6 +1,6 @@
 /**
  * The text of an access key, `pak_<id>_<secret><checksum>`: 12, 43 and 6 digits of base 62. The id finds the key in the index, the secret
- * (256 bits) proves it, and the checksum refuses a typo without a look-up and lets scanners tell a leaked key from any other text.
+ * (256 bits) proves it, and the checksum refuses a typo without a look-up and lets scanners tell a leaked key from any other text. The store has only digests of keys.
  */
 
 import { crc32 } from 'node:zlib';

@@ -1,8 +1,8 @@
 /** The first administrator's key. */
 
-import { isOpenToOthers } from './master-key.ts';
 import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { isOpenToOthers } from './master-key.ts';
 import { MANAGEMENT_API_VERSION } from '../api-group.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
 import { SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';

@@ -3,8 +3,8 @@
  * create an Event of the same name, so that there is one per key.
  */
 
-import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../api-group.ts';
 import { randomUUID } from 'node:crypto';
+import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../api-group.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';

@@ -1,7 +1,7 @@
 /** The audit log: one JSON line per request in a file that is rotated by size. Requests never wait for it, and a full disk does not fail them. */
 
-import { codeOf } from '../../base/errors.ts';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { codeOf } from '../../base/errors.ts';
 import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';

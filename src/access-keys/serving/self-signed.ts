@@ -1,4 +1,4 @@
-/** The self-signed serving certificate. Its authority is kept, so that clients keep their trust when the certificate is renewed. */
+/** The self-signed serving certificate and its authority, which is kept so that clients keep their trust when the certificate is renewed. */
 
 import { X509Certificate, createPrivateKey, KeyObject, createPublicKey, webcrypto } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';

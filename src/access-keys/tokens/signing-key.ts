@@ -1,6 +1,5 @@
 /** A signing key of tokens: generated, and stored with its private key sealed. */
 
-import { MANAGEMENT_GROUP } from '../api-group.ts';
 import {
   calculateJwkThumbprint,
   exportJWK,
@@ -9,6 +8,7 @@ import {
   type CryptoKey,
   type JWK,
 } from 'jose';
+import { MANAGEMENT_GROUP } from '../api-group.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';

@@ -1,7 +1,7 @@
 /** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
-import { timeText } from '../../apiserver/schema/scalars.ts';
 import { randomUUID } from 'node:crypto';
+import { timeText } from '../../apiserver/schema/scalars.ts';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
 import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
 import { generatedName } from '../../apiserver/objects/object-metadata.ts';

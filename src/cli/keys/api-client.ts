@@ -1,9 +1,9 @@
 /** HTTP client of the `keys` commands: JSON requests to the key and token API. */
 
-import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
+import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { responseError } from '../../kube/client/responses.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { codeOf, TerminalError } from '../../base/errors.ts';

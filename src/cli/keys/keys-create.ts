@@ -1,8 +1,8 @@
 /** `keys create` and `keys rotate`: the commands that print a new secret. */
 
-import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
+import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { textAt, valueAt, type JsonObject } from '../../base/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
 import { newKeyText, type KeyFormat, printSecret } from './keys-output.ts';

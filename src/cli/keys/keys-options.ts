@@ -1,4 +1,4 @@
-/** The options of a scope. */
+/** Options that several `keys` commands have: the scope, and values such as durations. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonObject } from '../../base/json.ts';

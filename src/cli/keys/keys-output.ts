@@ -1,4 +1,4 @@
-/** Output formats of a new secret. */
+/** Prints a new secret in one of the output formats. */
 
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';

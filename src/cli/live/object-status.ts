@@ -1,4 +1,4 @@
-/** Why an object is, or is not, in sync: one state, one reason, one sentence. Pure. */
+/** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
 
 import { messageOf, PatchError } from '../../base/errors.ts';
 import { keyOf } from '../../kube/object.ts';

@@ -106,11 +106,3 @@ function timeOf(value: JsonValue | undefined): number {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
   return Number.isNaN(ms) ? 0 : ms;
 }
-
-// The names of objects on the command line.
-
-/** Why these are not all NAMESPACE/NAME; undefined: they are. */
-export function nameProblem(names: readonly string[]): string | undefined {
-  const wrong = names.find((name) => !/^[^/]+\/[^/]+$/u.test(name));
-  return wrong === undefined ? undefined : `"${wrong}": write NAMESPACE/NAME, such as default/web`;
-}

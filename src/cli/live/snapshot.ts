@@ -1,4 +1,4 @@
-/** Every object that a sync reads, read once from both clusters. */
+/** Connects to both clusters, and reads every object that a sync reads, once. */
 
 import { TerminalError } from '../../base/errors.ts';
 import type { Config } from '../../config/types.ts';

@@ -1,4 +1,4 @@
-/** Prints configuration errors and warnings, for terminals and for scripts. */
+/** Reports errors that the user can act on: of a configuration, of a patch, of a cluster or store. */
 
 import { ConfigError, type ConfigProblem, TerminalError, PatchError, messageOf } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';

@@ -1,4 +1,4 @@
-/** Reads one object of any kind from a file or standard input, and prints objects as YAML or JSON. */
+/** Kubernetes objects as text: reads them from files, folders and standard input, and prints them as YAML or JSON. */
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The examples of the playground: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices. */
+/** What the page shows first: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices, and names and definitions for completion. */
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/schema.ts';

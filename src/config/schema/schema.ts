@@ -78,7 +78,7 @@ export const namelessConfigSchema = configSchema.extend({ endpointSyncer: namele
 /** A valid file as the schema parses it: defaults filled in, durations in ms, sizes in bytes. */
 export type ParsedConfig = z.output<typeof configSchema>;
 
-// The JSON Schema of a configuration file, for editors. Loaded only by the `schema` command and tests.
+// The JSON Schema of a configuration file, for editors.
 
 /** Identifies the schema wherever it is copied to; it is not an address. */
 const ID = 'urn:endpoint-syncer:configuration';

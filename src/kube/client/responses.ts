@@ -1,4 +1,4 @@
-/** Successful responses of an API server, checked as far as the rest of the program relies on them. */
+/** Responses of an API server: objects and lists, checked as far as the rest of the program relies on them, and errors as `StatusError`. */
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { apiVersionOf, type KubeObject, type NamespacedName, type Resource } from '../object.ts';

@@ -1,4 +1,4 @@
-/** Decides which states a cache stores: an older state never replaces a newer one, in any order of arrival, unless a list shows it. */
+/** The objects of an informer by key and by index. An older state never replaces a newer one, in any order of arrival, unless a list shows it. */
 
 import { asJson, objectKey, type KubeObject, type ObjectKey, compareVersions, isOlder } from '../object.ts';
 import { jsonEquals } from '../../base/json.ts';
