@@ -42,18 +42,8 @@ export interface TokenContent {
   readonly expiresAt: number;
 }
 
-export interface TokenOptions {
-  readonly ring: KeyRing;
-  readonly index: KeyIndex;
-  readonly clock: Clock;
-  /** The `iss` claim, a URL without a trailing slash. */
-  readonly issuer: string;
-}
-
-export async function signToken(
-  { ring, issuer }: Pick<TokenOptions, 'ring' | 'issuer'>,
-  content: TokenContent,
-): Promise<string> {
+/** `issuer`: the `iss` claim, a URL without a trailing slash. */
+export async function signToken(ring: KeyRing, issuer: string, content: TokenContent): Promise<string> {
   const { record, scope, issuedAt, expiresAt, id } = content;
   const platform: PlatformClaim = {
     uid: record.uid,
@@ -82,10 +72,15 @@ export async function signToken(
  * The user of a token; undefined: it is invalid. Its key must exist, be enabled and unexpired, and have the same token generation. Rejects if
  * the store is needed and fails.
  */
-export async function verifyToken(options: TokenOptions, token: string): Promise<UserInfo | undefined> {
-  const claim = await verifiedClaim(options, token);
+export async function verifyToken(
+  ring: KeyRing,
+  issuer: string,
+  index: KeyIndex,
+  clock: Clock,
+  token: string,
+): Promise<UserInfo | undefined> {
+  const claim = await verifiedClaim(ring, issuer, clock, token);
   if (claim === undefined) return undefined;
-  const { index, clock } = options;
   await index.confirmed();
   const found = index.byUid(claim.uid);
   // The key was created or changed on another replica, and the index lags behind.
@@ -115,7 +110,9 @@ export function isUsable(record: KeyRecord, index: KeyIndex, clock: Clock): bool
 }
 
 async function verifiedClaim(
-  { ring, clock, issuer }: TokenOptions,
+  ring: KeyRing,
+  issuer: string,
+  clock: Clock,
   token: string,
 ): Promise<PlatformClaim | undefined> {
   if (token.length > TOKEN_BYTES_MAX || token.split('.').length !== 3) return undefined;

@@ -55,10 +55,10 @@ export function createTokens(options: TokensOptions): Tokens {
       random,
       ttls,
       issued: () => options.issued(),
-      sign: (content) => signToken({ ring, issuer }, content),
+      sign: (content) => signToken(ring, issuer, content),
     }),
     publicDocuments: tokenDocuments(ring, issuer),
-    verify: (token) => verifyToken({ ring, index, clock, issuer }, token),
+    verify: (token) => verifyToken(ring, issuer, index, clock, token),
     start: () => ring.start(),
     stop: () => ring.stop(),
   };

@@ -23,7 +23,7 @@ import {
   type PatchOptions,
   type WriteOptions,
 } from '../types.ts';
-import { WatchStream } from '../informer/watch-stream.ts';
+import { WatchStream } from './watch-stream.ts';
 
 export interface ClientOptions extends TransportOptions {
   cluster: ClusterName;

@@ -3,8 +3,8 @@
 import { StatusError } from '../status-error.ts';
 import type { KubeObject } from '../object.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
-import type { StreamHandler } from '../client/exchange.ts';
-import { asStatus } from '../client/responses.ts';
+import type { StreamHandler } from './exchange.ts';
+import { asStatus } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
 
 /** Objects are limited to a few MiB by every API server; a longer line is not an event. */

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MalformedStreamError, TransportError, type WatchHandler } from '../../../src/kube/types.ts';
-import { WatchStream } from '../../../src/kube/informer/watch-stream.ts';
+import { WatchStream } from '../../../src/kube/client/watch-stream.ts';
 import { bookmarkLine, errorLine, eventLine } from '../scripted-server.ts';
 
 function record(): { handler: WatchHandler; seen: string[] } {
