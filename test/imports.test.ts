@@ -23,12 +23,19 @@ const RANKS: Record<string, Record<string, number>> = {
   apiserver: {
     limits: 0,
     'field-error': 0,
+    user: 0,
     storage: 0,
     status: 1,
     metadata: 1,
     schema: 2,
     patch: 3,
     fields: 3,
+    objects: 4,
+    openapi: 5,
+    request: 6,
+    metrics: 7,
+    watch: 7,
+    http: 8,
   },
 };
 const TOP_RANK = 9;

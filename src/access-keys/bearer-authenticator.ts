@@ -1,6 +1,6 @@
 /** Authenticates a bearer token: an access key, the local administrator's credential, or a token of the host cluster. */
 
-import type { Credentials, UserInfo } from '../apiserver/request/user.ts';
+import type { Credentials, UserInfo } from '../apiserver/user.ts';
 import type { LocalAdministrator } from './credentials/local-administrator.ts';
 import { isDirectToken } from './tokens/token.ts';
 

@@ -1,7 +1,7 @@
 /** Composes the modules of the API: keys, authorization and tokens, each with the parts of the others that it needs. */
 
 import { randomBytes } from 'node:crypto';
-import type { ApiResponse } from '../apiserver/http/api-response.ts';
+import type { ApiResponse } from '../apiserver/request/api-response.ts';
 import type { AuditEvent } from '../apiserver/request/audit-event.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/request/authorizer.ts';
 import { META_TYPES } from '../apiserver/schema/meta-types.ts';
@@ -9,7 +9,7 @@ import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';
 import { DefinitionTable } from '../apiserver/objects/definition-table.ts';
 import { TypeTable } from '../apiserver/schema/notation.ts';
-import type { UserInfo } from '../apiserver/request/user.ts';
+import type { UserInfo } from '../apiserver/user.ts';
 import type { ManagementConfig } from '../config/types.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';

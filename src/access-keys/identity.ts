@@ -1,6 +1,6 @@
 /** Names of users, groups and extras that have a meaning in this API. */
 
-import { SERVER_USER, type UserInfo } from '../apiserver/request/user.ts';
+import { SERVER_USER, type UserInfo } from '../apiserver/user.ts';
 import { listField, metadataOf, objectField, text } from '../apiserver/metadata.ts';
 import { isJsonObject, setOwn, type JsonObject } from '../base/json.ts';
 import type { Scope } from './types.ts';

@@ -29,7 +29,7 @@ import { openServingCertificate } from './serving/certificates.ts';
 import { RequestLimits } from './serving/request-limits.ts';
 import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handler.ts';
 import { SIGNING_KEYS } from './tokens/signing-key.ts';
-import { textResponse, type ApiResponse } from '../apiserver/http/api-response.ts';
+import { textResponse, type ApiResponse } from '../apiserver/request/api-response.ts';
 import type { AuditEvent } from '../apiserver/request/audit-event.ts';
 import { noSuchResource } from '../apiserver/status.ts';
 

@@ -1,6 +1,6 @@
 /** Types that the modules of the key and token API share. */
 
-import type { UserInfo } from '../apiserver/request/user.ts';
+import type { UserInfo } from '../apiserver/user.ts';
 
 /** `spec.scope` of a key or a token, as clients write it. Absent: no restriction; present: the union of its entries; `{}`: nothing. */
 export interface Scope {

@@ -15,7 +15,7 @@ import { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
 import type { DefinitionTable } from '../apiserver/objects/definition-table.ts';
 import { decodeObject } from '../apiserver/schema/decode.ts';
-import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apiserver/request/user.ts';
+import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apiserver/user.ts';
 import { startServer } from '../apiserver/http/start-server.ts';
 
 export interface EmbeddedClusterOptions {

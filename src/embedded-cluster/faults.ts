@@ -3,8 +3,8 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { sleep, type Clock } from '../base/clock.ts';
-import { statusResponse } from '../apiserver/http/api-response.ts';
-import { plainHeaders, type RequestListener } from '../apiserver/http/http-server.ts';
+import { plainHeaders, statusResponse } from '../apiserver/request/api-response.ts';
+import type { RequestListener } from '../apiserver/http/http-server.ts';
 import type { Verb } from '../apiserver/objects/resource-definition.ts';
 import { parseResourcePath, verbOf } from '../apiserver/request/request-info.ts';
 import { failure } from '../kube/status-error.ts';

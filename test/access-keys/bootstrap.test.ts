@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { UserInfo } from '../../src/apiserver/request/user.ts';
+import type { UserInfo } from '../../src/apiserver/user.ts';
 import { ensureFirstKeyFile } from '../../src/access-keys/credentials/first-key.ts';
 import type { Keys } from '../../src/access-keys/keys/keys.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';

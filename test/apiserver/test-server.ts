@@ -9,7 +9,7 @@ import type { DefinitionTable } from '../../src/apiserver/objects/definition-tab
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { userNamed } from '../../src/apiserver/request/user.ts';
+import { userNamed } from '../../src/apiserver/user.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { RawClient } from '../contract/raw-client.ts';
 

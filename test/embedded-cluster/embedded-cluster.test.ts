@@ -11,7 +11,7 @@ import {
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
 import { eventually } from '../scenarios/eventually.ts';
-import type { UserInfo } from '../../src/apiserver/request/user.ts';
+import type { UserInfo } from '../../src/apiserver/user.ts';
 
 const EP = '/api/v1/namespaces/default/endpoints';
 const MERGE = { 'content-type': 'application/merge-patch+json' };

@@ -6,7 +6,7 @@
 import { MANAGEMENT_GROUP } from '../api-group.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { objectField } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';

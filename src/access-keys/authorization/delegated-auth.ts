@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { AccessDecision, AccessRequest } from '../../apiserver/request/authorizer.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { tooManyRequests } from '../../apiserver/status.ts';
 import { failure, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import { badRequest, invalid } from '../../apiserver/status.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ManagementAuthorizer } from './authorizer.ts';

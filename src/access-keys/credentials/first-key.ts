@@ -10,8 +10,8 @@ import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts'
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
-import { storeKey, type Target } from '../../apiserver/request/target.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import { storeKey, type Target } from '../../apiserver/objects/target.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { codeOf, TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';

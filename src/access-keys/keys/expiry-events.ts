@@ -8,7 +8,7 @@ import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../api-group.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
-import { SERVER_USER } from '../../apiserver/request/user.ts';
+import { SERVER_USER } from '../../apiserver/user.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { timeText } from '../../apiserver/schema/scalars.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';

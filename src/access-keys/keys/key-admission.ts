@@ -6,7 +6,7 @@ import type { ResourceDefinition } from '../../apiserver/objects/resource-defini
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../apiserver/field-error.ts';
 import { forbidden, invalid } from '../../apiserver/status.ts';
-import { currentForm, groupName, kindName } from '../../apiserver/request/target.ts';
+import { currentForm, groupName, kindName } from '../../apiserver/objects/target.ts';
 import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';

@@ -1,7 +1,7 @@
 /** Authenticates bearer tokens that are access keys. */
 
 import { failure } from '../../kube/status-error.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/access-key.ts';

@@ -19,7 +19,7 @@ import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import { currentForm, type Target } from '../../apiserver/request/target.ts';
+import { currentForm, type Target } from '../../apiserver/objects/target.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { cloneJson, type JsonObject } from '../../base/json.ts';
 

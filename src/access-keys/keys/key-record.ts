@@ -1,6 +1,6 @@
 /** A stored key as authentication and the collector need it: parsed once per change, not once per request. */
 
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { listField, metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../../apiserver/storage/store.ts';

@@ -8,7 +8,7 @@ import { MANAGEMENT_GROUP } from '../api-group.ts';
 import type { ActionResult, Subresource } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/notation.ts';
 import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import { conflict, forbidden, invalid } from '../../apiserver/status.ts';
 import { metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -1,6 +1,6 @@
 /** Ends open watches when their credential ends: the rights of the key change, it expires, or the overlap of a rotated secret ends. */
 
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { EXTRA } from '../identity.ts';
 import type { IndexedKey, KeyChange } from './key-record.ts';

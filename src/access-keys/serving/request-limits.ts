@@ -3,7 +3,7 @@
 import type { Throttle } from '../../apiserver/http/api-server.ts';
 import type { ResourcePath } from '../../apiserver/request/request-info.ts';
 import { tooManyRequests } from '../../apiserver/status.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../identity.ts';

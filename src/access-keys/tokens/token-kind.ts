@@ -15,7 +15,7 @@ import { forbidden, invalid } from '../../apiserver/status.ts';
 import { failure } from '../../kube/status-error.ts';
 import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';

@@ -1,7 +1,7 @@
 /** The JWT of a token, which names its access key and its scope: signing and verification. */
 
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../identity.ts';

@@ -1,9 +1,9 @@
 /** Composes direct cluster endpoint tokens: the resource, the signing keys, and the documents for verifiers. */
 
-import { type ApiResponse, jsonResponse } from '../../apiserver/http/api-response.ts';
+import { type ApiResponse, jsonResponse } from '../../apiserver/request/api-response.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
-import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';

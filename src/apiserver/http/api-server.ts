@@ -15,11 +15,11 @@ import { type AccessRequest, type Authorizer, denialText } from '../request/auth
 import type { MetaHandler } from '../request/meta-handler.ts';
 import type { ResourcePath, ServerPath } from '../request/request-info.ts';
 import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
-import type { Credentials, UserInfo } from '../request/user.ts';
+import type { Credentials, UserInfo } from '../user.ts';
 import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
 import { StoreError } from '../storage/store.ts';
 import type { WatchStreams } from '../watch/watch-streams.ts';
-import { type ApiResponse, statusResponse } from './api-response.ts';
+import { type ApiResponse, plainHeaders, statusResponse } from '../request/api-response.ts';
 import {
   closesConnection,
   createExchange,
@@ -27,13 +27,7 @@ import {
   mediaType,
   requestsImpersonation,
 } from './exchange.ts';
-import {
-  type HttpServer,
-  type ListenOptions,
-  openHttpServer,
-  plainHeaders,
-  type RequestListener,
-} from './http-server.ts';
+import { type HttpServer, type ListenOptions, openHttpServer, type RequestListener } from './http-server.ts';
 import { OpenRequests } from './open-requests.ts';
 import { BodyReader } from './read-bytes.ts';
 import type { Sender } from './shared-limit.ts';

@@ -3,13 +3,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { StatusError } from '../../kube/status-error.ts';
-import { statusResponse } from './api-response.ts';
+import { statusResponse } from '../request/api-response.ts';
 import { HEADER_BYTES_MAX, URL_BYTES_MAX } from '../limits.ts';
 import { badRequest, headersTooLarge, methodNotAllowed, requestTimeout, urlTooLong } from '../status.ts';
 
-/** The client ended the connection inside a request; the code is that of Node's parser. */
-export class EndOfRequest extends Error {
-  readonly code = 'HPE_INVALID_EOF_STATE';
+/** Responds on a connection that the client has ended inside a request, with the code of Node's parser for that. */
+export function respondToEndOfRequest(socket: Duplex): void {
+  const error = new Error('the client ended the connection inside a request');
+  respondToBrokenRequest(Object.assign(error, { code: 'HPE_INVALID_EOF_STATE' }), socket);
 }
 
 /** Responds to a request that is not HTTP, or incomplete at its deadline. Without a writable socket the connection is only closed. */

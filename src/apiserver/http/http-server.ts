@@ -10,9 +10,9 @@ import { type AddressInfo, createServer as createPlainServer, type Server, type 
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls';
 import type { StatusError } from '../../kube/status-error.ts';
-import { type ApiResponse, statusResponse } from './api-response.ts';
-import { endWith, respondToBrokenRequest } from './broken-request.ts';
-import { FrontSocket } from './front-socket.ts';
+import { plainHeaders, statusResponse } from '../request/api-response.ts';
+import { endWith, respondToBrokenRequest, respondToEndOfRequest } from './broken-request.ts';
+import { FrontSocket } from '../watch/front-socket.ts';
 import {
   CLIENT_TIMEOUTS,
   type ClientTimeouts,
@@ -147,7 +147,8 @@ function createSocketServer(
   { headersMs }: ClientTimeouts,
   tls: TlsPair | undefined,
 ): Server | TlsServer {
-  const serve = (socket: Socket): void => void http.emit('connection', new FrontSocket(socket));
+  const serve = (socket: Socket): void =>
+    void http.emit('connection', new FrontSocket(socket, respondToEndOfRequest));
   if (!tls) return createPlainServer({ noDelay: true, allowHalfOpen: true }, serve);
   const secure = { ...tls, ...TLS_SETTINGS, noDelay: true, handshakeTimeout: headersMs } as const;
   const server = createTlsServer({ ...secure, ALPNProtocols: ['http/1.1'] }, (socket) => {
@@ -238,11 +239,6 @@ export function rejectAndClose(response: ServerResponse, error: StatusError): vo
 }
 
 const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
-
-/** The headers of a response in Node's type. */
-export function plainHeaders(headers: ApiResponse['headers']): Record<string, string> {
-  return headers as Record<string, string>; // Node accepts lists too
-}
 
 /** Connections whose TLS handshake is not complete: they have no request in flight. */
 class Handshakes {

@@ -6,19 +6,19 @@ import type { Logger } from '../../base/logger.ts';
 import type { Store } from '../storage/store.ts';
 import { listen, type Throttle } from './api-server.ts';
 import type { AuditEvent } from '../request/audit-event.ts';
-import type { ApiResponse } from './api-response.ts';
+import type { ApiResponse } from '../request/api-response.ts';
 import type { Authorizer } from '../request/authorizer.ts';
 import type { ListenOptions, RequestListener, TlsPair } from './http-server.ts';
 import type { ApiServerSeries } from '../metrics.ts';
 import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import type { ObjectRegistry } from '../objects/object-registry.ts';
-import { ObjectViews } from '../objects/presentation/object-view.ts';
+import { ObjectViews } from '../objects/object-view.ts';
 import type { DefinitionTable } from '../objects/definition-table.ts';
 import { ResourceHandler } from '../request/resource-handler.ts';
 import type { ServerPath } from '../request/request-info.ts';
-import type { Credentials, UserInfo } from '../request/user.ts';
-import { YamlParser } from '../request/body/yaml-parser.ts';
+import type { Credentials, UserInfo } from '../user.ts';
+import { YamlParser } from '../request/yaml-parser.ts';
 import { WatchStreams } from '../watch/watch-streams.ts';
 
 export interface StartOptions {

@@ -3,8 +3,8 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../storage/store.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
-import type { Target } from '../request/target.ts';
-import type { UserInfo } from '../request/user.ts';
+import type { Target } from './target.ts';
+import type { UserInfo } from '../user.ts';
 
 export interface Admission {
   /** Before an object is created; throws a `StatusError` to reject. */

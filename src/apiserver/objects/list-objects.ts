@@ -2,7 +2,7 @@
 
 import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/store.ts';
 import { filterInTurns } from './in-turns.ts';
-import type { ListQuery } from '../request/query/list-query.ts';
+import type { ListQuery } from './list-query.ts';
 import { expired, tooLargeResourceVersion, badRequest } from '../status.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';

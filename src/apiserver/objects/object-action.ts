@@ -1,7 +1,7 @@
 /** POST to a subresource that is an action. */
 
 import { cloneJson, type JsonObject } from '../../base/json.ts';
-import { currentForm, type Target } from '../request/target.ts';
+import { currentForm, type Target } from './target.ts';
 import type { StoredEntry } from '../storage/store.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import type { WriteContext, Written } from './object-writer.ts';

@@ -14,14 +14,14 @@ import { applyFields, withManagedFields } from '../fields/managed-fields.ts';
 import { createdMetadata } from './object-metadata.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import type { WriteContext, Written } from './object-writer.ts';
-import { decodeBody, type ParsedBody, type Warn } from '../request/body/read-body.ts';
+import { decodeBody, type ParsedBody, type Warn } from './decode-body.ts';
 import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
 import { memberSchema, type Schema } from '../schema/object-schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from '../status.ts';
-import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } from '../request/target.ts';
+import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } from './target.ts';
 import { metadataOf, text } from '../metadata.ts';
-import type { WriteOptions } from '../request/query/write-options.ts';
+import type { WriteOptions } from './write-options.ts';
 import { requestedVersion } from './write-steps.ts';
 
 /** What all types of patches have in common. */

@@ -3,14 +3,14 @@
 import type { Timer } from '../../base/clock.ts';
 import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
 import { StoreError, type StoredEntry } from '../storage/store.ts';
-import type { DeleteOptions, PropagationPolicy } from '../request/query/write-options.ts';
+import type { DeleteOptions, PropagationPolicy } from './write-options.ts';
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers, listField, metadataOf, text } from '../metadata.ts';
 import { type ObjectRegistry } from './object-registry.ts';
 import type { Recheck } from './object-writer.ts';
 import { isRevisionConflict } from './write-conflicts.ts';
-import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
+import { currentForm, groupName, kindName, type Target } from './target.ts';
 import { isDeletionComplete } from './write-steps.ts';
-import { storedForm } from './presentation/object-view.ts';
+import { storedForm } from './object-view.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, notFound } from '../status.ts';
 

@@ -5,7 +5,7 @@ import { jsonEquals, type JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { LABEL_LENGTH_MAX } from '../../kube/names.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
-import type { Target } from '../request/target.ts';
+import type { Target } from './target.ts';
 import { duplicateOwners, metadataOf, objectField, objectList, text } from '../metadata.ts';
 
 /** The alphabet of Kubernetes: without vowels, so that no words appear. */

@@ -11,13 +11,13 @@ import {
 import { StatusError, failure } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import type { Written } from './object-writer.ts';
-import { checkName, rejectOtherNamespace, type Target } from '../request/target.ts';
+import { checkName, rejectOtherNamespace, type Target } from './target.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
 import { unknownInOperations } from '../patch/patch-operation.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
 import type { PatchingRequest } from './object-apply.ts';
 import { parseJsonText } from '../schema/json-text.ts';
-import { decodeBody, duplicatesIn, type ParsedBody } from '../request/body/read-body.ts';
+import { decodeBody, duplicatesIn, type ParsedBody } from './decode-body.ts';
 import { PATCH_MEDIA, type PatchKind, type ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';
 import { badRequest, unsupportedMediaType } from '../status.ts';

@@ -8,10 +8,10 @@ import type { Admission } from './admission.ts';
 import { invalidValue } from '../field-error.ts';
 import { generatedName } from './object-metadata.ts';
 import { ObjectWriter, type WriteContext, type Written } from './object-writer.ts';
-import { presented } from './presentation/object-view.ts';
+import { presented } from './object-view.ts';
 import { asConflict, checkUid, isRevisionConflict } from './write-conflicts.ts';
 import { alreadyExists, invalid, nameExhausted, notFound, stillDeleting } from '../status.ts';
-import { currentForm, groupName, storeKey, type Target } from '../request/target.ts';
+import { currentForm, groupName, storeKey, type Target } from './target.ts';
 import { metadataOf, text } from '../metadata.ts';
 import { requestedVersion } from './write-steps.ts';
 

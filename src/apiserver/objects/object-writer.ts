@@ -8,13 +8,13 @@ import type { Admission, AdmissionRequest, CommittedWrite } from './admission.ts
 import type { FieldWriter } from '../fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';
 import { createdMetadata, keptMetadata, nextGeneration } from './object-metadata.ts';
-import { storedForm } from './presentation/object-view.ts';
+import { storedForm } from './object-view.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, MODIFIED } from '../status.ts';
-import { currentForm, groupName, storeKey, type Target } from '../request/target.ts';
-import { SERVER_USER, type UserInfo } from '../request/user.ts';
+import { currentForm, groupName, storeKey, type Target } from './target.ts';
+import { SERVER_USER, type UserInfo } from '../user.ts';
 import { metadataOf } from '../metadata.ts';
 import {
   requestedVersion,

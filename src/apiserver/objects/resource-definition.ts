@@ -6,7 +6,7 @@ import type { FieldError } from '../field-error.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
 import { listField, metadataOf } from '../metadata.ts';
 import type { NameCheck } from '../../kube/names.ts';
-import type { UserInfo } from '../request/user.ts';
+import type { UserInfo } from '../user.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 

@@ -2,7 +2,7 @@
 
 import { conflict, MODIFIED, notFound } from '../status.ts';
 import { StoreError } from '../storage/store.ts';
-import { groupName, type Target } from '../request/target.ts';
+import { groupName, type Target } from './target.ts';
 
 /** The object has changed or disappeared since it was read: a write may be retried. */
 export function isRevisionConflict(error: unknown): boolean {

@@ -5,7 +5,7 @@ import type { ResourceDefinition } from './resource-definition.ts';
 import { decodeObject } from '../schema/decode.ts';
 import { invalid } from '../status.ts';
 import { failure } from '../../kube/status-error.ts';
-import { kindName, type Target } from '../request/target.ts';
+import { kindName, type Target } from './target.ts';
 import { metadataOf, objectList, text, validateMetadata, validateMetadataUpdate } from '../metadata.ts';
 
 /** The body merged into the previous state: a subresource changes only its part, a write to the object keeps the status. */

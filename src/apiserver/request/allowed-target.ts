@@ -5,10 +5,10 @@ import { denialText, type AccessDecision, type AccessRequest, type Authorizer } 
 import type { ResourcePath } from './request-info.ts';
 import type { ResourceDefinition, Verb } from '../objects/resource-definition.ts';
 import type { DefinitionTable } from '../objects/definition-table.ts';
-import { exactValue } from './query/field-selector.ts';
+import { exactValue } from '../objects/list-query.ts';
 import { forbidden, methodNotAllowed, noSuchResource } from '../status.ts';
-import type { Target } from './target.ts';
-import type { UserInfo } from './user.ts';
+import type { Target } from '../objects/target.ts';
+import type { UserInfo } from '../user.ts';
 
 /** The part of a request that authorization depends on. */
 export interface TargetRequest {

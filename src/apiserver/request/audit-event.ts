@@ -3,7 +3,7 @@
 import { microTime } from '../../kube/object.ts';
 import type { AccessDecision } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
-import type { UserInfo } from './user.ts';
+import type { UserInfo } from '../user.ts';
 
 /** Facts about one request, collected while it is served. */
 export interface RequestRecord {

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import type { UserInfo } from './user.ts';
+import type { UserInfo } from '../user.ts';
 
 export interface AccessRequest {
   /** For a path, the HTTP method in lower case. */

@@ -1,8 +1,7 @@
 /** Non-resource requests: health, version, discovery, OpenAPI. */
 
-import { jsonResponse, textResponse, type ApiResponse } from '../http/api-response.ts';
+import { jsonResponse, textResponse, type ApiResponse, negotiate, type OfferedForm } from './api-response.ts';
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from '../openapi/discovery.ts';
-import { negotiate, type OfferedForm } from '../http/negotiate.ts';
 import { openApiDocument, openApiIndex, type OpenApiDocument } from '../openapi/openapi.ts';
 import type { DefinitionTable } from '../objects/definition-table.ts';
 import { methodNotAllowed } from '../status.ts';

@@ -1,5 +1,6 @@
 /** Parses URLs by the path rules of a kube-apiserver. */
 
+import { isTrue } from '../objects/query-parameters.ts';
 import type { Verb } from '../objects/resource-definition.ts';
 
 export interface ResourcePath {
@@ -73,9 +74,4 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
     default:
       return undefined;
   }
-}
-
-/** A boolean query parameter as Go parses it: present and empty is true. */
-export function isTrue(value: string | null): boolean {
-  return value !== null && value !== 'false' && value !== '0';
 }

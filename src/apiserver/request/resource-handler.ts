@@ -5,44 +5,40 @@ import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { ignoreNotFound, StatusError, failure } from '../../kube/status-error.ts';
 import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
-import { jsonResponse, statusResponse, withWarnings, type ApiResponse } from '../http/api-response.ts';
-import { listObjects } from '../objects/list-objects.ts';
-import { parseListQuery, parseVersion } from './query/list-query.ts';
-import { negotiate, negotiateWatch, type ResponseForm } from '../http/negotiate.ts';
 import {
-  LIST_FORMS,
-  OBJECT_FORMS,
-  ObjectResponses,
-  type Presentation,
-} from '../objects/presentation/object-responses.ts';
+  jsonResponse,
+  statusResponse,
+  withWarnings,
+  type ApiResponse,
+  negotiate,
+  negotiateWatch,
+  type ResponseForm,
+} from './api-response.ts';
+import { listObjects } from '../objects/list-objects.ts';
+import { parseListQuery, parseVersion } from '../objects/list-query.ts';
+import { LIST_FORMS, OBJECT_FORMS, ObjectResponses, type Presentation } from './object-responses.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import { patchKindOf, patchObject } from '../objects/object-patch.ts';
 import { performAction } from '../objects/object-action.ts';
 import { applyObject } from '../objects/object-apply.ts';
 import type { ObjectRegistry } from '../objects/object-registry.ts';
 import type { Recheck, WriteContext, Written } from '../objects/object-writer.ts';
-import { checkName, rejectOtherNamespace, type Target } from './target.ts';
+import { checkName, rejectOtherNamespace, type Target } from '../objects/target.ts';
 import { rejectResourceVersion } from '../objects/write-steps.ts';
-import type { ObjectViews } from '../objects/presentation/object-view.ts';
-import {
-  checkType,
-  decodeBody,
-  parseBody,
-  parseDeleteBody,
-  parseYaml,
-  type RawBody,
-} from './body/read-body.ts';
+import type { ObjectViews } from '../objects/object-view.ts';
+import { checkType, decodeBody } from '../objects/decode-body.ts';
+import { parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
 import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
 import { methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
 import { duplicateOwners, metadataOf, text } from '../metadata.ts';
-import type { UserInfo } from './user.ts';
+import type { UserInfo } from '../user.ts';
 import {
   parseDeleteOptions,
   parseWriteOptions,
   type DeleteOptions,
   type WriteOptions,
-} from './query/write-options.ts';
-import type { ParseYaml, YamlParser } from './body/yaml-parser.ts';
+} from '../objects/write-options.ts';
+import type { ParseYaml, YamlParser } from './yaml-parser.ts';
 
 export interface ApiRequest extends TargetRequest {
   /** Authenticates the credential of the request again; throws 401. */

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { FrontSocket } from '../http/front-socket.ts';
+import { FrontSocket } from './front-socket.ts';
 import { CLIENT_TIMEOUTS, WATCH_UNREAD_BYTES_MAX } from '../limits.ts';
 import type { WatchFrame } from './watch-frames.ts';
 

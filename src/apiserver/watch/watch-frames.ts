@@ -1,7 +1,7 @@
 /** The bytes of a watch event, encoded once for all watchers: with a thousand watchers, encoding is most of the work. */
 
 import type { StoredEntry } from '../storage/store.ts';
-import type { ObjectViews } from '../objects/presentation/object-view.ts';
+import type { ObjectViews } from '../objects/object-view.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 
 /** One line of a watch. */

@@ -10,7 +10,7 @@ import {
   type StoreWatch,
 } from '../storage/store.ts';
 import { ITEMS_PER_TURN, nextTurn } from '../objects/in-turns.ts';
-import type { ListQuery } from '../request/query/list-query.ts';
+import type { ListQuery } from '../objects/list-query.ts';
 import { expired } from '../status.ts';
 
 /** Receives the events of a watch. */

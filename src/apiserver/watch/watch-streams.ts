@@ -7,23 +7,15 @@ import type { Random } from '../../base/random.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { Store, StoredEntry } from '../storage/store.ts';
 import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
-import { parseListQuery } from '../request/query/list-query.ts';
-import { plainHeaders } from '../http/http-server.ts';
-import { metaVersion } from '../http/negotiate.ts';
-import type { ObjectViews } from '../objects/presentation/object-view.ts';
-import { integerIn } from '../request/query/query-integer.ts';
-import { isTrue } from '../request/request-info.ts';
+import { parseListQuery } from '../objects/list-query.ts';
+import { metaVersion, withWarnings, plainHeaders } from '../request/api-response.ts';
+import type { ObjectViews } from '../objects/object-view.ts';
+import { integerIn, isTrue } from '../objects/query-parameters.ts';
 import type { WatchResponse } from '../request/resource-handler.ts';
-import { withWarnings } from '../http/api-response.ts';
 import { tooManyRequests } from '../status.ts';
-import type { UserInfo } from '../request/user.ts';
+import type { UserInfo } from '../user.ts';
 import type { Status } from '../../kube/status-error.ts';
-import {
-  includeObject,
-  partialMetadata,
-  tableOf,
-  type IncludeObject,
-} from '../objects/presentation/table.ts';
+import { includeObject, partialMetadata, tableOf, type IncludeObject } from '../objects/table.ts';
 import { WatchConnection } from './watch-connection.ts';
 import { eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-frames.ts';
 import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, AUTHENTICATED, EXTRA } from '../../../src/access-keys/identity.ts';
 import { startAuthorizationServer, part, type AuthorizationServer } from './authorization-server.ts';

@@ -8,7 +8,7 @@ import { defineResource } from '../../../src/apiserver/objects/resource-definiti
 import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer } from '../../../src/apiserver/http/start-server.ts';
-import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import type { UserInfo } from '../../../src/apiserver/user.ts';
 import { objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
 import type { JsonObject } from '../../../src/base/json.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
-import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import type { UserInfo } from '../../../src/apiserver/user.ts';
 import { ManagementAuthorizer } from '../../../src/access-keys/authorization/authorizer.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/access-keys/identity.ts';
 import type { KeyIndex, Scope } from '../../../src/access-keys/types.ts';

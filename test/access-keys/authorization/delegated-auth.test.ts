@@ -13,7 +13,7 @@ import {
 } from '../../../src/apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { failure } from '../../../src/kube/status-error.ts';
-import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { objectField } from '../../../src/apiserver/metadata.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';

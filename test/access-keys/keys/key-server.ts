@@ -9,7 +9,7 @@ import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/start-server.ts';
-import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { systemRandom } from '../../../src/base/random.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { auditEvent, masked, type RequestRecord } from '../../../src/apiserver/request/audit-event.ts';
-import { userNamed } from '../../../src/apiserver/request/user.ts';
+import { userNamed } from '../../../src/apiserver/user.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { AuditLog, LineBuffer, type AuditLogOptions } from '../../../src/access-keys/serving/audit-log.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { parseResourcePath } from '../../../src/apiserver/request/request-info.ts';
-import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { RequestLimits } from '../../../src/access-keys/serving/request-limits.ts';

@@ -6,7 +6,7 @@ import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { type Caller } from '../../../src/apiserver/objects/resource-definition.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
-import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { AesSeal } from '../../../src/access-keys/credentials/master-key.ts';
 import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeProtectedHeader } from 'jose';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { userNamed } from '../../../src/apiserver/request/user.ts';
+import { userNamed } from '../../../src/apiserver/user.ts';
 import type { Scope } from '../../../src/access-keys/types.ts';
 import { textAt } from '../../cases.ts';
 import {

@@ -2,7 +2,7 @@
 
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { userNamed } from '../../../src/apiserver/request/user.ts';
+import { userNamed } from '../../../src/apiserver/user.ts';
 import { BearerAuthenticator } from '../../../src/access-keys/bearer-authenticator.ts';
 import { LocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';

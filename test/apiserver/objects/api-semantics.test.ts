@@ -9,7 +9,7 @@ import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-clu
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { accessKeyTable } from '../test-kinds.ts';
 import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
-import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../../src/apiserver/storage/store.ts';
 

@@ -7,7 +7,7 @@ import {
   startEmbeddedCluster,
   type EmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
-import { ObjectViews } from '../../../src/apiserver/objects/presentation/object-view.ts';
+import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
 import { frameOf, WatchFrames } from '../../../src/apiserver/watch/watch-frames.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';

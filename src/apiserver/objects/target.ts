@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry, StoreKey } from '../storage/store.ts';
-import type { ResourceDefinition, Subresource } from '../objects/resource-definition.ts';
+import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import { shortened } from '../field-error.ts';
 import { badRequest, type GroupName } from '../status.ts';
 import { metadataOf, text } from '../metadata.ts';

@@ -1,10 +1,10 @@
 /** Tables: the rows that `kubectl get` prints. */
 
-import type { JsonObject, JsonValue } from '../../../base/json.ts';
-import type { KubeObject } from '../../../kube/object.ts';
-import type { Column, ResourceDefinition } from '../resource-definition.ts';
-import { badRequest } from '../../status.ts';
-import { metadataOf, text } from '../../metadata.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Column, ResourceDefinition } from './resource-definition.ts';
+import { badRequest } from '../status.ts';
+import { metadataOf, text } from '../metadata.ts';
 
 export type IncludeObject = 'Metadata' | 'None' | 'Object';
 

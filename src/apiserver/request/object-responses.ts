@@ -1,16 +1,21 @@
 /** Responses with objects and lists, in the form that the client requested. */
 
-import type { Clock } from '../../../base/clock.ts';
-import type { JsonObject } from '../../../base/json.ts';
-import { apiVersionOf } from '../../../kube/object.ts';
-import type { StoredEntry } from '../../storage/store.ts';
-import { jsonResponse, type ApiResponse } from '../../http/api-response.ts';
-import { mapInTurns } from '../in-turns.ts';
-import type { ObjectPage } from '../list-objects.ts';
-import { metaVersion, type ResponseForm, type OfferedForm } from '../../http/negotiate.ts';
-import { overlaid, presented, type ObjectViews } from './object-view.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
-import { includeObject, partialMetadata, rowOf, tableOf, type TableOptions } from './table.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { apiVersionOf } from '../../kube/object.ts';
+import type { StoredEntry } from '../storage/store.ts';
+import {
+  jsonResponse,
+  type ApiResponse,
+  metaVersion,
+  type ResponseForm,
+  type OfferedForm,
+} from './api-response.ts';
+import { mapInTurns } from '../objects/in-turns.ts';
+import type { ObjectPage } from '../objects/list-objects.ts';
+import { overlaid, presented, type ObjectViews } from '../objects/object-view.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { includeObject, partialMetadata, rowOf, tableOf, type TableOptions } from '../objects/table.ts';
 
 /** The kind and the form of a response. */
 export interface Presentation {

@@ -1,9 +1,9 @@
 /** Invalid delete options never turn a dry run or a precondition into an unconditional deletion. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../../../src/base/json.ts';
-import { accessKeyTable } from '../../test-kinds.ts';
-import { startTestServer } from '../../test-server.ts';
+import type { JsonValue } from '../../../src/base/json.ts';
+import { accessKeyTable } from '../test-kinds.ts';
+import { startTestServer } from '../test-server.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 

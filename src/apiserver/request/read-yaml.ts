@@ -9,7 +9,7 @@ import {
   type Tags,
   type YAMLParseError,
 } from 'yaml';
-import { BODY_BYTES_MAX, FIELD_PROBLEMS_MAX, YAML_ALIASES_MAX, YAML_VALUES_MAX } from '../../limits.ts';
+import { BODY_BYTES_MAX, FIELD_PROBLEMS_MAX, YAML_ALIASES_MAX, YAML_VALUES_MAX } from '../limits.ts';
 
 /** Plain data: it crosses from the YAML thread to the main thread. */
 export type YamlOutcome =

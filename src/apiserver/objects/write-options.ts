@@ -1,6 +1,6 @@
 /** Parses the options of writes from the query, and rejects invalid ones. */
 
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   forbiddenValue,
   invalidValue,
@@ -8,11 +8,10 @@ import {
   tooLong,
   unsupportedValue,
   type FieldError,
-} from '../../field-error.ts';
-import { integerIn } from './query-integer.ts';
-import { GRACE_SECONDS_MAX } from '../../limits.ts';
-import { isTrue } from '../request-info.ts';
-import { badRequest, invalid } from '../../status.ts';
+} from '../field-error.ts';
+import { integerIn, isTrue } from './query-parameters.ts';
+import { GRACE_SECONDS_MAX } from '../limits.ts';
+import { badRequest, invalid } from '../status.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { FrontSocket } from '../../../src/apiserver/http/front-socket.ts';
+import { FrontSocket } from '../../../src/apiserver/watch/front-socket.ts';
 
 test('the end of the stream follows the unread bytes', async () => {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
@@ -13,7 +13,7 @@ test('the end of the stream follows the unread bytes', async () => {
   const [socket] = (await once(server, 'connection')) as [Socket];
   const heard: string[] = [];
   // As Node does while the client does not read responses.
-  const front = new FrontSocket(socket).setEncoding('utf8');
+  const front = new FrontSocket(socket, () => undefined).setEncoding('utf8');
   front.on('data', (text: string) => heard.push(text));
   front.pause();
   client.end('asked');

@@ -2,10 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { jsonResponse } from '../../../src/apiserver/http/api-response.ts';
-import { negotiate } from '../../../src/apiserver/http/negotiate.ts';
+import { jsonResponse, negotiate } from '../../../src/apiserver/request/api-response.ts';
 import { YAML_BLOCK_CHARACTERS_MAX } from '../../../src/apiserver/limits.ts';
-import { longestTurnMs } from '../request/longest-turn.ts';
+import { longestTurnMs } from './longest-turn.ts';
 
 const YAML = negotiate('application/yaml');
 

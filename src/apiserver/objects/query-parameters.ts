@@ -1,6 +1,6 @@
-/** Integers in a query, parsed as a kube-apiserver does. */
+/** Integers and booleans in a query, parsed as a kube-apiserver does. */
 
-import { badRequest } from '../../status.ts';
+import { badRequest } from '../status.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 
@@ -16,4 +16,9 @@ export function integerIn(query: URLSearchParams, name: string): number | undefi
 
 function isInt64(value: bigint): boolean {
   return value <= INT64_MAX && value >= -INT64_MAX - 1n;
+}
+
+/** A boolean query parameter as Go parses it: present and empty is true. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== 'false' && value !== '0';
 }

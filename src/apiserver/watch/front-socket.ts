@@ -3,7 +3,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { respondToBrokenRequest, EndOfRequest } from './broken-request.ts';
 
 type Done = (error?: Error | null) => void;
 
@@ -17,6 +16,7 @@ type Done = (error?: Error | null) => void;
  */
 export class FrontSocket extends Duplex {
   readonly #socket: Socket;
+  readonly #endedInRequest: (front: FrontSocket) => void;
   /** Length of the write that the socket has; there is one at a time, later ones wait here. */
   #handedLength = 0;
   #isReleased = false;
@@ -36,9 +36,11 @@ export class FrontSocket extends Duplex {
   readonly #onError = (error: Error): void => void this.destroy(error);
   readonly #onClose = (): void => void this.destroy();
 
-  constructor(socket: Socket) {
+  /** `endedInRequest` is called when the client ends its side inside a request; it responds. */
+  constructor(socket: Socket, endedInRequest: (front: FrontSocket) => void) {
     super({ decodeStrings: false, highWaterMark: socket.writableHighWaterMark });
     this.#socket = socket;
+    this.#endedInRequest = endedInRequest;
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('timeout', this.#onTimeout);
@@ -68,7 +70,7 @@ export class FrontSocket extends Duplex {
     if (isAwaited || this.readableLength > 0) return;
     this.#isEndHeld = false;
     // Node reports this itself, except where the client asked for another protocol.
-    if (this.#responses.size > 0) respondToBrokenRequest(new EndOfRequest(), this);
+    if (this.#responses.size > 0) this.#endedInRequest(this);
     else this.push(null);
   }
 

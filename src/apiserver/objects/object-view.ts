@@ -1,10 +1,10 @@
 /** Converts between stored objects and objects as clients see them: with kind, apiVersion and resourceVersion, in the shape of the requested kind. */
 
-import { type KubeObject, apiVersionOf } from '../../../kube/object.ts';
-import type { JsonObject } from '../../../base/json.ts';
-import type { StoredEntry } from '../../storage/store.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
-import { metadataOf } from '../../metadata.ts';
+import { type KubeObject, apiVersionOf } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { StoredEntry } from '../storage/store.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import { metadataOf } from '../metadata.ts';
 
 /** Metadata fields before the resourceVersion, in the order of a kube-apiserver. */
 const BEFORE_VERSION = ['name', 'generateName', 'namespace', 'selfLink', 'uid'];

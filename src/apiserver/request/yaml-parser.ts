@@ -4,9 +4,9 @@
  */
 
 import { Worker } from 'node:worker_threads';
-import type { Clock, Timer } from '../../../base/clock.ts';
-import { sourceExtension } from '../../../base/source-extension.ts';
-import type { StatusError } from '../../../kube/status-error.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { sourceExtension } from '../../base/source-extension.ts';
+import type { StatusError } from '../../kube/status-error.ts';
 import {
   YAML_INLINE_BYTES_MAX,
   YAML_PARSE_MS_MAX,
@@ -14,8 +14,8 @@ import {
   YAML_THREAD_MIB_MAX,
   YAML_WAITING_MAX,
   YAML_WAITING_PER_USER_MAX,
-} from '../../limits.ts';
-import { tooManyRequests } from '../../status.ts';
+} from '../limits.ts';
+import { tooManyRequests } from '../status.ts';
 import { readYaml, type YamlOutcome } from './read-yaml.ts';
 import type { YamlMessage } from './yaml-thread.ts';
 

@@ -1,16 +1,15 @@
 /** The query of a list, a watch or a deletion of a collection: the selected objects and the revision. */
 
-import type { StringMap } from '../../../kube/object.ts';
-import type { JsonObject } from '../../../base/json.ts';
-import type { StoredEntry, StoreRange } from '../../storage/store.ts';
-import { integerIn } from './query-integer.ts';
-import { currentForm, type Target } from '../target.ts';
-import type { ResourceDefinition } from '../../objects/resource-definition.ts';
-import { parseFieldSelector } from './field-selector.ts';
-import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../../kube/label-selector.ts';
-import { badRequest, invalid } from '../../status.ts';
-import { metadataOf, objectField, text } from '../../metadata.ts';
-import { type FieldError, forbiddenValue, unsupportedValue } from '../../field-error.ts';
+import type { StringMap } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { StoredEntry, StoreRange } from '../storage/store.ts';
+import { integerIn } from './query-parameters.ts';
+import { currentForm, type Target } from './target.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../kube/label-selector.ts';
+import { badRequest, invalid } from '../status.ts';
+import { metadataOf, objectField, text } from '../metadata.ts';
+import { type FieldError, forbiddenValue, unsupportedValue } from '../field-error.ts';
 
 export interface ListQuery {
   readonly range: StoreRange;
@@ -137,4 +136,59 @@ function forbidden(detail: string): FieldError {
 function rejectVersionWithContinue(resourceVersion: string): void {
   if (Number(resourceVersion) === 0) return;
   throw badRequest('specifying resource version is not allowed when using continue');
+}
+
+/** Returns one selectable field of an object; empty when it is not set. */
+export type FieldReader = (field: string) => string;
+
+export interface FieldSelector {
+  matches(read: FieldReader): boolean;
+}
+
+interface Term {
+  readonly field: string;
+  readonly isEqual: boolean;
+  readonly value: string;
+}
+
+/** Throws a 400 `StatusError` when the text does not parse or names a field that is not selectable. */
+export function parseFieldSelector(text: string, selectable: readonly string[]): FieldSelector {
+  const terms = splitTerms(text).map(parseTerm);
+  for (const { field } of terms) {
+    if (selectable.includes(field)) continue;
+    const known = selectable.map((name) => JSON.stringify(name)).join(', ');
+    throw badRequest(`${JSON.stringify(field)} is not a known field selector: only ${known}`);
+  }
+  return {
+    matches: (read) => terms.every(({ field, isEqual, value }) => (read(field) === value) === isEqual),
+  };
+}
+
+/** The value that the selector requires of `field`, if any. Throws a 400 `StatusError` when the text does not parse. */
+export function exactValue(text: string, field: string): string | undefined {
+  return splitTerms(text)
+    .map(parseTerm)
+    .find((term) => term.field === field && term.isEqual)?.value;
+}
+
+/** Splits at commas that are not escaped by a backslash. */
+function splitTerms(text: string): string[] {
+  return text.split(/(?<!\\),/).filter((term) => term !== '');
+}
+
+function parseTerm(term: string): Term {
+  const match = /^([^=!]*)(!=|==|=)(.*)$/s.exec(term);
+  if (!match) throw badRequest(`invalid selector: '${term}'; can't understand '${term}'`);
+  const [, field = '', operator, value = ''] = match;
+  return { field, isEqual: operator !== '!=', value: unescaped(value) };
+}
+
+function unescaped(value: string): string {
+  const bare = value.replaceAll(/\\[\\,=]/g, '');
+  const invalidEscape = /\\.?/s.exec(bare);
+  if (invalidEscape) {
+    throw badRequest(`invalid field selector: invalid escape sequence: ${invalidEscape[0]}`);
+  }
+  if (bare.includes('=')) throw badRequest('invalid field selector: unescaped character in value: 61');
+  return value.replaceAll(/\\(.)/gs, '$1');
 }

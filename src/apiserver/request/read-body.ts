@@ -1,34 +1,22 @@
-/** Decodes the body of a write as the kind that the URL names, with warnings or errors for unknown and duplicate fields. */
+/** Parses the body of a write: JSON, YAML or protobuf into raw JSON. */
 
-import { apiVersionOf } from '../../../kube/object.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import type { ResourceDefinition } from '../../objects/resource-definition.ts';
-import type { DefinitionTable } from '../../objects/definition-table.ts';
-import { META_TYPES } from '../../schema/meta-types.ts';
-import { shortened } from '../../field-error.ts';
-import { YAML_BYTES_MAX } from '../../limits.ts';
-import { cannotBeHandled, decodeObject } from '../../schema/decode.ts';
-import { DecodeError } from '../../schema/decode-scalar.ts';
-import { duplicateFields, parseJsonText } from '../../schema/json-text.ts';
-import { TypeTable } from '../../schema/notation.ts';
-import { decodeProtobuf, openEnvelope, ProtobufError } from '../../schema/protobuf.ts';
-import type { ObjectSchema } from '../../schema/object-schema.ts';
-import { badRequest, tooLarge, unsupportedMediaType } from '../../status.ts';
-import type { FieldValidation } from '../query/write-options.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { duplicatesIn, type ParsedBody } from '../objects/decode-body.ts';
+import { META_TYPES } from '../schema/meta-types.ts';
+import { YAML_BYTES_MAX } from '../limits.ts';
+import { DecodeError } from '../schema/decode-scalar.ts';
+import { parseJsonText } from '../schema/json-text.ts';
+import { TypeTable } from '../schema/notation.ts';
+import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
+import type { ObjectSchema } from '../schema/object-schema.ts';
+import { badRequest, tooLarge, unsupportedMediaType } from '../status.ts';
 import type { ParseYaml } from './yaml-parser.ts';
 
 export interface RawBody {
   readonly contentType: string;
   readonly bytes: Buffer;
 }
-
-export interface ParsedBody {
-  readonly value: JsonValue;
-  /** One message for each field that the text names twice. */
-  readonly duplicates: readonly string[];
-}
-
-export type Warn = (text: string) => void;
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
@@ -148,11 +136,6 @@ export async function parseYaml(kind: string, text: string, yaml: ParseYaml): Pr
   }
 }
 
-/** One message for each field that a JSON text names twice. */
-export function duplicatesIn(json: string): readonly string[] {
-  return duplicateFields(json).map((path) => `duplicate field ${JSON.stringify(shortened(path))}`);
-}
-
 /** Created for each request: few clients delete in protobuf. */
 function deleteOptionsSchema(): ObjectSchema {
   return new TypeTable([META_TYPES]).get('meta.DeleteOptions');
@@ -166,55 +149,5 @@ function parseProtobuf(definition: Pick<ResourceDefinition, 'kind' | 'schema'>, 
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
     throw badRequest(`the protobuf body cannot be read as ${definition.kind}: ${error.message}`);
-  }
-}
-
-/** Throws 400 when the body names another kind. Missing fields default to the kind of the URL. */
-export function checkType(table: DefinitionTable, definition: ResourceDefinition, body: JsonObject): void {
-  const expected = apiVersionOf(definition);
-  const kind = textOr(body['kind'], definition.kind);
-  const apiVersion = textOr(body['apiVersion'], expected);
-  if (kind === definition.kind && apiVersion === expected) return;
-  const [group, version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
-  const isKnown = table.of(group ?? '', version ?? '').some((other) => other.kind === kind);
-  const why = isKnown
-    ? `converting (${version}.${kind}) to (${packageOf(definition)}.${definition.kind}): unknown conversion`
-    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "embedded"`;
-  throw cannotBeHandled(kind, definition.version, definition.kind, why);
-}
-
-/** The Go package in messages of a kube-apiserver: the core group has a name there. */
-function packageOf({ group, version }: ResourceDefinition): string {
-  return group === '' ? 'core' : version;
-}
-
-function textOr(value: JsonValue | undefined, otherwise: string): string {
-  return typeof value === 'string' && value !== '' ? value : otherwise;
-}
-
-/** Decodes by the kind's schema; `validation` decides whether unknown and duplicate fields are ignored, warned about or rejected. */
-export function decodeBody(
-  definition: ResourceDefinition,
-  parsed: ParsedBody,
-  validation: FieldValidation,
-  warn: Warn,
-): JsonObject {
-  const body = isJsonObject(parsed.value) ? parsed.value : {};
-  try {
-    const { value, unknownFields } = decodeObject(definition.schema, body);
-    if (validation !== 'Ignore') {
-      const problems = [
-        ...parsed.duplicates,
-        ...unknownFields.map((path) => `unknown field ${JSON.stringify(shortened(path))}`),
-      ];
-      if (validation === 'Strict' && problems.length > 0) {
-        throw new DecodeError(`strict decoding error: ${problems.join(', ')}`);
-      }
-      for (const problem of problems) warn(problem);
-    }
-    return value;
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw cannotBeHandled(definition.kind, definition.version, definition.kind, error.message);
   }
 }
