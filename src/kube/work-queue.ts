@@ -32,34 +32,6 @@ const PRIORITIES = ['live', 'changed', 'initial'] as const;
 
 export type KeyPriority = (typeof PRIORITIES)[number];
 
-export interface WorkQueue {
-  /** Adds a key now; a delayed addition of the same key is kept. Adding a queued key with a higher priority raises its priority. */
-  add(key: string, priority?: KeyPriority): void;
-  /** Adds a key later; of several delays for a key, the shortest applies. */
-  addAfter(key: string, delayMs: number): void;
-  /**
-   * Adds a key after its back-off: 5 ms × 2ⁿ, at most 1000 s. With the server's `retryAfterMs` the delay is that long, but not shorter than
-   * the back-off and not longer than a minute.
-   */
-  addRateLimited(key: string, retryAfterMs?: number): void;
-  /** Resets the back-off of a key after success. */
-  forget(key: string): void;
-  /** Consecutive failures of the key. */
-  failures(key: string): number;
-  /** The next key, by priority, or undefined once the queue is shut down and empty. */
-  take(): Promise<string | undefined>;
-  /** Must follow every `take`, after success or failure. */
-  done(key: string): void;
-  /** Accepts no more keys; queued keys are still returned, delayed keys are dropped. */
-  shutDown(): void;
-  /** Shuts down and drops queued keys. Returns how many keys were queued or are still in progress. */
-  abandon(): number;
-  /** Number of keys queued or in progress. */
-  readonly size: number;
-  /** True if no key is queued or in progress; delayed keys do not count. */
-  readonly isIdle: boolean;
-}
-
 interface Delayed {
   readonly dueMs: number;
   readonly timer: Timer;
@@ -68,11 +40,7 @@ interface Delayed {
 /** After this many consecutive keys of one priority, one key of the next lower priority is taken. */
 const STREAK_MAX = 16;
 
-export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
-  return new KeyQueue(options, createBackoff(options.retryBaseMs ?? 5, options.retryMaxMs ?? 1_000_000));
-}
-
-class KeyQueue implements WorkQueue {
+export class WorkQueue {
   readonly #clock: Clock;
   readonly #metrics: QueueMetrics;
   readonly #backoff: Backoff;
@@ -92,12 +60,13 @@ class KeyQueue implements WorkQueue {
   readonly #takers: ((key: string | undefined) => void)[] = [];
   #isShutDown = false;
 
-  constructor(options: WorkQueueOptions, backoff: Backoff) {
-    this.#clock = options.clock;
-    this.#metrics = options.metrics;
-    this.#backoff = backoff;
+  constructor({ clock, metrics, retryBaseMs = 5, retryMaxMs = 1_000_000 }: WorkQueueOptions) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#backoff = createBackoff(retryBaseMs, retryMaxMs);
   }
 
+  /** Adds a key now; a delayed addition of the same key is kept. Adding a queued key with a higher priority raises its priority. */
   add(key: string, priority: KeyPriority = 'live'): void {
     if (this.#isShutDown) return;
     const waiting = PRIORITIES.find((one) => this.#waiting[one].has(key));
@@ -121,6 +90,7 @@ class KeyQueue implements WorkQueue {
     taker(key);
   }
 
+  /** Adds a key later; of several delays for a key, the shortest applies. */
   addAfter(key: string, delayMs: number): void {
     if (this.#isShutDown) return;
     if (delayMs <= 0) {
@@ -138,20 +108,27 @@ class KeyQueue implements WorkQueue {
     this.#delayed.set(key, { dueMs, timer });
   }
 
+  /**
+   * Adds a key after its back-off: 5 ms × 2ⁿ, at most 1000 s. With the server's `retryAfterMs` the delay is that long, but not shorter than
+   * the back-off and not longer than a minute.
+   */
   addRateLimited(key: string, retryAfterMs?: number): void {
     this.#metrics.retried();
     const backoffMs = this.#backoff.next(key);
     this.addAfter(key, retryAfterMs === undefined ? backoffMs : boundedRetryAfterMs(backoffMs, retryAfterMs));
   }
 
+  /** Resets the back-off of a key after success. */
   forget(key: string): void {
     this.#backoff.forget(key);
   }
 
+  /** Consecutive failures of the key. */
   failures(key: string): number {
     return this.#backoff.failures(key);
   }
 
+  /** The next key, by priority, or undefined once the queue is shut down and empty. */
   take(): Promise<string | undefined> {
     const waiting = this.#nextWaiting();
     const next = waiting.entries().next();
@@ -168,6 +145,7 @@ class KeyQueue implements WorkQueue {
     return Promise.resolve(key);
   }
 
+  /** Must follow every `take`, after success or failure. */
   done(key: string): void {
     const sinceMs = this.#working.get(key);
     if (sinceMs === undefined) return;
@@ -176,6 +154,7 @@ class KeyQueue implements WorkQueue {
     if (this.#again.delete(key)) this.add(key);
   }
 
+  /** Accepts no more keys; queued keys are still returned, delayed keys are dropped. */
   shutDown(): void {
     this.#isShutDown = true;
     this.#again.clear();
@@ -184,6 +163,7 @@ class KeyQueue implements WorkQueue {
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
+  /** Shuts down and drops queued keys. Returns how many keys were queued or are still in progress. */
   abandon(): number {
     const left = this.size;
     this.shutDown();
@@ -192,6 +172,7 @@ class KeyQueue implements WorkQueue {
     return left;
   }
 
+  /** Number of keys queued or in progress. */
   get size(): number {
     return this.#waitingCount + this.#working.size;
   }
@@ -219,6 +200,7 @@ class KeyQueue implements WorkQueue {
     return first;
   }
 
+  /** True if no key is queued or in progress; delayed keys do not count. */
   get isIdle(): boolean {
     return this.size === 0;
   }

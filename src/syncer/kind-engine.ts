@@ -14,7 +14,7 @@ import {
 import { ignoreNotFound } from '../kube/status-error.ts';
 import { isOptedOut } from './reconcile/decide.ts';
 import type { CacheEvent, ClusterName, IndexFunctions } from '../kube/types.ts';
-import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
+import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import {
   type SyncEnvironment,
   namespaceAdvice,
@@ -113,7 +113,7 @@ export class KindEngine {
       ...(hostServices === undefined ? {} : hostServiceIndex(kind)),
     });
     this.#foreignService = foreignServices(kind, names, hostServices);
-    this.#queue = createWorkQueue({ clock, metrics: metrics.queue(kind.resource) });
+    this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
     this.#recreation = createRecreationBackoff(clock);
     this.#ownDeletions = new OwnDeletions(clock);
     this.#controller = this.#createController(this.#createReconcile(pipeline, references));

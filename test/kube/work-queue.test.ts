@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { backoffDelayMs } from '../../src/base/retry.ts';
 import { createSemaphore } from '../../src/base/semaphore.ts';
-import { createWorkQueue, type WorkQueue } from '../../src/kube/work-queue.ts';
+import { WorkQueue } from '../../src/kube/work-queue.ts';
 import { FakeClock, settle } from '../fake-clock.ts';
 
 const silent = {
@@ -17,7 +17,7 @@ const silent = {
 
 function setUp(): { queue: WorkQueue; clock: FakeClock } {
   const clock = new FakeClock();
-  return { queue: createWorkQueue({ clock, metrics: silent }), clock };
+  return { queue: new WorkQueue({ clock, metrics: silent }), clock };
 }
 
 describe('work queue', () => {

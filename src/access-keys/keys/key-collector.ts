@@ -8,7 +8,7 @@ import { hasCollectorFinalizer, listField, metadataOf, objectList, text } from '
 import type { Clock, Timer } from '../../base/clock.ts';
 import { SERVER_WRITE } from '../identity.ts';
 import type { Logger } from '../../base/logger.ts';
-import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
 import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import { decideLifecycle, type LifecycleAction, isKeyReference } from './key-lifecycle.ts';
 import type { KeyActivity } from './key-activity.ts';
@@ -71,7 +71,7 @@ export class KeyCollector {
     this.#options = options;
     const { clock } = options;
     this.#clockOffsetMs = clock.now() - clock.monotonicMs();
-    this.#queue = createWorkQueue({
+    this.#queue = new WorkQueue({
       clock,
       metrics: NO_METRICS,
       retryBaseMs: RETRY_BASE_MS,

@@ -22,14 +22,6 @@ export interface CertificateOptions {
   readonly logger: Logger;
 }
 
-export interface ServingCertificate extends Disposable {
-  readonly pair: TlsPair;
-  /** PEM of the authority that clients must trust; undefined for a configured certificate. */
-  readonly authority: string | undefined;
-  /** Calls the listener with every later pair; there is one listener. */
-  onRenewal(listener: (pair: TlsPair) => void): void;
-}
-
 /** Interval of reloads; the kubelet takes about a minute to update a mounted Secret. */
 const RELOAD_INTERVAL_MS = 10_000;
 
@@ -42,10 +34,11 @@ interface Served {
 export async function openServingCertificate(options: CertificateOptions): Promise<ServingCertificate> {
   const first = await load(options);
   warnOfValidity(first.pair, options);
-  return new RenewedCertificate(options, first);
+  return new ServingCertificate(options, first);
 }
 
-class RenewedCertificate implements ServingCertificate {
+export class ServingCertificate implements Disposable {
+  /** PEM of the authority that clients must trust; undefined for a configured certificate. */
   readonly authority: string | undefined;
   readonly #options: CertificateOptions;
   #pair: TlsPair;
@@ -66,6 +59,7 @@ class RenewedCertificate implements ServingCertificate {
     return this.#pair;
   }
 
+  /** Calls the listener with every later pair; there is one listener. */
   onRenewal(listener: (pair: TlsPair) => void): void {
     this.#listener = listener;
   }

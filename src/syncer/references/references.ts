@@ -2,7 +2,7 @@
  * objects record references in the index. The importer observes the index and has its own work queue, keyed by referenced object.
  */
 
-import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
+import { WorkQueue } from '../../kube/work-queue.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import { groupOf, keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
@@ -71,7 +71,7 @@ export class References {
     this.#environment = environment;
     this.#referrers = referrers;
     this.#rules = refusalRules(config);
-    this.#queue = createWorkQueue({ clock, metrics: metrics.queue });
+    this.#queue = new WorkQueue({ clock, metrics: metrics.queue });
     this.#notices = new ReferenceNotices({ recorder, index, referrer: (id) => referrers.virtual(id) });
     this.#kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),

@@ -3,14 +3,14 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { createWorkQueue } from '../../../src/kube/work-queue.ts';
+import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { createController } from '../../../src/syncer/reconcile/controller.ts';
 
 const nothing = (): undefined => undefined;
 
 describe('ten thousand decisions that need no request', () => {
   test('do not block timers and sockets', async () => {
-    const queue = createWorkQueue({
+    const queue = new WorkQueue({
       clock: systemClock,
       metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
     });
@@ -51,7 +51,7 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   const logs = (level: string) => (fields: object, message: string) =>
     void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const blocked: string[] = [];
-  const queue = createWorkQueue({
+  const queue = new WorkQueue({
     clock: systemClock,
     metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
   });

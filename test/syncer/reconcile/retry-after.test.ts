@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
-import { createWorkQueue } from '../../../src/kube/work-queue.ts';
+import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { createController } from '../../../src/syncer/reconcile/controller.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { until } from '../../kube/informer-harness.ts';
@@ -31,7 +31,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one
   const clock = new FakeClock();
-  const queue = createWorkQueue({
+  const queue = new WorkQueue({
     clock,
     metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
   });
