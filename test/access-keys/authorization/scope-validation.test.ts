@@ -1,13 +1,17 @@
 /** Validation of scopes, with the exact messages. */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
 import {
   RULE_ENTRIES_MAX,
   SCOPE_ENTRIES_MAX,
   validateScope,
 } from '../../../src/access-keys/authorization/scope-validation.ts';
+import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
 
 const found = (scope: JsonObject): string[] =>
   validateScope(scope, 'spec.scope').map(({ field, message }) => `${field}: ${message}`);
@@ -215,4 +219,21 @@ test('validation of any JSON object does not throw', () => {
     }),
     { numRuns: 300 },
   );
+});
+
+// The scopes of the documentation are valid.
+
+const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'scopes-and-rights.md');
+
+test('every scope on the page is valid, and each of its entries grants something', () => {
+  const blocks = [...readFileSync(PAGE, 'utf8').matchAll(/^```yaml scope\n(.*?)^```$/gms)];
+  const scopes = blocks.map(([, text = '']) => parse(text) as JsonObject); // objects, as the page shows
+  expect(scopes).toHaveLength(2);
+  for (const scope of scopes) {
+    expect(validateScope(scope, 'spec.scope')).toEqual([]);
+    const places = new Set(grantsOf(scope).map(({ place }) => place));
+    for (const [list, entries] of Object.entries(scope)) {
+      for (const index of (entries as JsonObject[]).keys()) expect(places).toContain(`${list}[${index}]`);
+    }
+  }
 });

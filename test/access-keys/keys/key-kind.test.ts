@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import { FakeClock } from '../../fake-clock.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, startKeyServer } from './key-server.ts';
+import { keyColumns } from '../../../src/access-keys/keys/key-kind.ts';
 
 const SUPPLIED = 'S3cret!S3cret-0123456789abcdefghij';
 
@@ -299,5 +300,25 @@ describe('kubectl apply', () => {
     const later = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { description: 'x' } });
     for (const answer of [dryRun, plain, later, await apply()])
       expect(answer.headers.get('warning')).toBeNull();
+  });
+});
+
+// The table column of a scope.
+
+function shown(column: string, spec: JsonObject): unknown {
+  const found = keyColumns().find(({ name }) => name === column);
+  return found?.value({ metadata: {}, spec, status: {} }, Date.now());
+}
+
+describe('the column SCOPE', () => {
+  test.each<[JsonObject, string]>([
+    [{}, 'all'],
+    [{ scope: {} }, 'nothing'],
+    [{ scope: { clusters: [] } }, 'nothing'],
+    [{ scope: { clusters: [{ cluster: 'a' }] } }, '1 cluster'],
+    [{ scope: { virtualClusters: [{}], spaces: [{}, {}] } }, '1 virtualCluster, 2 spaces'],
+    [{ scope: { allowPlatformCli: true, rules: [{}] } }, 'allowPlatformCli, 1 rule'],
+  ])('%j is %s', (spec, text) => {
+    expect(shown('Scope', spec)).toBe(text);
   });
 });
