@@ -7,7 +7,7 @@ import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/req
 import { META_TYPES } from '../apiserver/schema/meta-types.ts';
 import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';
-import { DefinitionTable } from '../apiserver/objects/definition-table.ts';
+import { DefinitionTable, type ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../apiserver/schema/notation.ts';
 import type { UserInfo } from '../apiserver/user.ts';
 import type { ManagementConfig } from '../config/types.ts';
@@ -26,7 +26,6 @@ import { createTokens } from './tokens/tokens.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-kind.ts';
 import type { BearerParts } from './bearer-authenticator.ts';
 import type { AdmissionRequest } from '../apiserver/objects/admission.ts';
-import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import type { KeyIndex } from './types.ts';
 import { ManagementAuthorizer } from './authorization/authorizer.ts';
@@ -42,7 +41,7 @@ interface ModulesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  audit(event: AuditEvent): void;
+  readonly audit: (event: AuditEvent) => void;
   /** Absent: nothing is measured. */
   readonly metrics?: SeriesRegistry | undefined;
 }
@@ -80,7 +79,7 @@ export function composeModules(options: ModulesOptions): Modules {
     masterKey,
     types,
     maxTtlSeconds: Math.floor(config.maxTtlMs / 1000),
-    audit: (event) => options.audit(event),
+    audit: options.audit,
     authorizeWrite: (write) => access.authorizeWrite(write),
     authorizer: () => access.authorizer,
   });

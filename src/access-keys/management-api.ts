@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ListenOptions } from '../apiserver/http/http-server.ts';
-import { startServer, type RunningServer } from '../apiserver/http/start-server.ts';
+import { startServer, type RunningServer } from '../apiserver/http/api-server.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
 import type { ManagementConfig } from '../config/types.ts';
 import { codeOf, TerminalError, messageOf } from '../base/errors.ts';
@@ -78,7 +78,7 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   const { dataDir } = config;
   const masterKey = await openMasterKey({ dataDir, store, dependentResources, randomBytes, logger });
   const audit = undo.use(new AuditLog({ path: join(dataDir, 'audit.log'), clock, logger }));
-  const record = (event: AuditEvent): void => audit.record(event);
+  const record = audit.record.bind(audit);
   const modules = composeModules({ ...options, store, masterKey, host: cluster, audit: record });
   undo.defer(() => modules.stop());
   await modules.start();
@@ -140,7 +140,7 @@ interface ServeOptions extends ManagementApiOptions {
   readonly modules: Modules;
   readonly local: LocalAdministrator;
   readonly address: ListenOptions;
-  audit(event: AuditEvent): void;
+  readonly audit: (event: AuditEvent) => void;
 }
 
 async function listen(options: ServeOptions): Promise<RunningServer> {
@@ -173,7 +173,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       registry: keys.registry,
       deleter: keys.deleter,
       throttle: new RequestLimits(clock),
-      audit: (event) => options.audit(event),
+      audit: options.audit,
       ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),
       listen: options.address,
     });

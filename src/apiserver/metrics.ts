@@ -1,8 +1,7 @@
 /** The metrics of an API server, with the names and labels of a kube-apiserver. All series exist from the start. */
 
 import type { Count, Observe, SeriesRegistry } from '../base/metrics/series.ts';
-import type { Verb } from './objects/resource-definition.ts';
-import type { DefinitionTable } from './objects/definition-table.ts';
+import type { Verb, DefinitionTable } from './objects/resource-definition.ts';
 import type { ResourcePath } from './request/request-info.ts';
 
 export type AuthenticationResult = 'success' | 'failure' | 'error';

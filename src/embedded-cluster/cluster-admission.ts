@@ -7,8 +7,7 @@ import type { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
 import type { Admission, CommittedWrite } from '../apiserver/objects/admission.ts';
 import { isRevisionConflict } from '../apiserver/objects/write-conflicts.ts';
 import { groupName } from '../apiserver/objects/target.ts';
-import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
-import type { DefinitionTable } from '../apiserver/objects/definition-table.ts';
+import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/resource-definition.ts';
 import { forbidden, notFound } from '../apiserver/status.ts';
 import { finalized, isTerminating } from './kinds/namespace.ts';
 import {

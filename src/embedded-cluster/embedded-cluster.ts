@@ -12,11 +12,10 @@ import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './cluster-admission.ts';
 import { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
-import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
-import type { DefinitionTable } from '../apiserver/objects/definition-table.ts';
+import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../apiserver/schema/decode.ts';
 import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apiserver/user.ts';
-import { startServer } from '../apiserver/http/start-server.ts';
+import { startServer } from '../apiserver/http/api-server.ts';
 
 export interface EmbeddedClusterOptions {
   /** Used in the kubeconfig and in logs. */

@@ -4,7 +4,7 @@ import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { publicDocuments } from '../../src/access-keys/management-api.ts';
-import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
+import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { MetaHandler } from '../../src/apiserver/request/meta-handler.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';

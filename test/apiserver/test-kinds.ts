@@ -2,8 +2,7 @@
 
 import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
 import { invalidValue } from '../../src/apiserver/field-error.ts';
-import { defineResource } from '../../src/apiserver/objects/resource-definition.ts';
-import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
+import { defineResource, DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../../src/apiserver/schema/notation.ts';
 import { objectField } from '../../src/apiserver/metadata.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';

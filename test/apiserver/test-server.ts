@@ -1,11 +1,11 @@
 /** The generic API server with the kinds of a test, without a cluster and namespaces. */
 
 import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
-import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/start-server.ts';
+import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/api-server.ts';
 import type { Admission } from '../../src/apiserver/objects/admission.ts';
 import { ObjectDeleter } from '../../src/apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
-import type { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
+import type { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';

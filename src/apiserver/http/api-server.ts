@@ -3,53 +3,68 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError, failure } from '../../kube/status-error.ts';
-import {
-  CLIENT_TIMEOUTS,
-  type ClientTimeouts,
-  COUNTED_RESPONSE_BYTES_MIN,
-  UNREAD_RESPONSES_PER_USER_BYTES_MAX,
-} from '../limits.ts';
+import { CLIENT_TIMEOUTS } from '../limits.ts';
 import type { ApiServerSeries } from '../metrics.ts';
-import { auditEvent, type AuditEvent, masked, recordDecision } from '../request/audit-event.ts';
+import {
+  auditEvent,
+  type AuditEvent,
+  masked,
+  recordDecision,
+  type RequestRecord,
+} from '../request/audit-event.ts';
 import { type AccessRequest, type Authorizer, denialText } from '../request/authorizer.ts';
-import type { MetaHandler } from '../request/meta-handler.ts';
-import type { ResourcePath, ServerPath } from '../request/request-info.ts';
-import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
+import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
+import { type ResourcePath, type ServerPath, parseResourcePath, verbOf } from '../request/request-info.ts';
+import { ResourceHandler, type WatchResponse } from '../request/resource-handler.ts';
 import type { Credentials, UserInfo } from '../user.ts';
 import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
-import { StoreError } from '../storage/store.ts';
-import type { WatchStreams } from '../watch/watch-streams.ts';
+import { StoreError, type Store } from '../storage/store.ts';
+import { WatchStreams } from '../watch/watch-streams.ts';
 import { type ApiResponse, plainHeaders, statusResponse } from '../request/api-response.ts';
-import {
-  closesConnection,
-  createExchange,
-  type Exchange,
-  mediaType,
-  requestsImpersonation,
-} from './exchange.ts';
-import { type HttpServer, type ListenOptions, openHttpServer, type RequestListener } from './http-server.ts';
-import { OpenRequests } from './open-requests.ts';
-import { BodyReader } from './read-bytes.ts';
-import type { Sender } from './shared-limit.ts';
-import type { ServerResponse } from 'node:http';
+import { type ListenOptions, openHttpServer, type RequestListener, type TlsPair } from './http-server.ts';
+import { BodyReader, OpenRequests, type Sender, UnreadResponses } from './client-limits.ts';
+import type { ServerResponse, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import type { Verb, DefinitionTable } from '../objects/resource-definition.ts';
+import type { Random } from '../../base/random.ts';
+import type { ObjectDeleter } from '../objects/object-deletion.ts';
+import type { ObjectRegistry } from '../objects/object-registry.ts';
+import { ObjectViews } from '../objects/object-view.ts';
+import { YamlParser } from '../request/yaml-parser.ts';
 
-export interface ApiServerOptions {
-  readonly meta: MetaHandler;
-  readonly resources: ResourceHandler;
-  readonly watches: WatchStreams;
-  /** Undefined: 401. */
-  authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
-  readonly authorizer: Authorizer;
-  splitPath(path: string): ServerPath | undefined;
-  readonly publicDocuments: ReadonlyMap<string, () => Promise<ApiResponse>>;
-  readonly throttle: Throttle | undefined;
-  /** Default: `UNREAD_RESPONSES_PER_USER_BYTES_MAX`. */
-  readonly unreadResponsesBytesMax?: number | undefined;
-  readonly audit: ((event: AuditEvent) => void) | undefined;
-  readonly metrics: ApiServerSeries | undefined;
-  readonly wrapListener: ((serve: RequestListener) => RequestListener) | undefined;
+export interface StartOptions {
+  readonly table: DefinitionTable;
+  /** Owned by the caller: closing the server does not close it. */
+  readonly store: Store;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
+  readonly authorizer: Authorizer;
+  /** The user who sent a request; undefined: 401. Throws a `StatusError` for any other response. */
+  readonly authenticate: (credentials: Credentials) => UserInfo | undefined | Promise<UserInfo | undefined>;
+  /** Splits the path of a URL into prefix and API path. Default: no prefixes. Undefined: 404. */
+  readonly splitPath?: (path: string) => ServerPath | undefined;
+  /** Documents that need no authentication, by path. */
+  readonly publicDocuments?: ReadonlyMap<string, () => Promise<ApiResponse>>;
+  readonly version: ServerVersion;
+  /** Over `store`. */
+  readonly registry: ObjectRegistry;
+  /** Owned by the caller, who closes it after the server. */
+  readonly deleter: ObjectDeleter;
+  /** Default: no rate limits. */
+  readonly throttle?: Throttle;
+  /** Receives the audit event of a request once its response is sent; of a watch, once it ends. Must not throw. */
+  readonly audit?: (event: AuditEvent) => void;
+  readonly metrics?: ApiServerSeries;
+  /** Wraps the request listener, such as with the faults of a test double. */
+  readonly wrapListener?: (serve: RequestListener) => RequestListener;
+  /** Default 1 minute. */
+  readonly bookmarkIntervalMs?: number;
+  /** Defaults are in `limits.ts`. */
+  readonly watchesMax?: number;
+  readonly watchesPerUserMax?: number;
+  readonly unreadResponsesBytesMax?: number;
+  readonly listen?: ListenOptions;
 }
 
 /** Rate limits. */
@@ -62,46 +77,77 @@ export interface Throttle {
   isPrivileged(user: UserInfo, path: ResourcePath | undefined): boolean;
 }
 
-export async function listen(options: ApiServerOptions, where: ListenOptions = {}): Promise<HttpServer> {
-  const server = new ApiServer(options, { ...CLIENT_TIMEOUTS, ...where.timeouts });
-  const exchangeOptions = {
-    clock: options.clock,
-    isAudited: options.audit !== undefined,
-    splitPath: (path: string) => options.splitPath(path),
-  };
-  const serve: RequestListener = (request, response) =>
-    void server.serve(createExchange(request, response, exchangeOptions));
-  const http = await openHttpServer(options.wrapListener?.(serve) ?? serve, where);
+export interface RunningServer {
+  /** `127.0.0.1:40123` */
+  readonly address: string;
+  /** Number of open connections. */
+  readonly connections: number;
+  /** New connections use this certificate. */
+  renewTls(pair: TlsPair): void;
+  /** Ends the open watches of users whose rights have changed. */
+  endWatches(isAffected: (user: UserInfo) => boolean): void;
+  /** Resets every open connection; the server keeps running. */
+  disconnect(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const views = new ObjectViews();
+  const yaml = new YamlParser(options.clock);
+  const meta = new MetaHandler(options.table, options.version);
+  const resources = new ResourceHandler({ ...options, views, yaml });
+  const watches = new WatchStreams({ ...options, views });
+  const api = new ApiServer({ options, meta, resources, watches });
+  const listener = options.wrapListener?.(api.listener) ?? api.listener;
+  const http = await openHttpServer(listener, options.listen);
+  meta.address = http.address;
   return {
     address: http.address,
     get connections() {
       return http.connections;
     },
     renewTls: (pair) => http.renewTls(pair),
+    endWatches: (isAffected) => watches.closeOf(isAffected),
     disconnect: () => http.disconnect(),
-    close: async () => {
-      options.watches.closeAll();
-      server.close();
+    [Symbol.asyncDispose]: async () => {
+      watches.closeAll();
+      api.close();
       await http.close();
+      await yaml[Symbol.asyncDispose]();
     },
   };
 }
 
+interface ApiServerParts {
+  readonly options: StartOptions;
+  readonly meta: MetaHandler;
+  readonly resources: ResourceHandler;
+  readonly watches: WatchStreams;
+}
+
 class ApiServer {
-  readonly #options: ApiServerOptions;
+  readonly #options: StartOptions;
+  readonly #parts: ApiServerParts;
   readonly #open: OpenRequests;
   readonly #unread: UnreadResponses;
   readonly #bodies: BodyReader;
 
-  constructor(options: ApiServerOptions, { bodyMs, responseMs }: ClientTimeouts) {
+  constructor(parts: ApiServerParts) {
+    const { options } = parts;
+    const { clock } = options;
+    const { bodyMs, responseMs } = { ...CLIENT_TIMEOUTS, ...options.listen?.timeouts };
     this.#options = options;
-    this.#bodies = new BodyReader(options.clock, bodyMs);
-    this.#open = new OpenRequests(options.clock, responseMs);
+    this.#parts = parts;
+    this.#bodies = new BodyReader(clock, bodyMs);
+    this.#open = new OpenRequests(clock, responseMs);
     this.#unread = new UnreadResponses(options.unreadResponsesBytesMax);
   }
 
+  readonly listener: RequestListener = (request, response) =>
+    void this.#serve(createExchange(request, response, this.#options));
+
   /** Never rejects. */
-  async serve(exchange: Exchange): Promise<void> {
+  async #serve(exchange: Exchange): Promise<void> {
     const { method } = exchange;
     const { metrics } = this.#options;
     metrics?.began(method);
@@ -124,10 +170,10 @@ class ApiServer {
 
   async #handle(exchange: Exchange): Promise<ApiResponse | WatchResponse> {
     const { request, method, split, path, record } = exchange;
-    const { resources, publicDocuments, throttle } = this.#options;
+    const { publicDocuments, throttle } = this.#options;
     const document =
-      publicDocuments.get(exchange.fullPath) ??
-      (split?.prefix === '' ? publicDocuments.get(split.path) : undefined);
+      publicDocuments?.get(exchange.fullPath) ??
+      (split?.prefix === '' ? publicDocuments?.get(split.path) : undefined);
     if (document && (method === 'GET' || method === 'HEAD')) return document();
     const user = await this.#authenticate(exchange);
     throttle?.admit(user, record.verb);
@@ -146,7 +192,7 @@ class ApiServer {
     // After authentication: a body without a valid credential is never read.
     const bytes = hasBody(exchange) ? await this.#bodies.read(request, sender) : EMPTY;
     this.#count(exchange, sender);
-    return resources.handle({
+    return this.#parts.resources.handle({
       authenticate: () => this.#authenticatedUser(exchange),
       verb: exchange.verb,
       path,
@@ -168,8 +214,7 @@ class ApiServer {
 
   async #authenticatedUser({ request, record: { address } }: Exchange): Promise<UserInfo> {
     const { authorization } = request.headers;
-    const authenticated = this.#options.authenticate({ authorization, address });
-    const user = authenticated instanceof Promise ? await authenticated : authenticated;
+    const user = await this.#options.authenticate({ authorization, address });
     if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
     return user;
   }
@@ -197,7 +242,7 @@ class ApiServer {
     user: UserInfo,
   ): Promise<ApiResponse> {
     const { request, method, query, record } = exchange;
-    const { authorizer, meta } = this.#options;
+    const { authorizer } = this.#options;
     const access: AccessRequest = { ...NO_RESOURCE, verb: record.verb, path, prefix };
     const decision = await authorizer.authorize(user, access);
     recordDecision(record, decision);
@@ -206,7 +251,7 @@ class ApiServer {
     }
     if (prefix !== '') throw noSuchResource();
     const { accept, 'if-none-match': ifNoneMatch } = request.headers;
-    const response = meta.handle({ method, path, query, accept, ifNoneMatch });
+    const response = this.#parts.meta.handle({ method, path, query, accept, ifNoneMatch });
     if (!response) throw noSuchResource();
     return response;
   }
@@ -214,7 +259,7 @@ class ApiServer {
   async #stream(exchange: Exchange, watched: WatchResponse): Promise<void> {
     const { response, query } = exchange;
     const served = withoutStreams(exchange);
-    const watch = this.#options.watches.open(response, query, watched, () => this.#finished(served, 200));
+    const watch = this.#parts.watches.open(response, query, watched, () => this.#finished(served, 200));
     this.#open.leave(response);
     await watch.start();
   }
@@ -294,28 +339,72 @@ function publicError(error: unknown): StatusError | undefined {
   return error.code === 'closed' ? storeUnavailable('the server is shutting down') : undefined;
 }
 
-class UnreadResponses {
-  readonly #bytesMax: number;
-  /** By user name. */
-  readonly #bytes = new Map<string, number>();
+/** One HTTP request on its way through the server, with its response. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly method: string;
+  /** The path of the URL as it was sent. */
+  readonly fullPath: string;
+  readonly query: URLSearchParams;
+  /** Undefined: the path belongs to no prefix of this server. */
+  readonly split: ServerPath | undefined;
+  /** Undefined for a non-resource request. */
+  readonly path: ResourcePath | undefined;
+  readonly verb: Verb | undefined;
+  readonly record: RequestRecord;
+  /** Monotonic. */
+  readonly startedMs: number;
+}
 
-  constructor(bytesMax = UNREAD_RESPONSES_PER_USER_BYTES_MAX) {
-    this.#bytesMax = bytesMax;
-  }
+function createExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { audit, clock, splitPath }: StartOptions,
+): Exchange {
+  const { method = '', url = '/', headers, socket } = request;
+  const at = url.indexOf('?');
+  const fullPath = at < 0 ? url : url.slice(0, at);
+  const query = new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+  const split = splitPath ? splitPath(fullPath) : { prefix: '', path: fullPath };
+  const path = split && parseResourcePath(split.path);
+  const verb = path && verbOf(method, path, query);
+  const record: RequestRecord = {
+    id: audit ? randomUUID() : '',
+    url,
+    address: socket.remoteAddress ?? '',
+    userAgent: headers['user-agent'] ?? '',
+    receivedMs: clock.now(),
+    verb: verb ?? method.toLowerCase(),
+    path,
+    user: undefined,
+    decision: '',
+    reason: '',
+    writtenName: '',
+  };
+  const startedMs = clock.monotonicMs();
+  return { request, response, method, fullPath, query, split, path, verb, record, startedMs };
+}
 
-  /** Must be called before a response is written. False: the user has too many unread bytes. The first response is accepted whatever its size. */
-  take(user: string, bytes: number, response: Pick<ServerResponse, 'once'>): boolean {
-    if (bytes < COUNTED_RESPONSE_BYTES_MIN) return true;
-    const unread = this.#bytes.get(user) ?? 0;
-    if (unread > 0 && unread + bytes > this.#bytesMax) return false;
-    this.#bytes.set(user, unread + bytes);
-    response.once('close', () => this.#release(user, bytes));
-    return true;
-  }
+/** The rest of a rejected body is read up to this size, so that the client can read the response. */
+const DISCARDED_BODY_BYTES_MAX = 64 * 1024 * 1024;
 
-  #release(user: string, bytes: number): void {
-    const left = (this.#bytes.get(user) ?? 0) - bytes;
-    if (left > 0) this.#bytes.set(user, left);
-    else this.#bytes.delete(user);
-  }
+/** Whether the connection closes after this response: the client asked for another protocol, or sends a body too large to discard. */
+function closesConnection({ headers, complete }: IncomingMessage): boolean {
+  if (headers.upgrade !== undefined) return true;
+  return !complete && Number(headers['content-length'] ?? 0) > DISCARDED_BODY_BYTES_MAX;
+}
+
+/**
+ * Ignoring these headers would give all rights of the credential to a client that gave up rights, such as a proxy with an administrator's
+ * credential. Discovery ignores them: its content does not depend on the user, and kubectl does not show why discovery failed.
+ */
+function requestsImpersonation(headers: IncomingHttpHeaders): boolean {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true;
+  return false;
+}
+
+/** Without parameters, in lower case; `''` without the header. */
+function mediaType(contentType: string | undefined): string {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

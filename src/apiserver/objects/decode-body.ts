@@ -2,8 +2,7 @@
 
 import { apiVersionOf } from '../../kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { ResourceDefinition } from './resource-definition.ts';
-import type { DefinitionTable } from './definition-table.ts';
+import type { ResourceDefinition, DefinitionTable } from './resource-definition.ts';
 import { shortened } from '../field-error.ts';
 import { cannotBeHandled, decodeObject } from '../schema/decode.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';

@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../../base/json.ts';
-import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import type { DefinitionTable } from '../objects/definition-table.ts';
+import type { ResourceDefinition, DefinitionTable } from '../objects/resource-definition.ts';
 
 /**
  * `address`: `host:port` of this server. Undefined for a server without core kinds: as in an aggregated API server, the plain form of `/api`

@@ -3,8 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../../base/json.ts';
 import { capitalized, pathsOf } from './openapi-paths.ts';
-import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import type { DefinitionTable } from '../objects/definition-table.ts';
+import type { ResourceDefinition, DefinitionTable } from '../objects/resource-definition.ts';
 import type { Field, ObjectSchema, Schema } from '../schema/object-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';

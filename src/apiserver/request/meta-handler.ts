@@ -3,7 +3,7 @@
 import { jsonResponse, textResponse, type ApiResponse, negotiate, type OfferedForm } from './api-response.ts';
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from '../openapi/discovery.ts';
 import { openApiDocument, openApiIndex, type OpenApiDocument } from '../openapi/openapi.ts';
-import type { DefinitionTable } from '../objects/definition-table.ts';
+import type { DefinitionTable } from '../objects/resource-definition.ts';
 import { methodNotAllowed } from '../status.ts';
 
 export interface MetaRequest {

@@ -1,8 +1,11 @@
 /** The table of kinds that an embedded cluster serves. */
 
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
-import { type ResourceDefinition, defineResource } from '../../apiserver/objects/resource-definition.ts';
-import { DefinitionTable } from '../../apiserver/objects/definition-table.ts';
+import {
+  type ResourceDefinition,
+  defineResource,
+  DefinitionTable,
+} from '../../apiserver/objects/resource-definition.ts';
 import { selfSubjectAccessReviews } from '../../apiserver/access-review.ts';
 import { builtInTypes } from './built-in-types.ts';
 import { configMaps, secrets } from './config-data.ts';

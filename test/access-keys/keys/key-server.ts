@@ -6,9 +6,9 @@ import type { AdmissionRequest } from '../../../src/apiserver/objects/admission.
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
-import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
+import { DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
-import { startServer, type RunningServer } from '../../../src/apiserver/http/start-server.ts';
+import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
-import { startServer, type RunningServer } from '../../../src/apiserver/http/start-server.ts';
+import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
 import { ObjectDeleter } from '../../../src/apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../../src/apiserver/objects/object-registry.ts';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';

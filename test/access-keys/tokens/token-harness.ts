@@ -3,8 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
-import { type Caller } from '../../../src/apiserver/objects/resource-definition.ts';
-import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
+import { type Caller, DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';

@@ -1,7 +1,7 @@
 /** One user gets a part of a limit, and the last part is for privileged users. */
 
 import { expect, test } from 'vitest';
-import { SharedLimit } from '../../../src/apiserver/http/shared-limit.ts';
+import { SharedLimit } from '../../../src/apiserver/http/client-limits.ts';
 
 /** How many of these each user gets, one after another. */
 function takenBy(limit: SharedLimit, names: readonly string[], isPrivileged: boolean): number[] {
