@@ -1,9 +1,15 @@
-/** Names of users, groups and extras that have a meaning in this API. */
+/** Names that have a meaning in this API: its group, users, groups of users, and extras. */
 
 import { SERVER_USER, type UserInfo } from '../apiserver/user.ts';
 import { listField, metadataOf, objectField, text } from '../apiserver/metadata.ts';
 import { isJsonObject, setOwn, type JsonObject } from '../base/json.ts';
 import type { Scope } from './types.ts';
+
+/** The API group of keys and tokens. */
+export const MANAGEMENT_GROUP = 'management.platform.sh';
+export const MANAGEMENT_VERSION = 'v1';
+/** `apiVersion` of its objects. */
+export const MANAGEMENT_API_VERSION = `${MANAGEMENT_GROUP}/${MANAGEMENT_VERSION}`;
 
 /** Members see and change every key. */
 export const ADMINISTRATORS = 'platform:admins';
@@ -33,7 +39,7 @@ export const EXTRA = {
 const TEAM_PREFIX = 'platform:team:';
 
 /** A team is a user name of its own, and the group of its members. */
-export function teamGroup(team: string): string {
+function teamGroup(team: string): string {
   return TEAM_PREFIX + team;
 }
 
@@ -51,7 +57,7 @@ export function isEventOf(event: JsonObject, user: UserInfo): boolean {
   return subject === user.name || (subject.startsWith(TEAM_PREFIX) && user.groups.includes(subject));
 }
 
-export interface Subject {
+interface Subject {
   readonly name: string;
   readonly groups: readonly string[];
 }

@@ -3,14 +3,8 @@
  * and a SubjectAccessReview of the same request take one code path.
  */
 
-import { MANAGEMENT_GROUP } from '../api-group.ts';
-import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { UserInfo } from '../../apiserver/user.ts';
-import { objectField } from '../../apiserver/metadata.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
 import {
+  MANAGEMENT_GROUP,
   AUTH_DELEGATORS,
   AUTHENTICATED,
   EXTRA,
@@ -19,6 +13,12 @@ import {
   isOwnedBy,
   scopeOf,
 } from '../identity.ts';
+import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
+import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
+import { objectField } from '../../apiserver/metadata.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
 import { isDelegated, type HostRights } from './delegated-auth.ts';
 import { type Grant, holdsRequest, matchGrants, reaches } from './grants.ts';

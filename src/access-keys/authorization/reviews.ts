@@ -29,10 +29,9 @@ import {
 } from './roles.ts';
 import { targetOf } from './target.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { extraJson, textsOf, TOKEN_AUDIENCE, userOf } from '../identity.ts';
+import { extraJson, textsOf, TOKEN_AUDIENCE, userOf, MANAGEMENT_GROUP } from '../identity.ts';
 import { ANY } from './grants.ts';
 import type { RequestTarget } from '../types.ts';
-import { MANAGEMENT_GROUP } from '../api-group.ts';
 import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
 
 /** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */

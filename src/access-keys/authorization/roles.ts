@@ -1,6 +1,6 @@
 /** The roles that a scope can name, and the requests that each entry of a scope implies. */
 
-import { MANAGEMENT_GROUP } from '../api-group.ts';
+import { MANAGEMENT_GROUP } from '../identity.ts';
 import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
 import { EVERYTHING, type RequestPattern } from './grants.ts';
 

@@ -3,16 +3,8 @@
  * correct for any decoded object.
  */
 
-import { MANAGEMENT_GROUP } from '../api-group.ts';
-import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
-import { forbidden } from '../../apiserver/status.ts';
-import { failure, type StatusError } from '../../kube/status-error.ts';
-import { groupName } from '../../apiserver/objects/target.ts';
-import type { UserInfo } from '../../apiserver/user.ts';
-import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
-import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
-import type { Clock } from '../../base/clock.ts';
 import {
+  MANAGEMENT_GROUP,
   EXTRA,
   scopeOf,
   subjectOf,
@@ -21,6 +13,14 @@ import {
   isAdministrator,
   isOwnedBy,
 } from '../identity.ts';
+import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
+import { forbidden } from '../../apiserver/status.ts';
+import { failure, type StatusError } from '../../kube/status-error.ts';
+import { groupName } from '../../apiserver/objects/target.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
+import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
+import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { KEYS, ROTATE } from './roles.ts';
 import { widerThan } from './scope-contains.ts';

@@ -3,9 +3,8 @@
 import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isOpenToOthers } from './master-key.ts';
-import { MANAGEMENT_API_VERSION } from '../api-group.ts';
+import { MANAGEMENT_API_VERSION, SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
-import { SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';

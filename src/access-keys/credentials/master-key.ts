@@ -6,7 +6,7 @@
 import { hkdfSync, createCipheriv, createDecipheriv } from 'node:crypto';
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MANAGEMENT_GROUP } from '../api-group.ts';
+import { MANAGEMENT_GROUP } from '../identity.ts';
 import { codeOf, TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';

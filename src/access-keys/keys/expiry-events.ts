@@ -4,7 +4,13 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../api-group.ts';
+import {
+  MANAGEMENT_API_VERSION,
+  MANAGEMENT_GROUP,
+  SERVER_WRITE,
+  SUBJECT_ANNOTATION,
+  subjectOfEvent,
+} from '../identity.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
@@ -18,7 +24,6 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import { microTime } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { SERVER_WRITE, SUBJECT_ANNOTATION, subjectOfEvent } from '../identity.ts';
 import { type IndexedKey, KEEP_EXPIRED_MS } from './key-record.ts';
 
 /** As long as a kube-apiserver keeps Events. */

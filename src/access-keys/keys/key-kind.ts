@@ -1,6 +1,6 @@
 /** The resource definition of OwnedAccessKey. */
 
-import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
+import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../identity.ts';
 import {
   defineResource,
   type ResourceDefinition,

@@ -3,7 +3,7 @@
  * Owners are keys: an owner of another kind cannot be looked up here and counts as existing.
  */
 
-import { MANAGEMENT_API_VERSION } from '../api-group.ts';
+import { MANAGEMENT_API_VERSION } from '../identity.ts';
 import { FOREGROUND, ORPHAN } from '../../apiserver/metadata.ts';
 import type { IndexedKey, OwnerReference } from './key-record.ts';
 

@@ -4,7 +4,7 @@
  * have been leaked.
  */
 
-import { MANAGEMENT_GROUP } from '../api-group.ts';
+import { MANAGEMENT_GROUP, EXTRA } from '../identity.ts';
 import type { ActionResult, Subresource } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/notation.ts';
 import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
@@ -15,7 +15,6 @@ import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { generateAccessKey, type RandomBytes, type KeyDigests } from '../credentials/access-key.ts';
 import { KEYS, ROTATE } from '../authorization/roles.ts';
-import { EXTRA } from '../identity.ts';
 import { credentialsOf, tokenGenerationOf, withCredentials, type ReplacedCredential } from './stored-key.ts';
 
 const KIND = 'OwnedAccessKeyRotation';

@@ -8,7 +8,7 @@ import {
   type CryptoKey,
   type JWK,
 } from 'jose';
-import { MANAGEMENT_GROUP } from '../api-group.ts';
+import { MANAGEMENT_GROUP } from '../identity.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';

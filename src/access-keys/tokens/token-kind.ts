@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { timeText } from '../../apiserver/schema/scalars.ts';
-import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
+import { MANAGEMENT_GROUP, MANAGEMENT_VERSION, EXTRA, scopeOf } from '../identity.ts';
 import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
 import { generatedName } from '../../apiserver/objects/object-metadata.ts';
 import {
@@ -22,7 +22,6 @@ import type { Random } from '../../base/random.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
 import { widerThan } from '../authorization/scope-contains.ts';
 import { validateScope, scopeWarnings } from '../authorization/scope-validation.ts';
-import { EXTRA, scopeOf } from '../identity.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { isUsable, TOKEN_BYTES_MAX, type TokenContent } from './token.ts';
 

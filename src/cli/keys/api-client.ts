@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
-import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
+import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { responseError } from '../../kube/client/responses.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { codeOf, TerminalError } from '../../base/errors.ts';

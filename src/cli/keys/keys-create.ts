@@ -2,7 +2,7 @@
 
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
-import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
+import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { textAt, valueAt, type JsonObject } from '../../base/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
 import { newKeyText, type KeyFormat, printSecret } from './keys-output.ts';

@@ -8,7 +8,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { createHash, randomBytes } from 'node:crypto';
 import { stringify } from 'yaml';
 import { Option, type Command } from 'commander';
-import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
+import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
 import { ApiClient, type ApiConnection } from './api-client.ts';
