@@ -75,11 +75,3 @@ export interface KeyIndex {
   /** Waits until the index contains every write before this call. */
   catchUp(): Promise<void>;
 }
-
-/** Encrypts secrets that must be read again: AES-256-GCM with a key from a file. */
-export interface Seal {
-  /** `purpose` is authenticated with the text: a text opens only for the purpose that it was sealed for. */
-  seal(plain: string, purpose: string): string;
-  /** Throws if the text was changed or sealed with another key. */
-  open(sealed: string, purpose: string): string;
-}

@@ -10,7 +10,6 @@ import { MANAGEMENT_GROUP } from '../identity.ts';
 import { codeOf, TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
-import type { Seal } from '../types.ts';
 import type { RandomBytes } from './access-key.ts';
 
 const KEY_BYTES = 32;
@@ -39,7 +38,7 @@ export class MasterKey {
     const derive = (purpose: string): Buffer =>
       Buffer.from(hkdfSync('sha256', bytes, '', `${DERIVATION} ${purpose}`, KEY_BYTES));
     this.pepper = derive('pepper');
-    this.seal = new AesSeal(derive('seal'), randomBytes);
+    this.seal = new Seal(derive('seal'), randomBytes);
     this.localAdministrator = derive('local administrator');
     this.proof = derive('proof').toString('base64');
   }
@@ -174,7 +173,8 @@ const ALGORITHM = 'aes-256-gcm';
 /** Version of the format. */
 const VERSION = 's1.';
 
-export class AesSeal implements Seal {
+/** Encrypts secrets with a key that is not in the store. */
+export class Seal {
   readonly #key: Buffer;
   readonly #randomBytes: RandomBytes;
 
@@ -184,6 +184,7 @@ export class AesSeal implements Seal {
     this.#randomBytes = randomBytes;
   }
 
+  /** `purpose` is authenticated with the text: a text opens only for the purpose that it was sealed for. */
   seal(plain: string, purpose: string): string {
     const nonce = this.#randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#key, nonce, { authTagLength: TAG_BYTES });
@@ -192,7 +193,7 @@ export class AesSeal implements Seal {
     return VERSION + sealed.toString('base64url');
   }
 
-  /** Throws an `Error` that names the purpose, never the text. */
+  /** Throws an `Error` that names the purpose, never the text, if the text was changed or sealed with another key. */
   open(sealed: string, purpose: string): string {
     const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64url');
     const isWhole = sealed.startsWith(VERSION) && bytes.length >= NONCE_BYTES + TAG_BYTES;

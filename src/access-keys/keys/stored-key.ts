@@ -14,7 +14,7 @@ import {
   type KeyDigests,
   type StoredCredential,
 } from '../credentials/access-key.ts';
-import type { Seal } from '../types.ts';
+import type { Seal } from '../credentials/master-key.ts';
 import {
   FieldSetBuilder,
   fromFieldsV1,

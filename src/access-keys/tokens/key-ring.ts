@@ -5,7 +5,7 @@ import { InvariantError } from '../../base/errors.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
-import type { Seal } from '../types.ts';
+import type { Seal } from '../credentials/master-key.ts';
 import { isInSchedule, planRotation, signingKeyAt, type RotationPlan } from './rotation.ts';
 import {
   generateSigningKey,

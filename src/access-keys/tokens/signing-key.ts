@@ -13,7 +13,7 @@ import { objectField, text } from '../../apiserver/metadata.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../../apiserver/storage/store.ts';
-import type { Seal } from '../types.ts';
+import type { Seal } from '../credentials/master-key.ts';
 
 /** An algorithm that kube-apiserver verifies, with short signatures. */
 export const ALGORITHM = 'ES256';

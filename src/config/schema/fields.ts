@@ -1,6 +1,6 @@
 /** Reads single fields of a configuration that may be invalid elsewhere. */
 
-import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import { type JsonObject, type JsonValue, isJsonObject, valueAt } from '../../base/json.ts';
 import { parseDuration } from '../units.ts';
 import type { ConfigPath } from '../finding.ts';
 
@@ -18,9 +18,7 @@ export class Fields {
 
   /** `dotted` has plain keys only. */
   value(dotted: string): JsonValue | undefined {
-    let value: JsonValue | undefined = this.#root;
-    for (const key of dotted.split('.')) value = isJsonObject(value) ? ownValue(value, key) : undefined;
-    return value;
+    return valueAt(this.#root, dotted.split('.'));
   }
 
   text(dotted: string, fallback = ''): string {

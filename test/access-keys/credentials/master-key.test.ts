@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
-import { AesSeal, openMasterKey, type MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
+import { Seal, openMasterKey, type MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 
 describe('seal', () => {
-  const seal = new AesSeal(Buffer.alloc(32, 3), randomBytes);
+  const seal = new Seal(Buffer.alloc(32, 3), randomBytes);
 
   test('decrypts what it encrypted, for the same purpose', () => {
     fc.assert(
@@ -39,7 +39,7 @@ describe('seal', () => {
 
   test('the same text is encrypted differently each time, and another key does not decrypt it', () => {
     expect(seal.seal('x', 'p')).not.toBe(seal.seal('x', 'p'));
-    expect(() => new AesSeal(Buffer.alloc(32, 4), randomBytes).open(seal.seal('x', 'p'), 'p')).toThrow(
+    expect(() => new Seal(Buffer.alloc(32, 4), randomBytes).open(seal.seal('x', 'p'), 'p')).toThrow(
       /another master key/,
     );
   });

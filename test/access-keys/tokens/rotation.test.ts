@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { decodeProtectedHeader, type JSONWebKeySet } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
-import { AesSeal } from '../../../src/access-keys/credentials/master-key.ts';
+import { Seal } from '../../../src/access-keys/credentials/master-key.ts';
 import { KEEP_AFTER_MS, ROTATION_MS } from '../../../src/access-keys/tokens/rotation.ts';
 import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
@@ -158,7 +158,7 @@ describe('in the store', () => {
 
   test('with keys of another master key the start fails with the next step', async () => {
     await using harness = await startTokens();
-    const seal = new AesSeal(Buffer.alloc(32, 8), randomBytes);
+    const seal = new Seal(Buffer.alloc(32, 8), randomBytes);
     const start = startTokens({ store: harness.store, clock: harness.clock, seal });
     await expect(start).rejects.toThrow(TerminalError);
     await expect(start).rejects.toThrow('restore the master key file');

@@ -7,7 +7,7 @@ import { type Caller, DefinitionTable } from '../../../src/apiserver/objects/res
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { AesSeal } from '../../../src/access-keys/credentials/master-key.ts';
+import { Seal } from '../../../src/access-keys/credentials/master-key.ts';
 import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../../../src/access-keys/tokens/tokens.ts';
 import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens/token-kind.ts';
-import type { KeyIndex, KeyRecord, Scope, Seal } from '../../../src/access-keys/types.ts';
+import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -28,7 +28,7 @@ export const DAY_MS = 24 * 60 * 60_000;
 
 /** A seal with a fixed key, as after a restart with the same key file. */
 export function testSeal(): Seal {
-  return new AesSeal(Buffer.alloc(32, 7), randomBytes);
+  return new Seal(Buffer.alloc(32, 7), randomBytes);
 }
 
 export function tokenTypes(): TypeTable {
