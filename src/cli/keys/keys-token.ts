@@ -59,7 +59,7 @@ async function print(
       // An invalid key or scope fails here instead of in kubectl.
       const { token } = await issue();
       const user = claimsOf(token).name;
-      printSecret(stringify(tokenKubeconfig({ connection, key, user }, options)));
+      printSecret(stringify(tokenKubeconfig(connection, key, user, options)));
       if (options.clusterServer === undefined) {
         process.stderr.write(
           'this kubeconfig has no cluster: give --cluster-server here, or --server to kubectl\n',
@@ -143,14 +143,13 @@ export function addTokenOptions(command: Command): void {
 
 // A kubeconfig for a connected cluster, whose user runs `keys token` as an exec plugin.
 
-interface TokenSource {
-  readonly connection: ApiConnection;
-  readonly key: string;
-  /** Name of the access key. */
-  readonly user: string;
-}
-
-function tokenKubeconfig(source: TokenSource, options: TokenOptions): JsonObject {
+/** `user`: the name of the access key. */
+function tokenKubeconfig(
+  connection: ApiConnection,
+  key: string,
+  user: string,
+  options: TokenOptions,
+): JsonObject {
   const { clusterServer, clusterCertificateAuthority, clusterName } = options;
   const authority =
     clusterCertificateAuthority === undefined
@@ -160,19 +159,18 @@ function tokenKubeconfig(source: TokenSource, options: TokenOptions): JsonObject
     clusterServer === undefined
       ? []
       : [{ name: clusterName, cluster: { server: clusterServer, ...authority } }];
-  const { user } = source;
   const context = { ...(clusterServer === undefined ? {} : { cluster: clusterName }), user };
   return {
     apiVersion: 'v1',
     kind: 'Config',
     clusters,
-    users: [{ name: user, user: { exec: execConfig(source, options) } }],
+    users: [{ name: user, user: { exec: execConfig(connection, key, options) } }],
     contexts: [{ name: clusterName, context }],
     'current-context': clusterName,
   };
 }
 
-function execConfig({ connection, key }: TokenSource, options: TokenOptions): JsonObject {
+function execConfig(connection: ApiConnection, key: string, options: TokenOptions): JsonObject {
   const { ttl } = options;
   const { command, programArguments } = pluginCommand();
   const isKeyNamed = usesKubeconfig(options) || options.tokenFile !== undefined;

@@ -70,13 +70,13 @@ export function define(command: Command, exit: (code: number) => void): void {
 
 async function patch(command: Command, flags: PatchFlags): Promise<number> {
   try {
-    const { config, patches } = await readSettings(command, flags);
+    const settings = await readSettings(command, flags);
     const object = await readObject(flags.filename);
     const [ofVirtual, ofHost] = flags.reverse === true ? [null, object] : [object, null];
     const virtualObject =
       flags.virtualObject === undefined ? ofVirtual : await readObject(flags.virtualObject);
     const hostObject = flags.hostObject === undefined ? ofHost : await readObject(flags.hostObject);
-    const result = await apply({ config, patches, flags, object, hostObject, virtualObject });
+    const result = await apply(settings, flags, object, hostObject, virtualObject);
     for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
       const where = `patches[${patchIndex}] at ${plainText(path)}`;
       process.stderr.write(
@@ -133,17 +133,15 @@ function withoutFile(input: ReturnType<typeof loaderInput>): Config {
   return config;
 }
 
-interface Job extends Settings {
-  readonly flags: PatchFlags;
-  readonly object: JsonObject;
-  readonly hostObject: JsonObject | null;
-  readonly virtualObject: JsonObject | null;
-}
-
-async function apply(job: Job): Promise<PatchedObject> {
-  const { flags, object, hostObject, virtualObject } = job;
-  const config = withHostNamespace(job.config);
-  const compiled = compilePatches(job.patches ?? configuredPatches(config, object));
+async function apply(
+  settings: Settings,
+  flags: PatchFlags,
+  object: JsonObject,
+  hostObject: JsonObject | null,
+  virtualObject: JsonObject | null,
+): Promise<PatchedObject> {
+  const config = withHostNamespace(settings.config);
+  const compiled = compilePatches(settings.patches ?? configuredPatches(config, object));
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
     programs: compiled.programs,
