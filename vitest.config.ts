@@ -2,11 +2,17 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
 
-/** Every test that needs nothing but npm. The suite against real kube-apiservers has a file of its own. */
+/** Every test that runs from the sources. The packed install, real kube-apiservers, vCluster and the browser have files of their own. */
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/e2e/**', 'test/vcluster/**', 'test/browser/**', 'node_modules/**'],
+    exclude: [
+      'test/docs/{packed,pages}.test.ts',
+      'test/e2e/**',
+      'test/vcluster/**',
+      'test/browser/**',
+      'node_modules/**',
+    ],
     pool: 'forks',
     isolate: false,
     execArgv: ['--no-node-snapshot'],

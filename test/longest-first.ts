@@ -5,7 +5,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take longer than 4 s, longest first. */
 const LONGEST: readonly string[] = [
-  'docs/packed', // installs the package first, unless it has not changed
   'scenarios/embedded-sync',
   'attack/fuzz',
   'scenarios/embedded-operation',
