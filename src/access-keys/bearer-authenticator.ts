@@ -5,7 +5,7 @@ import type { LocalAdministrator } from './credentials/local-administrator.ts';
 import { isDirectToken } from './tokens/token.ts';
 
 export interface BearerParts {
-  readonly keys: { authenticate(token: string): UserInfo | undefined | Promise<UserInfo | undefined> };
+  readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
   readonly local: LocalAdministrator;
   /** Authenticates tokens of the host cluster; absent: they are not accepted. */
   readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
@@ -15,33 +15,14 @@ export interface BearerParts {
 const OURS = /^(pak|local)_/u;
 const BEARER = /^bearer +(\S+) *$/iu;
 
-export class BearerAuthenticator {
-  readonly #parts: BearerParts;
-
-  constructor(parts: BearerParts) {
-    this.#parts = parts;
-  }
-
-  /** Undefined: unauthenticated. Rejects with a 401 `StatusError` for a proven key that is refused, with 429 when the host is asked too often. */
-  authenticate({
-    authorization,
-    address,
-  }: Credentials): UserInfo | undefined | Promise<UserInfo | undefined> {
+/** Returns undefined: unauthenticated. It rejects with a 401 `StatusError` for a proven key that is refused, with 429 when the host is asked too often. */
+export function bearerAuthenticator({ keys, local, host }: BearerParts) {
+  return async ({ authorization, address }: Credentials): Promise<UserInfo | undefined> => {
     const token = BEARER.exec(authorization ?? '')?.[1];
     if (token === undefined) return undefined;
-    const { keys, local } = this.#parts;
-    const known = local.authenticate(token) ?? keys.authenticate(token);
-    return known instanceof Promise || known === undefined ? this.#orHostUser(known, token, address) : known;
-  }
-
-  async #orHostUser(
-    known: Promise<UserInfo | undefined> | undefined,
-    token: string,
-    address: string,
-  ): Promise<UserInfo | undefined> {
-    const user = await known;
+    const user = local.authenticate(token) ?? (await keys.authenticate(token));
     // A token of ours is no credential for this API, even if the host cluster trusts its issuer.
-    const isOurs = OURS.test(token) || isDirectToken(token);
-    return user ?? (isOurs ? undefined : this.#parts.host?.authenticate(token, address));
-  }
+    if (user !== undefined || OURS.test(token) || isDirectToken(token)) return user;
+    return host?.authenticate(token, address);
+  };
 }

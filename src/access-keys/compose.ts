@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiResponse } from '../apiserver/request/api-response.ts';
 import type { AuditEvent } from '../apiserver/request/audit-event.ts';
-import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/request/authorizer.ts';
+import type { Authorizer } from '../apiserver/request/authorizer.ts';
 import { META_TYPES } from '../apiserver/schema/meta-types.ts';
 import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';
@@ -107,7 +107,15 @@ export function composeModules(options: ModulesOptions): Modules {
   });
   return {
     table: new DefinitionTable([keys.definition, keys.events, tokens.definition, ...access.kinds], [CORE_V1]),
-    authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.recordUse(user)),
+    authorizer: {
+      // A denied request does not extend the life of a key.
+      authorize: async (user, request) => {
+        const decision = await access.authorizer.authorize(user, request);
+        if (decision.isAllowed) keys.recordUse(user);
+        return decision;
+      },
+      visibleTo: (user, definition) => access.authorizer.visibleTo(user, definition),
+    },
     keys,
     hostUsers: access.hostUsers,
     documents: tokens.publicDocuments,
@@ -124,29 +132,6 @@ export function composeModules(options: ModulesOptions): Modules {
 
 function seconds({ defaultMs, maxMs }: ManagementConfig['tokenTtl']): { default: number; max: number } {
   return { default: Math.floor(defaultMs / 1000), max: Math.floor(maxMs / 1000) };
-}
-
-/** Records the use of a key for each allowed request: a denied request does not extend the life of a key. */
-class CountingAuthorizer implements Authorizer {
-  readonly #inner: Authorizer;
-  readonly #allowed: (user: UserInfo) => void;
-
-  constructor(inner: Authorizer, allowed: (user: UserInfo) => void) {
-    this.#inner = inner;
-    this.#allowed = allowed;
-  }
-
-  authorize(user: UserInfo, request: AccessRequest): AccessDecision | Promise<AccessDecision> {
-    const decision = this.#inner.authorize(user, request);
-    const counted = (made: AccessDecision): AccessDecision => {
-      if (made.isAllowed) this.#allowed(user);
-      return made;
-    };
-    return decision instanceof Promise ? decision.then(counted) : counted(decision);
-  }
-
-  visibleTo: NonNullable<Authorizer['visibleTo']> = (user, definition) =>
-    this.#inner.visibleTo?.(user, definition);
 }
 
 interface AccessOptions extends TokenAuthenticators {

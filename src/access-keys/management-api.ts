@@ -16,7 +16,7 @@ import { apiServerSeries } from '../apiserver/metrics.ts';
 import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/target.ts';
-import { BearerAuthenticator } from './bearer-authenticator.ts';
+import { bearerAuthenticator } from './bearer-authenticator.ts';
 import { ensureFirstKeyFile } from './credentials/first-key.ts';
 import { LocalAdministrator } from './credentials/local-administrator.ts';
 import { openMasterKey } from './credentials/master-key.ts';
@@ -146,7 +146,6 @@ interface ServeOptions extends ManagementApiOptions {
 async function listen(options: ServeOptions): Promise<RunningServer> {
   const { config, clock, random, logger, store, metrics, local } = options;
   const { keys, authorizer, table, hostUsers, documents } = options.modules;
-  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers });
   const version = serverVersion(options.version);
   if (config.bootstrapKeyFile !== '') {
     await ensureFirstKeyFile({
@@ -166,7 +165,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       random,
       logger,
       authorizer,
-      authenticate: (credentials) => authenticator.authenticate(credentials),
+      authenticate: bearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers }),
       splitPath,
       publicDocuments: publicDocuments(documents, new MetaHandler(table, version), store),
       version,

@@ -40,15 +40,8 @@ export interface ManagementAuthorizerOptions {
   readonly host?: HostRights | undefined;
 }
 
-type Decided = AccessDecision | Promise<AccessDecision>;
-
 /** `none`: the credential is not a key. */
 type FoundKey = KeyRecord | 'missing' | 'none';
-
-interface Facts {
-  readonly target: RequestTarget;
-  readonly key: FoundKey;
-}
 
 const ALLOWED: AccessDecision = { isAllowed: true, reason: '' };
 const NO_OPINION: AccessDecision = { isAllowed: false, reason: '' };
@@ -63,24 +56,20 @@ export class ManagementAuthorizer implements Authorizer {
   }
 
   /** A request to this server. Requests below the prefix of a target other than reviews are answered with 404, so they need no rights here. */
-  authorize(user: UserInfo, request: AccessRequest): Decided {
-    const decision = this.decide(user, request);
+  async authorize(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
+    const decision = await this.decide(user, request);
     const isElsewhere = request.prefix !== '' && !isReview(request);
-    if (!isElsewhere) return decision;
-    return after(decision, (made) => (made.isDenied === true ? made : ALLOWED));
+    return isElsewhere && decision.isDenied !== true ? ALLOWED : decision;
   }
 
   /**
    * Neither allowed nor denied means that this API has no opinion. Every scope includes discovery: a client that cannot read it never sends the
-   * request whose denial names what the scope lacks. A promise only where a store or a cluster has to be asked: most requests need none.
+   * request whose denial names what the scope lacks.
    */
-  decide(user: UserInfo, request: AccessRequest): Decided {
+  async decide(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
     const target = targetOf(request.prefix);
     if (!target) return denied('the path names no cluster, space or virtual cluster');
-    return after(this.#keyOf(user), (key) => this.#decide(user, request, { target, key }));
-  }
-
-  #decide(user: UserInfo, request: AccessRequest, { target, key }: Facts): Decided {
+    const key = await this.#keyOf(user);
     const problem = key === 'none' ? undefined : this.#problemOf(user, key);
     if (problem !== undefined) return denied(problem);
     const record = typeof key === 'string' ? undefined : key;
@@ -106,12 +95,12 @@ export class ManagementAuthorizer implements Authorizer {
     return grants === 'unrestricted' || reaches(grants, target);
   }
 
-  #rights(user: UserInfo, request: AccessRequest, target: RequestTarget): Decided {
+  async #rights(user: UserInfo, request: AccessRequest, target: RequestTarget): Promise<AccessDecision> {
     const isElsewhere = target.kind !== 'Management';
     if (isDelegated(user)) {
       if (isElsewhere && !isReview(request)) return NO_OPINION;
       if (!isElsewhere && CLIENT_REQUESTS.some((pattern) => holdsRequest(pattern, request))) return ALLOWED;
-      return this.#options.host?.reviewAccess(user, asKeyRequest(request)) ?? NO_OPINION;
+      return (await this.#options.host?.reviewAccess(user, asKeyRequest(request))) ?? NO_OPINION;
     }
     // Other clusters have groups from other sources: only the extras of one of our keys prove that the groups are ours.
     if (isElsewhere && !isOurs(user)) return NO_OPINION;
@@ -122,19 +111,12 @@ export class ManagementAuthorizer implements Authorizer {
   }
 
   /** The key of the credential. */
-  #keyOf({ extra }: UserInfo): FoundKey | Promise<FoundKey> {
+  async #keyOf({ extra }: UserInfo): Promise<FoundKey> {
     const uids = extra[EXTRA.keyUid];
     if (uids === undefined) return 'none';
     const uid = uids.length === 1 ? (uids[0] ?? '') : '';
     const { index } = this.#options;
-    const confirming = index.confirmed();
-    const known = confirming ? undefined : index.byUid(uid);
-    return known ?? this.#awaitKey(uid, confirming);
-  }
-
-  async #awaitKey(uid: string, confirming: Promise<void> | undefined): Promise<FoundKey> {
-    const { index } = this.#options;
-    await confirming;
+    await index.confirmed();
     const known = index.byUid(uid);
     if (known) return known;
     await index.catchUp();
@@ -207,16 +189,4 @@ function isOurs({ extra }: UserInfo): boolean {
 
 function denied(reason: string): AccessDecision {
   return { isAllowed: false, isDenied: true, reason };
-}
-
-/** Applies `next` to a value now, or to the value of a promise later. */
-function after<Value>(value: Value | Promise<Value>, next: (value: Value) => Decided): Decided {
-  return value instanceof Promise ? afterPromise(value, next) : next(value);
-}
-
-async function afterPromise<Value>(
-  value: Promise<Value>,
-  next: (value: Value) => Decided,
-): Promise<AccessDecision> {
-  return next(await value);
 }

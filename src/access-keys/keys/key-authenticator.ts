@@ -54,21 +54,10 @@ export class KeyAuthenticator {
    * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key, or the
    * store has failed for ten minutes.
    */
-  authenticate(token: string): UserInfo | undefined | Promise<UserInfo | undefined> {
+  async authenticate(token: string): Promise<UserInfo | undefined> {
     const credential = this.#options.digests.presented(token);
     if (!credential) return undefined;
-    const confirming = this.#options.index.confirmed();
-    const found = confirming ? undefined : this.#find(credential);
-    // Nearly every request: without a promise, which would cost as much as all other checks.
-    const isAccepted = found && !found.key.isDeleted && this.#refusal(found) === undefined;
-    return isAccepted ? found.credential.user : this.#authenticate(credential, confirming);
-  }
-
-  async #authenticate(
-    credential: PresentedCredential,
-    confirming: Promise<void> | undefined,
-  ): Promise<UserInfo | undefined> {
-    await confirming;
+    await this.#options.index.confirmed();
     let found = this.#find(credential);
     if (!found) {
       // Another replica may just have created it. Also for a known id with a wrong secret: both must take the same time.

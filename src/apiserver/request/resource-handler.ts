@@ -116,8 +116,7 @@ export class ResourceHandler {
   }
 
   async #handle(request: ApiRequest): Promise<ApiResponse | WatchResponse> {
-    const allowed = allowedTarget(request, this.#options);
-    const { target, verb } = allowed instanceof Promise ? await allowed : allowed;
+    const { target, verb } = await allowedTarget(request, this.#options);
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
     // Before any warning: a patch of an unsupported type reaches no kind.
@@ -363,14 +362,11 @@ interface AllowedTarget {
   readonly verb: Verb;
 }
 
-/**
- * Throws `StatusError`: 403 before 404, so that a user without rights does not learn which resources exist. A promise only if the authorizer
- * returns one.
- */
-function allowedTarget(
+/** Throws `StatusError`: 403 before 404, so that a user without rights does not learn which resources exist. */
+async function allowedTarget(
   request: TargetRequest,
   { table, authorizer }: TargetRules,
-): AllowedTarget | Promise<AllowedTarget> {
+): Promise<AllowedTarget> {
   const { user, path, prefix } = request;
   const served = (): AllowedTarget => {
     const target = targetOf(request, table.find(path.group, path.version, path.resource));
@@ -379,14 +375,10 @@ function allowedTarget(
   // The kinds of this server itself are no secret.
   const own = prefix === '' ? served() : undefined;
   const access = accessOf(request, own?.verb ?? request.verb ?? '');
-  const allowed = (decision: AccessDecision): AllowedTarget => {
-    rejectDenied(request, access, decision);
-    if (!own) return served();
-    const isVisible = authorizer.visibleTo?.(user, own.target.definition);
-    return { target: { ...own.target, isVisible }, verb: own.verb };
-  };
-  const decision = authorizer.authorize(user, access);
-  return decision instanceof Promise ? decision.then(allowed) : allowed(decision);
+  rejectDenied(request, access, await authorizer.authorize(user, access));
+  if (!own) return served();
+  const isVisible = authorizer.visibleTo?.(user, own.target.definition);
+  return { target: { ...own.target, isVisible }, verb: own.verb };
 }
 
 function targetOf({ path, prefix }: TargetRequest, definition: ResourceDefinition | undefined): Target {

@@ -3,7 +3,7 @@
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { userNamed } from '../../../src/apiserver/user.ts';
-import { BearerAuthenticator } from '../../../src/access-keys/bearer-authenticator.ts';
+import { bearerAuthenticator } from '../../../src/access-keys/bearer-authenticator.ts';
 import { LocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -203,7 +203,7 @@ describe('the API itself', () => {
   test('rejects tokens without a review by the host cluster', async () => {
     const { harness, token } = await withToken();
     const asked: string[] = [];
-    const authenticator = new BearerAuthenticator({
+    const bearer = bearerAuthenticator({
       keys: { authenticate: () => Promise.resolve(undefined) },
       local: new LocalAdministrator(Buffer.alloc(32), harness.clock),
       host: {
@@ -214,7 +214,7 @@ describe('the API itself', () => {
       },
     });
     const authenticate = async (text: string): Promise<unknown> =>
-      authenticator.authenticate({ authorization: `Bearer ${text}`, address: '127.0.0.1' });
+      bearer({ authorization: `Bearer ${text}`, address: '127.0.0.1' });
     await expect(authenticate(token)).resolves.toBeUndefined();
     expect(asked).toEqual([]);
     for (const text of ['e30.e30.e30', '..', 'a.b.c', 'opaque']) {
