@@ -34,7 +34,14 @@ export const EXTRA = {
   credentialId: 'platform.sh/credential-id',
   /** The scope as JSON; absent where there is no restriction. */
   scope: 'platform.sh/scope',
+  /** Set: a user of the host cluster. */
+  delegated: 'platform.sh/delegated',
 } as const;
+
+/** The host authorizes these users; a user of this API with the same name is another user. */
+export function isDelegated({ extra }: UserInfo): boolean {
+  return extra[EXTRA.delegated] !== undefined;
+}
 
 const TEAM_PREFIX = 'platform:team:';
 

@@ -12,6 +12,7 @@ import {
   isEventOf,
   isOwnedBy,
   scopeOf,
+  isDelegated,
 } from '../identity.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
@@ -20,7 +21,7 @@ import { objectField } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
-import { isDelegated, type HostRights } from './delegated-auth.ts';
+import type { HostRights } from './delegated-auth.ts';
 import { type Grant, holdsRequest, matchGrants, reaches } from './grants.ts';
 import {
   DISCOVERY,

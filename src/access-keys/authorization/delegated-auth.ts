@@ -11,7 +11,7 @@ import { tooManyRequests } from '../../apiserver/status.ts';
 import { failure, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
-import { extraJson, userOf } from '../identity.ts';
+import { EXTRA, extraJson, userOf } from '../identity.ts';
 import { networkOf } from '../serving/request-limits.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import { TransportError, MalformedResponseError, type ClusterClient } from '../../kube/types.ts';
@@ -115,16 +115,9 @@ export class DelegatedAuth implements HostRights {
   }
 }
 
-/** Extra that marks a user of the host cluster. */
-const DELEGATED = 'platform.sh/delegated';
 /** Prefixes of groups and extras that only this program sets. */
 const OWN_GROUPS = 'platform:';
 const OWN_EXTRAS = 'platform.sh/';
-
-/** The host authorizes these users; a user of this API with the same name is another user. */
-export function isDelegated({ extra }: UserInfo): boolean {
-  return extra[DELEGATED] !== undefined;
-}
 
 /**
  * The user as this API sees it, without groups that have a meaning here and that the host could assign. Undefined: the host authenticated the
@@ -136,13 +129,13 @@ function delegatedUser({ name, uid, groups, extra }: UserInfo): UserInfo | undef
     name,
     uid,
     groups: groups.filter((group) => !group.startsWith(OWN_GROUPS)),
-    extra: { ...extra, [DELEGATED]: ['host'] },
+    extra: { ...extra, [EXTRA.delegated]: ['host'] },
   };
 }
 
 /** The user as the host sees it. */
 function hostUser({ extra, ...user }: UserInfo): UserInfo {
-  const { [DELEGATED]: _mark, ...own } = extra;
+  const { [EXTRA.delegated]: _mark, ...own } = extra;
   return { ...user, extra: own };
 }
 

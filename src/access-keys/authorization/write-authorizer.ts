@@ -12,6 +12,7 @@ import {
   AUTH_DELEGATORS,
   isAdministrator,
   isOwnedBy,
+  isDelegated,
 } from '../identity.ts';
 import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
 import { forbidden } from '../../apiserver/status.ts';
@@ -25,7 +26,7 @@ import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { KEYS, ROTATE } from './roles.ts';
 import { widerThan } from './scope-contains.ts';
 import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
-import { isDelegated, type HostRights } from './delegated-auth.ts';
+import type { HostRights } from './delegated-auth.ts';
 
 interface KeyWrite {
   readonly write: AdmissionRequest;
