@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
 
-const SEEDS = Array.from({ length: 40 }, (_, at) => at + 1);
+const SEEDS = Array.from({ length: 20 }, (_, at) => at + 1);
 
 describe('simulated histories', () => {
   test('no seed violates an invariant', async () => {
