@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { Program } from '../../src/syncer/sandbox/types.ts';
 import { LIMITS, TestSandbox, outcomeOf } from '../syncer/sandbox/test-sandbox.ts';
+import { costlyRuns } from '../support/costly-runs.ts';
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
@@ -101,7 +102,7 @@ describe('both engines', () => {
           expect(values).toEqual(known.map(({ wanted }) => wanted));
         },
       ),
-      { numRuns: 12 },
+      { numRuns: costlyRuns(12) },
     );
   });
 

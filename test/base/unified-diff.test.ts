@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { unifiedHunks } from '../../src/base/unified-diff.ts';
+import { costlyRuns } from '../support/costly-runs.ts';
 
 const lines = fc
   .array(fc.constantFrom('a', 'b', 'c', 'd: 1', ''), { maxLength: 25 })
@@ -84,7 +85,7 @@ describe('unified diff', () => {
           text.split('\n').filter((line) => /^[-+](?![-+]{2} )/.test(line)).length;
         expect(count(unifiedHunks(a, b))).toBe(count(output));
       }),
-      { numRuns: 40 },
+      { numRuns: costlyRuns(40) },
     );
     rmSync(folder, { recursive: true });
   });

@@ -2,8 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { runKeyHistory } from './key-store.ts';
+import { costlyRuns } from '../support/costly-runs.ts';
 
-const SEEDS = Array.from({ length: 40 }, (_, at) => at + 1);
+const SEEDS = Array.from({ length: costlyRuns(40) }, (_, at) => at + 1);
 /** Found the bugs that have tests of their own in `key-index.test.ts` and `secret-cache.test.ts`. */
 const FOUND = [47, 48, 55, 116, 128];
 /** With 80 steps: a restored host is back at exactly the newest revision that was known. */

@@ -10,6 +10,7 @@ import type { JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
+import { costlyRuns } from '../../support/costly-runs.ts';
 
 const CONFIG = configOf(`sync:
   toHost:
@@ -221,7 +222,7 @@ describe('diff', () => {
         const changed = edits.reduce(edited, before);
         expect(await shown(await settled(changed))).toEqual([]);
       }),
-      { numRuns: 200 },
+      { numRuns: costlyRuns(200) },
     );
   });
 

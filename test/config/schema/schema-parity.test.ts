@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { FLAGS } from '../../../src/config/flags.ts';
 import { configJsonSchema } from '../../../src/config/schema/schema.ts';
 import { parseText } from '../setup.ts';
+import { costlyRuns } from '../../support/costly-runs.ts';
 
 const ajv = new Ajv({ strict: false });
 const schemaAccepts = ajv.compile(JSON.parse(configJsonSchema()) as object);
@@ -99,7 +100,7 @@ describe('the schema and the loader agree', () => {
           disagreement({ sync: { toHost: { [kind]: { patches: [entry] } } }, endpointSyncer: { ...NAMED } }),
         ).toBeUndefined();
       }),
-      { numRuns: 1000 },
+      { numRuns: costlyRuns(1000) },
     );
   });
 
@@ -113,7 +114,7 @@ describe('the schema and the loader agree', () => {
       fc.property(owner, (value) => {
         expect(disagreement({ endpointSyncer: { ...NAMED, owner: value } })).toBeUndefined();
       }),
-      { numRuns: 300 },
+      { numRuns: costlyRuns(300) },
     );
   });
 
@@ -126,7 +127,7 @@ describe('the schema and the loader agree', () => {
           disagreement({ endpointSyncer: { ...NAMED, virtual: value }, managementApi: { tls: files } }),
         ).toBeUndefined();
       }),
-      { numRuns: 500 },
+      { numRuns: costlyRuns(500) },
     );
   });
 
@@ -160,7 +161,7 @@ describe('the schema and the loader agree', () => {
           }),
         ).toBeUndefined();
       }),
-      { numRuns: 2000 },
+      { numRuns: costlyRuns(2000) },
     );
   });
 

@@ -14,6 +14,7 @@ import { type Arrival, decodeLastSynced } from '../../../src/syncer/translate/la
 import type { Flow } from '../../../src/syncer/translate/types.ts';
 import { merge, noPatches, type Merged, type TestPatches } from './merge-setup.ts';
 import { endpoints, translators } from './setup.ts';
+import { costlyRuns } from '../../support/costly-runs.ts';
 
 const LEADER = 'control-plane.alpha.kubernetes.io/leader';
 const REWRITTEN = 'vcluster.loft.sh/label-suffix-x-a4d451ec23';
@@ -191,7 +192,7 @@ describe.each(ALL_PATCHES)('%s', (_name, patches) => {
         const pair = await merged(settled, patches);
         expect([pair.isVirtualChanged, isHostWritten(settled, pair)]).toEqual([false, false]);
       }),
-      { numRuns: 600 },
+      { numRuns: costlyRuns(600) },
     );
   });
 
@@ -203,7 +204,7 @@ describe.each(ALL_PATCHES)('%s', (_name, patches) => {
         const pair = await merged(world, patches);
         expect([pair.isVirtualChanged, isHostWritten(world, pair)]).toEqual([false, false]);
       }),
-      { numRuns: 300 },
+      { numRuns: costlyRuns(300) },
     );
   });
 
@@ -223,7 +224,7 @@ describe.each(ALL_PATCHES)('%s', (_name, patches) => {
         }
         expect(world.host?.metadata.annotations?.[LEADER]).toBe(before.host?.metadata.annotations?.[LEADER]);
       }),
-      { numRuns: 300 },
+      { numRuns: costlyRuns(300) },
     );
   });
 });
@@ -253,7 +254,7 @@ describe('without patches', () => {
         const { virtual, host } = views(world);
         expect(host).toEqual(virtual);
       }),
-      { numRuns: 600 },
+      { numRuns: costlyRuns(600) },
     );
   });
 
@@ -276,7 +277,7 @@ describe('without patches', () => {
         const after = views((await settle(world, noPatches)).world);
         expect([after.virtual, after.host]).toEqual([expected, expected]);
       }),
-      { numRuns: 600 },
+      { numRuns: costlyRuns(600) },
     );
   });
 
@@ -298,7 +299,7 @@ describe('without patches', () => {
         expect(world.virtual.metadata.labels ?? {}).toEqual(wanted);
         expect(world.host?.metadata.labels).toMatchObject(wanted);
       }),
-      { numRuns: 300 },
+      { numRuns: costlyRuns(300) },
     );
   });
 
@@ -317,7 +318,7 @@ describe('without patches', () => {
         expect(views(after).host).toEqual(views(world).host);
         expect(decodeLastSynced(after.host?.metadata.annotations?.[LAST_SYNCED])).toBeDefined();
       }),
-      { numRuns: 300 },
+      { numRuns: costlyRuns(300) },
     );
   });
 
@@ -330,7 +331,7 @@ describe('without patches', () => {
         const { world: after } = await settle({ ...world, host: damaged }, noPatches);
         expect(after.host?.metadata.annotations).toEqual(host.metadata.annotations);
       }),
-      { numRuns: 300 },
+      { numRuns: costlyRuns(300) },
     );
   });
 });
