@@ -1,10 +1,12 @@
-/** The connection of one watch: a response of Node's HTTP server until its head is sent, then only the socket. */
+/** The connection of one watch, a response of Node's HTTP server until its head is sent, then only the socket; and the bytes of an event. */
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FrontSocket } from './front-socket.ts';
 import { CLIENT_TIMEOUTS, WATCH_UNREAD_BYTES_MAX } from '../limits.ts';
-import type { WatchFrame } from './watch-frames.ts';
+import type { StoredEntry } from '../storage/store.ts';
+import type { ObjectViews } from '../objects/object-view.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
 
 /** The last chunk of a chunked body. */
 const END = '0\r\n\r\n';
@@ -105,4 +107,47 @@ function isFlushed(response: ServerResponse): boolean {
   const { headersSent, chunkedEncoding, socket, writableLength, writableEnded, destroyed } = response;
   const isOpen = headersSent && !writableEnded && !destroyed;
   return isOpen && chunkedEncoding && writableLength === (socket?.writableLength ?? -1);
+}
+
+/** One line of a watch. */
+export interface WatchFrame {
+  /** The line as a chunk of HTTP/1.1, ready for the socket. */
+  readonly chunk: Buffer;
+  /** The line alone; shares its bytes with the chunk. */
+  readonly line: Buffer;
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** Events, encoded once for all watchers: with a thousand watchers, encoding is most of the work. */
+export class WatchFrames {
+  readonly #views: ObjectViews;
+  /** An event goes to one watcher after another, so only the last frame is needed again. */
+  #last:
+    | { type: WatchEventType; definition: ResourceDefinition; entry: StoredEntry; frame: WatchFrame }
+    | undefined;
+
+  constructor(views: ObjectViews) {
+    this.#views = views;
+  }
+
+  /** An event with the complete object. */
+  event(type: WatchEventType, definition: ResourceDefinition, entry: StoredEntry): WatchFrame {
+    const last = this.#last;
+    if (last?.entry === entry && last.type === type && last.definition === definition) return last.frame;
+    const frame = frameOf(eventLine(type, this.#views.text(definition, entry)));
+    this.#last = { type, definition, entry, frame };
+    return frame;
+  }
+}
+
+export function eventLine(type: string, objectText: string): string {
+  return `{"type":"${type}","object":${objectText}}\n`;
+}
+
+export function frameOf(line: string): WatchFrame {
+  const bytes = Buffer.byteLength(line);
+  const size = `${bytes.toString(16)}\r\n`;
+  const chunk = Buffer.from(`${size}${line}\r\n`);
+  return { chunk, line: chunk.subarray(size.length, size.length + bytes) };
 }

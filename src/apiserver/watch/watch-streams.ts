@@ -16,8 +16,7 @@ import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../user.ts';
 import type { Status } from '../../kube/status-error.ts';
 import { includeObject, partialMetadata, tableOf, type IncludeObject } from '../objects/table.ts';
-import { WatchConnection } from './watch-connection.ts';
-import { eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-frames.ts';
+import { WatchConnection, eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-connection.ts';
 import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {

@@ -5,8 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { garbageCollector } from '../../garbage.ts';
 import { openHttpServer, type HttpServer } from '../../../src/apiserver/http/http-server.ts';
-import { WatchConnection } from '../../../src/apiserver/watch/watch-connection.ts';
-import { frameOf } from '../../../src/apiserver/watch/watch-frames.ts';
+import { WatchConnection, frameOf } from '../../../src/apiserver/watch/watch-connection.ts';
 
 const undo: (() => Promise<void> | void)[] = [];
 

@@ -8,7 +8,7 @@ import {
   type EmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
-import { frameOf, WatchFrames } from '../../../src/apiserver/watch/watch-frames.ts';
+import { frameOf, WatchFrames } from '../../../src/apiserver/watch/watch-connection.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
 import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
