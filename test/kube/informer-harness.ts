@@ -93,9 +93,9 @@ export async function prepare(
   };
 }
 
-/** Waits for a condition that the event loop brings about; fails after 20 seconds of real time. */
+/** Waits for a condition that the event loop brings about; fails after a minute of real time. */
 export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`never came true: ${what}`);
     await new Promise((resolve) => setImmediate(resolve));

@@ -127,14 +127,6 @@ function endpoints(
   };
 }
 
-async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`never came true: ${condition.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 async function failure(promise: Promise<unknown>): Promise<unknown> {
   return await promise.then(
     () => 'it succeeded',
@@ -264,11 +256,11 @@ function informerTests(open: Open): void {
     expect(informer.get(`${namespace}/own`)?.metadata.uid).toBe(own.metadata.uid);
     await client.create(ENDPOINTS, endpoints(namespace, 'foreign'));
     await client.delete(ENDPOINTS, { namespace, name: 'before' }, {});
-    await eventually(() => events.length >= 3 + toldBefore);
+    await expect.poll(() => events.length).toBeGreaterThanOrEqual(3 + toldBefore);
     informer.observeDelete(`${namespace}/own`, own.metadata.uid ?? '');
     await client.delete(ENDPOINTS, { namespace, name: 'own' }, {});
     await client.create(ENDPOINTS, endpoints(namespace, 'last'));
-    await eventually(() => informer.get(`${namespace}/last`) !== undefined);
+    await expect.poll(() => informer.get(`${namespace}/last`)).toBeDefined();
     const others = events.filter((event) => !isOwn(event));
     expect(others.map(({ type, key }) => `${type} ${key.split('/')[1]}`)).toEqual([
       'added before',
@@ -286,7 +278,7 @@ function informerTests(open: Open): void {
     await using follower = await follow(world, { isMetadataOnly: true, labelSelector: 'm=x' });
     await client.create(ENDPOINTS, endpoints(namespace, 'b', { labels: { m: 'x' } }));
     await client.create(ENDPOINTS, endpoints(namespace, 'c'));
-    await eventually(() => follower.informer.size === 2);
+    await expect.poll(() => follower.informer.size).toBe(2);
     for (const object of follower.informer.list()) expect(object).not.toHaveProperty('subsets');
   });
 }
@@ -297,13 +289,12 @@ function networkTests(open: Open): void {
     const { client, namespace, proxy } = world;
     await using follower = await follow(world);
     for (let round = 1; round <= 3; round++) {
-      await eventually(() => follower.informer.condition.phase === 'watching');
+      await expect.poll(() => follower.informer.condition.phase).toBe('watching');
       proxy.reset();
-      await eventually(
-        async () =>
-          !((await failure(client.create(ENDPOINTS, endpoints(namespace, `r${round}`)))) instanceof Error),
-      );
-      await eventually(() => follower.informer.size === round);
+      await expect
+        .poll(() => failure(client.create(ENDPOINTS, endpoints(namespace, `r${round}`))))
+        .not.toBeInstanceOf(Error);
+      await expect.poll(() => follower.informer.size).toBe(round);
     }
     const listed = follower.metrics.ends.filter(({ phase }) => phase === 'listing');
     expect(listed).toEqual([{ phase: 'listing', outcome: 'complete' }]);
@@ -314,14 +305,16 @@ function networkTests(open: Open): void {
     const { client, namespace, proxy } = world;
     await using follower = await follow(world);
     await proxy.stop();
-    await eventually(() => follower.metrics.ends.some(({ outcome }) => outcome === 'unreachable'));
+    await expect
+      .poll(() => follower.metrics.ends)
+      .toContainEqual(expect.objectContaining({ outcome: 'unreachable' }));
     expect(follower.informer.condition.lastError).toMatch(/connection refused/);
     expect(await failure(client.get(NAMESPACES, { namespace: '', name: namespace }))).toMatchObject({
       name: 'TransportError',
     });
     await proxy.resume();
     await client.create(ENDPOINTS, endpoints(namespace, 'after'));
-    await eventually(() => follower.informer.size === 1);
+    await expect.poll(() => follower.informer.size).toBe(1);
     expect(follower.informer.condition.lastError).toBeUndefined();
   });
 }
