@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { residentBytes } from '../../src/syncer/sandbox/child.ts';
 import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { anySeed, seededRandom } from '../support/random.ts';
 import { compileUnchecked, LIMITS, MIB, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 import { endlessExpression, hostileExpression, type HostileExpression } from './hostile-grammar.ts';
 

@@ -1,7 +1,7 @@
 /** The crash tests of the store and of the served API at full length. */
 
 import { expect, test } from 'vitest';
-import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { anySeed, seededRandom } from '../support/random.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 import { ApiCrash } from '../kill/api-crash.ts';
 import { killRounds } from '../kill/kill-rounds.ts';

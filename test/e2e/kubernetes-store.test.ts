@@ -21,7 +21,6 @@ import {
   expectSameEnd,
   follow,
   keyNamed,
-  seededRandom,
   stateOf,
   write,
   type Fact,
@@ -29,6 +28,7 @@ import {
 import { clientOf, openReplica, type Replica } from '../apiserver/storage/secrets/replicas.ts';
 import { storeContract } from '../apiserver/storage/store-contract.ts';
 import { realClusters } from './real-world.ts';
+import { seededRandom } from '../support/random.ts';
 
 const namespace = `store-${randomBytes(4).toString('hex')}`;
 let admin: WatchClient;

@@ -1,7 +1,7 @@
 /** Short crash tests of the store and of the served API; `test/e2e/kill.test.ts` has the full ones. */
 
 import { expect, test } from 'vitest';
-import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { anySeed, seededRandom } from '../support/random.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 import { ApiCrash } from './api-crash.ts';
 import { killRounds } from './kill-rounds.ts';

@@ -10,6 +10,7 @@ import type { ApiProxy, ProxiedRequest, ProxyBehaviour, Verdict } from './api-pr
 import type { Daemon } from './daemon.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
+import { seededRandom } from '../support/random.ts';
 
 export function faultScenarios(newWorld: NewWorld): void {
   describe('under faults', () => {
@@ -264,7 +265,7 @@ const STEPS = 60;
 const DRIFTS_MAX = 2;
 
 async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
-  const random = mulberry32(seed);
+  const random = seededRandom(seed);
   await using world = await newWorld();
   const proxies = [await world.proxy('host'), await world.proxy('virtual')] as const;
   const kubeconfigs = { host: proxies[0].path, virtual: proxies[1].path };
@@ -420,16 +421,4 @@ function pick<T>(random: () => number, list: readonly T[]): T {
   const item = list[Math.floor(random() * list.length)];
   if (item === undefined) throw new Error('nothing to pick from');
   return item;
-}
-
-/** A small seeded generator, numbers in [0, 1). */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -17,6 +17,7 @@ import {
 } from './reference-objects.ts';
 import { endpoints } from './objects.ts';
 import { pair, type NewWorld, type Rule, type World } from './world.ts';
+import { seededRandom } from '../support/random.ts';
 
 const PATCHES = referencePatches();
 
@@ -248,7 +249,7 @@ const SECRETS = ['a', 'b', 'c'];
 const ENDPOINTS = ['default/e-0', 'default/e-1', 'default/e-2', 'default/e-3'];
 
 async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
-  const random = mulberry32(seed);
+  const random = seededRandom(seed);
   await using world = await newWorld();
   let daemon = await world.startDaemon({ config: PATCHES });
   for (let step = 0; step < STEPS; step++) {
@@ -325,15 +326,4 @@ async function stateOf(world: World): Promise<string[]> {
       wrong.push(`${side}: ${actual.join()}`);
   }
   return wrong;
-}
-
-/** A seeded random generator. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
 }

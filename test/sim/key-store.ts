@@ -18,7 +18,7 @@ import { silentLogger } from '../../src/base/logger.ts';
 import { SECRETS } from '../../src/kube/object.ts';
 import type { RequestOptions } from '../../src/kube/types.ts';
 import { keyOf, makeKeys, MASTER_BYTES } from '../access-keys/keys/key-server.ts';
-import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { seededRandom } from '../support/random.ts';
 import { CALM, Faults, type FaultRates } from './world/faults.ts';
 import { SimClient } from './world/sim-client.ts';
 import { ProcessClock, simClock } from './world/process-clock.ts';

@@ -1,7 +1,7 @@
 /** Nothing stays in memory of histories that have ended, nor of deleted objects: every Map and Set that the daemon's modules create is counted. */
 
 import { afterEach, expect, test } from 'vitest';
-import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { seededRandom } from '../support/random.ts';
 import { garbageCollector } from '../garbage.ts';
 import { PLAIN, simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';

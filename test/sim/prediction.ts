@@ -10,7 +10,7 @@ import { objectKey, SECRETS, type KubeObject, type Resource } from '../../src/ku
 import type { ClusterName } from '../../src/kube/types.ts';
 import { SYNCABLE_RESOURCES } from '../../src/syncer/kinds/synced-kinds.ts';
 import { rehearse, type Change, type Rehearsal } from '../../src/syncer/rehearsal.ts';
-import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { seededRandom } from '../support/random.ts';
 import { TrustedEvaluator } from '../syncer/patch/trusted-evaluator.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';

@@ -2,7 +2,7 @@
 
 import { jsonEquals } from '../../src/base/json.ts';
 import { objectKey, type KubeObject } from '../../src/kube/object.ts';
-import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { seededRandom } from '../support/random.ts';
 import { ClassHistory } from './checks/class-history.ts';
 import { watchContestedSlices } from './checks/contested-slices.ts';
 import { editWorld } from './checks/edit-world.ts';

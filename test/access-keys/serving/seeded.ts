@@ -1,20 +1,14 @@
 /** Random values from a seed, so that a run can be repeated. */
 
+import { seededRandom } from '../../support/random.ts';
+
 export class Seeded {
-  #state: number;
+  /** In [0, 1). */
+  readonly next: () => number;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
+    this.next = seededRandom(seed);
   }
-
-  /** In [0, 1). */
-  next = (): number => {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 
   /** In [0, below). */
   integer(below: number): number {

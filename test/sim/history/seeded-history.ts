@@ -1,7 +1,7 @@
 /** The history of a seed: always the same operations, daemons and configuration. */
 
 import type { Random } from '../../../src/base/random.ts';
-import { seededRandom } from '../../apiserver/storage/sqlite/random.ts';
+import { seededRandom } from '../../support/random.ts';
 import type { Settings } from '../daemon/sim-config.ts';
 import { drawHistory } from './draw.ts';
 import type { BesidePlural } from '../world/vcluster-syncer.ts';

@@ -34,17 +34,6 @@ export function keyNamed(name: string): StoreKey {
   return { resource: RESOURCE, namespace: '', name };
 }
 
-/** A random number generator that repeats itself for a seed (Mulberry32). */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** One writer: `count` random writes, each based on what it read before. */
 export async function write(store: Store, name: string, count: number, random: Random): Promise<Attempt[]> {
   const attempts: Attempt[] = [];

@@ -13,18 +13,10 @@ import { decodeSecret } from '../../../../src/apiserver/storage/secrets/codec/se
 import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
 import type { Random } from '../../../../src/base/random.ts';
 import type { StoreEvent, StoredEntry } from '../../../../src/apiserver/storage/store.ts';
-import {
-  expectHonestAnswers,
-  expectSameEnd,
-  factOf,
-  follow,
-  seededRandom,
-  stateOf,
-  write,
-  type Fact,
-} from './crowd.ts';
+import { expectHonestAnswers, expectSameEnd, factOf, follow, stateOf, write, type Fact } from './crowd.ts';
 import { until } from '../../../kube/informer-harness.ts';
 import { hurried, openReplica } from './replicas.ts';
+import { seededRandom } from '../../../support/random.ts';
 
 const STORE = 'test';
 const FAULTS: readonly Fault[] = [

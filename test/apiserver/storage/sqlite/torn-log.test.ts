@@ -8,7 +8,7 @@ import { backupDatabase, verifyDatabase } from '../../../../src/apiserver/storag
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import type { StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { anySeed, seededRandom } from './random.ts';
+import { anySeed, seededRandom } from '../../../support/random.ts';
 
 const seed = anySeed();
 
