@@ -151,7 +151,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: RECONCILER,
     snippet: 'const stored = merged.host && (await side.writer.update(merged.host, reason));',
     replacement:
-      'const stored = merged.virtualPatch === undefined ? merged.host && (await side.writer.update(merged.host, reason)) : undefined;',
+      'const stored = merged.virtual === undefined ? merged.host && (await side.writer.update(merged.host, reason)) : undefined;',
   },
   {
     name: 'update: a stale cache of the virtual side is trusted',
