@@ -93,6 +93,7 @@ function effective(config: Config): JsonObject {
         excludeAnnotations: [...config.metadata.excludeAnnotations],
         excludeLabels: [...config.metadata.excludeLabels],
       },
+      patches: { ...config.patches },
       requireService: config.requireService,
       onHostDelete: config.onHostDelete,
       createNamespaces: config.createNamespaces,

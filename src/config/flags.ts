@@ -50,6 +50,12 @@ const SYNCER_ROWS: readonly FlagRow[] = [
   ['vclusterConfig', 'text', 'file', "vCluster's own values file, which the configuration file overlays"],
   ['services', 'text', 'vcluster|sync', 'which program copies Services to the host'],
   ['besideVcluster', 'text', 'refuse|force', "action if vCluster's own values sync the same kind"],
+  [
+    'patches.missingPaths',
+    'text',
+    'skip|create',
+    'what an expression does where the last key of its path is missing',
+  ],
   ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
   ['onHostDelete', 'text', 'recreate|deleteVirtual', 'action when another client deletes a copy on the host'],
   ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],

@@ -122,6 +122,7 @@ function toConfig(
     metadata: own.metadata,
     requireService: own.requireService,
     onHostDelete: own.onHostDelete,
+    patches: own.patches,
     createNamespaces: own.createNamespaces,
     references: own.references,
     sandbox: {

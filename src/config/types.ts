@@ -100,6 +100,11 @@ export interface ReferencesConfig {
   readonly onlyLabelled: string;
 }
 
+export interface PatchesConfig {
+  /** What an expression does for a last key that an existing map does not have: nothing, or create it. */
+  readonly missingPaths: 'skip' | 'create';
+}
+
 /** Keys, or patterns `PREFIX/*` of keys, that are never copied in either direction. */
 export interface MetadataConfig {
   readonly excludeAnnotations: readonly string[];
@@ -145,6 +150,7 @@ export interface Config {
   readonly vclusterConfigFile: string;
   readonly services: ServicesConfig;
   readonly metadata: MetadataConfig;
+  readonly patches: PatchesConfig;
   readonly requireService: boolean;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly createNamespaces: boolean;

@@ -21,6 +21,7 @@ export function configWarnings(
     ...missingFiles(fields, fileExists),
     ...misspeltSections(new Fields(own), defaults),
     ...unusedPatches(new Fields(own)),
+    ...constantExistence(new Fields(own)),
     ...placeholderWarnings(new Fields(own)),
   ];
 }
@@ -146,6 +147,22 @@ function unusedPatches(own: Fields): Finding[] {
       return message === undefined ? [] : [warningAtKey(['sync', direction, kind, 'patches'], message)];
     }),
   );
+}
+
+/** Expressions that ask for what cannot be different. */
+function constantExistence(own: Fields): Finding[] {
+  if (own.text('endpointSyncer.patches.missingPaths') === 'create') return [];
+  return SHARED_KINDS.flatMap(({ key }) => {
+    const patches = own.value(`sync.toHost.${key}.patches`);
+    return (Array.isArray(patches) ? patches : []).flatMap((patch, at) => {
+      const expression = isJsonObject(patch) ? ownValue(patch, 'expression') : undefined;
+      if (typeof expression !== 'string' || !/\bvalueExists\b/.test(expression)) return [];
+      const message =
+        'valueExists is always true, because a path that is not found is not patched; ' +
+        'with endpointSyncer.patches.missingPaths: create, the expression also runs for a missing key';
+      return [warningAtValue(['sync', 'toHost', key, 'patches', at, 'expression'], message)];
+    });
+  });
 }
 
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {

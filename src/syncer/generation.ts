@@ -78,7 +78,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const owner = await clusters.resolveOwner(config);
   const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
   const virtualCaches = new Map<string, ObservableInformer>();
-  const compiled = compileKinds(syncedKinds(config, virtualCaches));
+  const compiled = compileKinds(syncedKinds(config, virtualCaches), config.patches);
   const sandbox = await sandboxFor(
     options,
     compiled.flatMap(({ patches }) => patches.programs),

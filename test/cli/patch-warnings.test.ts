@@ -45,6 +45,12 @@ test.each([
     `${FIRST}.reverseExpression: warning: fails on a result of expression: 80 becomes 81 on the host, then TypeError: Cannot read properties of undefined (reading 'b')`,
   ],
   [
+    'an expression that asks whether the value exists',
+    withPatch(`{${LABEL} 'valueExists ? value : "x"'}`),
+    `'valueExists`,
+    `${FIRST}.expression: warning: valueExists is always true, because a path that is not found is not patched; with endpointSyncer.patches.missingPaths: create, the expression also runs for a missing key`,
+  ],
+  [
     'patches of a kind that vCluster syncs',
     `sync:\n  toHost:\n    pods:\n      patches: [{path: a, expression: value}]\n${NAME}`,
     'patches',

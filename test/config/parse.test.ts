@@ -31,6 +31,7 @@ describe('defaults', () => {
         ],
         excludeLabels: [],
       },
+      patches: { missingPaths: 'skip' },
       requireService: false,
       onHostDelete: 'recreate',
       createNamespaces: false,

@@ -67,6 +67,31 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(Number(note(await world.getCopy(`${ns}/counts`), 'endless'))).toBeLessThan(10);
     });
 
+    test('create a missing key with missingPaths: create, and only on the host', async () => {
+      await using world = await newWorld();
+      const patches = [
+        { path: at('made'), expression: 'valueExists ? value + "-h" : "made"', reverseExpression: 'value' },
+        { path: 'subsets[*].addresses[*].hostname', expression: 'valueExists ? value : "made"' },
+      ];
+      const daemon = await world.startSync({
+        config: {
+          sync: { toHost: { endpoints: { enabled: true, patches } } },
+          endpointSyncer: { patches: { missingPaths: 'create' } },
+        },
+      });
+      const key = 'default/made';
+      const given = endpoints(key, { annotations: notes({ other: 'x' }), subsets: [subset('10.1.0.1')] });
+      await world.virtual.create('Endpoints', given);
+      await world.whenCopy(key, (copy) => note(copy, 'made') === 'made' && hostnameOf(copy) === 'made');
+      await world.settle(daemon);
+      const virtual = await world.virtual.get('Endpoints', ...pair(key));
+      expect([note(virtual, 'made'), hostnameOf(virtual)]).toEqual([undefined, undefined]);
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ made: 'mine' }) },
+      });
+      await world.whenCopy(key, (copy) => note(copy, 'made') === 'mine-h');
+    });
+
     test('of all modes are applied towards the host, and the virtual object is not changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();

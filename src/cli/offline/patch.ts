@@ -27,6 +27,7 @@ import { printObject, readObject } from '../output/objects.ts';
 const FIELDS = [
   'name',
   'host.namespace',
+  'patches.missingPaths',
   'references.naming',
   'sandbox.expressionTimeout',
   'sandbox.batchTimeout',
@@ -141,7 +142,11 @@ async function apply(
   virtualObject: JsonObject | null,
 ): Promise<PatchedObject> {
   const config = withHostNamespace(settings.config);
-  const compiled = compilePatches(settings.patches ?? configuredPatches(config, object));
+  const compiled = compilePatches(
+    settings.patches ?? configuredPatches(config, object),
+    0,
+    config.patches.missingPaths,
+  );
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
     programs: compiled.programs,

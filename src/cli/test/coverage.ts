@@ -62,7 +62,7 @@ export class CoverageRun {
   };
 
   async report(config: Config): Promise<PatchCoverage[]> {
-    const kinds = compileKinds(syncedKinds(config));
+    const kinds = compileKinds(syncedKinds(config), config.patches);
     const requests: EvaluateRequest[] = [];
     const matches = await this.#matches(requests);
     const programs = kinds.flatMap(({ patches }) => patches.programs);

@@ -179,6 +179,16 @@ const fields = z.strictObject({
     'refuse',
   ),
   metadata,
+  patches: z
+    .strictObject({
+      missingPaths: choice(
+        'What an `expression` does where the last key of its path is missing in an existing map: it is skipped, or runs with `valueExists` false and creates the key.',
+        ['skip', 'create'],
+        'skip',
+      ),
+    })
+    .prefault({})
+    .meta({ description: 'How patches are applied.' }),
   requireService: flag('Whether only Endpoints that have a Service are synced, as vCluster does.', false),
   onHostDelete: choice(
     'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does.',

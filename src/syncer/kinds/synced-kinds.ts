@@ -102,10 +102,13 @@ export interface CompiledKind {
 }
 
 /** All kinds share one sandbox, so program numbers are unique across kinds. */
-export function compileKinds(kinds: readonly ConfiguredKind[]): readonly CompiledKind[] {
+export function compileKinds(
+  kinds: readonly ConfiguredKind[],
+  { missingPaths }: Config['patches'],
+): readonly CompiledKind[] {
   let programs = 0;
   return kinds.map(({ kind, patches }) => {
-    const compiled = compilePatches(patches, programs);
+    const compiled = compilePatches(patches, programs, missingPaths);
     programs += compiled.programs.length;
     return { kind, patches: compiled };
   });

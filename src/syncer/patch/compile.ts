@@ -3,7 +3,7 @@
 import { parsePath, type Segment, printPath } from './path-syntax.ts';
 import { isProtected } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-translation.ts';
-import { compileWalker, IDENTITY_KEYS, type PathWalker } from './walk.ts';
+import { compileWalker, IDENTITY_KEYS, type MissingPaths, type PathWalker } from './walk.ts';
 import type { Direction, PatchPipeline } from './types.ts';
 import type { PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
@@ -26,6 +26,8 @@ export interface CompiledPatch {
   readonly config: PatchConfig;
   readonly segments: readonly Segment[];
   readonly walker: PathWalker;
+  /** What the patch changes in each direction: towards the host, an expression may also create a missing key. */
+  readonly walkers: Readonly<Record<Direction, PathWalker>>;
   readonly actions: Readonly<Record<Direction, PatchAction>>;
   /** The path can match an object's identity or bookkeeping, or an ancestor of them. They are restored after the patch. */
   readonly touchesProtected: boolean;
@@ -40,7 +42,11 @@ export interface CompiledPatches {
 /** Compiles patches that have passed the checks of the configuration. Throws a `PatchError` if one is invalid nevertheless.
  * `firstProgramId` keeps the programs of several kinds apart in one sandbox.
  */
-export function compilePatches(patches: readonly PatchConfig[], firstProgramId = 0): CompiledPatches {
+export function compilePatches(
+  patches: readonly PatchConfig[],
+  firstProgramId = 0,
+  missingPaths: MissingPaths = 'skip',
+): CompiledPatches {
   const programs: Program[] = [];
   const compiled = patches.map((config, index) => {
     const segments = segmentsOf(config.path, index);
@@ -53,11 +59,15 @@ export function compilePatches(patches: readonly PatchConfig[], firstProgramId =
       programs.push(made.program);
       return { kind: 'evaluate', program: made.program };
     };
+    const keys = { isBookkeepingAnnotation, isBookkeepingLabel };
+    const walker = compileWalker(segments, keys);
+    const creates = missingPaths === 'create' && config.expression !== undefined;
     return {
       index,
       config,
       segments,
-      walker: compileWalker(segments, { isBookkeepingAnnotation, isBookkeepingLabel }),
+      walker,
+      walkers: { toHost: creates ? compileWalker(segments, keys, missingPaths) : walker, toVirtual: walker },
       actions: actionsOf(config, index, program),
       touchesProtected: touchesProtected(segments),
     };

@@ -209,9 +209,9 @@ class PatchRun {
   }
 
   #evaluate(patch: CompiledPatch, program: Program): void {
-    const values: JsonValue[] = [];
+    const values: (JsonValue | undefined)[] = [];
     const paths: string[] | undefined = program.reads.path ? [] : undefined;
-    patch.walker.collect(this.#object, { values, paths });
+    patch.walkers[this.#direction].collect(this.#object, { values, paths });
     if (values.length === 0) return;
     const { evaluator } = this.#settings;
     if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
@@ -259,7 +259,7 @@ class PatchRun {
 
   #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
     if (patch.segments.length > 0) {
-      this.#put(patch, patch.walker.replace(this.#object, results) ?? {});
+      this.#put(patch, patch.walkers[this.#direction].replace(this.#object, results) ?? {});
       return;
     }
     const whole = results[0];
@@ -325,7 +325,7 @@ function evaluateError(
   const first = Math.min(...errors.keys());
   const error = errors.get(first);
   if (error === undefined) throw new InvariantError('an error without an index');
-  const path = patch.walker.locate(object)[first] ?? [];
+  const path = patch.walkers[direction].locate(object)[first] ?? [];
   const { expression, reverseExpression } = patch.config;
   const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
   const excerpt = excerptOf(source, error.line, error.column);

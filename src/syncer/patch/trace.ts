@@ -85,7 +85,7 @@ async function tracePatch(
   options: TraceOptions,
   { direction, patch, object, context }: PatchStep,
 ): Promise<{ patch: TracedPatch; object: JsonObject }> {
-  const places = patch.walker.locate(object);
+  const places = patch.walkers[direction].locate(object);
   const results = new Map<number, JsonValue | undefined>();
   const { programs } = options.compiled;
   const pipeline = createPatchPipeline({

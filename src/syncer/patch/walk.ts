@@ -15,7 +15,8 @@ import type { ConcretePath } from '../translate/types.ts';
 
 /** The matches of one path in one object, in the order in which results are expected. */
 interface Matches {
-  readonly values: JsonValue[];
+  /** Undefined: a key that is missing, see {@link MissingPaths}. */
+  readonly values: (JsonValue | undefined)[];
   /** Printed concrete paths; undefined when they are not needed, because they cost more than the walk. */
   readonly paths: string[] | undefined;
 }
@@ -40,8 +41,16 @@ export interface PathWalker {
   overlay(root: JsonValue, other: JsonValue | undefined): JsonValue | undefined;
 }
 
-export function compileWalker(segments: readonly Segment[], protectedKeys: ProtectedKeys): PathWalker {
-  const first = compileStep(segments, 0, 'root', protectedKeys);
+/** `create`: a last key that an existing map does not have is matched too. Indices and wildcards match what is there. */
+export type MissingPaths = 'skip' | 'create';
+
+/** `values` of the walker must not be called with `create`. */
+export function compileWalker(
+  segments: readonly Segment[],
+  protectedKeys: ProtectedKeys,
+  missingPaths: MissingPaths = 'skip',
+): PathWalker {
+  const first = compileStep(segments, 0, 'root', { ...protectedKeys, missingPaths });
   return {
     values(root) {
       const found: JsonValue[] = [];
@@ -62,17 +71,27 @@ export function compileWalker(segments: readonly Segment[], protectedKeys: Prote
   };
 }
 
+interface WalkerRules extends ProtectedKeys {
+  readonly missingPaths: MissingPaths;
+}
+
 /** The position of a wildcard in a Kubernetes object, which determines the keys that it must not match. */
 type Place = 'root' | 'metadata' | 'annotations' | 'labels' | 'elsewhere';
 
-function compileStep(segments: readonly Segment[], at: number, place: Place, keys: ProtectedKeys): Step {
+function compileStep(segments: readonly Segment[], at: number, place: Place, keys: WalkerRules): Step {
   const segment = segments[at];
   if (segment === undefined) return new EndStep();
   const isLast = at === segments.length - 1;
   const below = (key: string): Step => compileStep(segments, at + 1, placeBelow(place, key), keys);
   switch (segment.kind) {
     case 'key':
-      return new KeyStep(segment.key, segment.index, below(segment.key), isLast);
+      return new KeyStep(
+        segment.key,
+        segment.index,
+        below(segment.key),
+        isLast,
+        isLast && keys.missingPaths === 'create',
+      );
     case 'index':
       return new KeyStep(undefined, segment.index, below(''), isLast);
     case 'wildcard':
@@ -91,7 +110,7 @@ function placeBelow(place: Place, key: string): Place {
 /** Metadata that identifies an object: no patch may target it. */
 export const IDENTITY_KEYS: readonly string[] = ['name', 'namespace', 'uid'];
 
-function wildcardRule(place: Place, keys: ProtectedKeys, below: (key: string) => Step): WildcardRule {
+function wildcardRule(place: Place, keys: WalkerRules, below: (key: string) => Step): WildcardRule {
   const usual = below('');
   switch (place) {
     case 'root': {
@@ -124,11 +143,11 @@ interface Cursor {
   next: number;
 }
 
-type PathMatches = { readonly values: JsonValue[]; readonly paths: string[] };
+type PathMatches = { readonly values: (JsonValue | undefined)[]; readonly paths: string[] };
 
 /** One segment, linked to the next one. `replace` and `overlay` return undefined for a value that the parent has to delete. */
 interface Step {
-  collect(node: JsonValue, values: JsonValue[]): void;
+  collect(node: JsonValue, values: (JsonValue | undefined)[]): void;
   collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void;
   locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void;
   replace(node: JsonValue, cursor: Cursor): JsonValue | undefined;
@@ -137,7 +156,7 @@ interface Step {
 
 /** The end of the path: the matched value. */
 class EndStep implements Step {
-  collect(node: JsonValue, values: JsonValue[]): void {
+  collect(node: JsonValue, values: (JsonValue | undefined)[]): void {
     values.push(node);
   }
 
@@ -165,35 +184,54 @@ class KeyStep implements Step {
   readonly #index: number | undefined;
   readonly #next: Step;
   readonly #isLast: boolean;
+  /** A missing key is matched too. */
+  readonly #isCreated: boolean;
   /** Such as `toString`: reading it would find Object.prototype's. */
   readonly #isInherited: boolean;
 
-  constructor(key: string | undefined, index: number | undefined, next: Step, isLast: boolean) {
+  constructor(
+    key: string | undefined,
+    index: number | undefined,
+    next: Step,
+    isLast: boolean,
+    isCreated = false,
+  ) {
     this.#key = key;
     this.#index = index;
     this.#next = next;
     this.#isLast = isLast;
+    this.#isCreated = isCreated;
     this.#isInherited = key !== undefined && key in Object.prototype;
   }
 
-  collect(node: JsonValue, values: JsonValue[]): void {
+  collect(node: JsonValue, values: (JsonValue | undefined)[]): void {
     const child = this.#child(node);
     if (child !== undefined) this.#next.collect(child, values);
+    else if (this.#isMissingIn(node)) values.push(undefined);
   }
 
   collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void {
     const child = this.#child(node);
-    if (child !== undefined) this.#next.collectPaths(child, joinStep(prefix, this.#stepIn(node)), matches);
+    const isMissing = child === undefined && this.#isMissingIn(node);
+    if (child === undefined && !isMissing) return;
+    const path = joinStep(prefix, this.#stepIn(node));
+    if (child !== undefined) {
+      this.#next.collectPaths(child, path, matches);
+      return;
+    }
+    matches.values.push(undefined);
+    matches.paths.push(path);
   }
 
   locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void {
     const child = this.#child(node);
     if (child !== undefined) this.#next.locate(child, [...prefix, this.#stepIn(node)], found);
+    else if (this.#isMissingIn(node)) found.push([...prefix, this.#stepIn(node)]);
   }
 
   replace(node: JsonValue, cursor: Cursor): JsonValue {
     const child = this.#child(node);
-    if (child === undefined) return node;
+    if (child === undefined) return this.#isMissingIn(node) ? this.#created(node, cursor) : node;
     const result = this.#next.replace(child, cursor);
     return result === child ? node : this.#with(node, result);
   }
@@ -215,6 +253,16 @@ class KeyStep implements Step {
     if (this.#key === undefined) return undefined;
     if (this.#isInherited && !Object.hasOwn(node, this.#key)) return undefined;
     return node[this.#key];
+  }
+
+  #isMissingIn(node: JsonValue): boolean {
+    return this.#isCreated && isJsonObject(node);
+  }
+
+  /** No result creates nothing. */
+  #created(node: JsonValue, cursor: Cursor): JsonValue {
+    const result = cursor.results[cursor.next++] ?? undefined;
+    return result === undefined ? node : this.#with(node, result);
   }
 
   #stepIn(node: JsonValue): string | number {
@@ -263,7 +311,7 @@ class WildcardStep implements Step {
     this.#isLast = isLast;
   }
 
-  collect(node: JsonValue, values: JsonValue[]): void {
+  collect(node: JsonValue, values: (JsonValue | undefined)[]): void {
     if (typeof node !== 'object' || node === null) return;
     if (Array.isArray(node)) {
       for (const element of node) this.#usual.collect(element, values);

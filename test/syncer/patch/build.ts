@@ -15,6 +15,7 @@ export interface BuildOptions extends Partial<Pick<PipelineOptions, 'validate'>>
   readonly naming?: 'short' | 'long';
   readonly answers?: 'immediately' | 'later';
   readonly references?: Partial<PipelineOptions['references']>;
+  readonly missingPaths?: 'skip' | 'create';
 }
 
 export interface Built {
@@ -24,7 +25,7 @@ export interface Built {
 
 export function build(patches: readonly PatchConfig[], options: BuildOptions = {}): Built {
   const { vcluster = 'vc', hostNamespace = 'ns', mode = { kind: 'single' }, naming = 'short' } = options;
-  const compiled = compilePatches(patches);
+  const compiled = compilePatches(patches, 0, options.missingPaths);
   const evaluator = new TrustedEvaluator(
     compiled.programs,
     { name: vcluster, namespace: hostNamespace, config: {} },

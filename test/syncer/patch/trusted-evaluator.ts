@@ -83,7 +83,7 @@ export class TrustedEvaluator implements Evaluator {
       const { hostObject, virtualObject } = context;
       const whole = { vcluster: this.#vcluster, hostObject, virtualObject, path };
       try {
-        return compiled(structuredClone(value), true, path, hostObject, virtualObject, whole);
+        return compiled(structuredClone(value), value !== undefined, path, hostObject, virtualObject, whole);
       } catch (error) {
         errors.set(at, { kind: 'runtime', message: String(error), line: 1, column: 1 });
         return undefined;
