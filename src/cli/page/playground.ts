@@ -11,7 +11,14 @@ import { PlaygroundSession } from './playground-session.ts';
 import { startState } from './examples.ts';
 import { keepAlive, stopSignals } from '../process-lifecycle.ts';
 
-const FIELDS = ['name', 'host.namespace', 'references.naming', 'sandbox.expressionTimeout', 'sandbox.memory'];
+const FIELDS = [
+  'name',
+  'host.namespace',
+  'patches.missingPaths',
+  'references.naming',
+  'sandbox.expressionTimeout',
+  'sandbox.memory',
+];
 /** The names that the examples use. */
 const DEFAULT_FLAGS = { name: 'my-vcluster', 'host.namespace': 'team-a' };
 
