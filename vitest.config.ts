@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/longest-first.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Every test that runs from the sources. The packed install, real kube-apiservers, vCluster and the browser have files of their own. */
 export default defineConfig({
@@ -25,7 +25,7 @@ export default defineConfig({
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'endpoint-syncer-vitest'),
     },
-    setupFiles: ['test/compile-cache.ts'],
+    setupFiles: ['test/support/compile-cache.ts'],
     // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
     expect: { requireAssertions: true, poll: { timeout: 60_000 } },
     testTimeout: 120_000,

@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/docs/{packed,pages}.test.ts'],
     pool: 'forks',
     execArgv: ['--no-node-snapshot'],
-    setupFiles: ['test/compile-cache.ts'],
+    setupFiles: ['test/support/compile-cache.ts'],
     // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
     expect: { requireAssertions: true, poll: { timeout: 60_000 } },
     testTimeout: 120_000,

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import type { JsonObject } from '../src/base/json.ts';
 import { startRealClusters } from '../test/e2e/clusters.ts';
-import { Guardian, killGroup } from '../test/e2e/guardian.ts';
-import { freePorts } from '../test/scenarios/free-ports.ts';
+import { Guardian, killGroup } from '../test/support/guardian.ts';
+import { freePorts } from '../test/support/free-ports.ts';
 import type { RequestParts } from './http-connection.ts';
 import { HttpConnection, requestText, type Peer } from './http-connection.ts';
 

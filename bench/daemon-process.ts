@@ -5,8 +5,8 @@ import { openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../src/base/json.ts';
 import type { RealClusters } from '../test/e2e/clusters.ts';
-import type { Guardian } from '../test/e2e/guardian.ts';
-import { freePorts } from '../test/scenarios/free-ports.ts';
+import type { Guardian } from '../test/support/guardian.ts';
+import { freePorts } from '../test/support/free-ports.ts';
 
 export interface Running {
   readonly child: ChildProcess;

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../src/base/json.ts';
 import type { KubeObject } from '../src/kube/object.ts';
 import type { RealClusters } from '../test/e2e/clusters.ts';
-import { killGroup, type Guardian } from '../test/e2e/guardian.ts';
+import { killGroup, type Guardian } from '../test/support/guardian.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { CopyWatch } from './copy-watch.ts';
 import { startDaemon, type Running } from './daemon-process.ts';

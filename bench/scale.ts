@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
-import { Guardian } from '../test/e2e/guardian.ts';
+import { Guardian } from '../test/support/guardian.ts';
 import { pause, whenIdle } from './daemon-process.ts';
 import { costOfRunning, Fleet, kill, quantile } from './fleet.ts';
 import { thisMachine } from './machine.ts';

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { IMPORT_TABLE } from './import-table.ts';
+import { IMPORT_TABLE } from './support/import-table.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const TEXT = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8');

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { IMPORT_TABLE } from './import-table.ts';
+import { IMPORT_TABLE } from './support/import-table.ts';
 
 const SRC = join(import.meta.dirname, '..', 'src');
 

@@ -1,8 +1,8 @@
 /** Replicas with leader election: which one leads, and the duration of a hand-over. */
 
 import { once } from 'node:events';
-import { eventually } from '../../test/scenarios/eventually.ts';
-import { killGroup } from '../../test/e2e/guardian.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { killGroup } from '../../test/support/guardian.ts';
 import { isReady, metric, whenIdle, type Running } from '../daemon-process.ts';
 import { costOf } from '../process-cost.ts';
 import { update, whenCopied, type Workload } from './phases.ts';

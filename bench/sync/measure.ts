@@ -1,7 +1,7 @@
 /** One subject, one round: every phase of the sync benchmark in its own namespaces of the shared clusters. */
 
 import type { RealClusters } from '../../test/e2e/clusters.ts';
-import type { Guardian } from '../../test/e2e/guardian.ts';
+import type { Guardian } from '../../test/support/guardian.ts';
 import { TestCluster } from '../../test/scenarios/cluster-client.ts';
 import { CopyWatch } from '../copy-watch.ts';
 import type { Running } from '../daemon-process.ts';

@@ -1,7 +1,7 @@
 /** The phases of the sync benchmark, one after another on the same objects. */
 
 import type { KubeObject } from '../../src/kube/object.ts';
-import { killGroup } from '../../test/e2e/guardian.ts';
+import { killGroup } from '../../test/support/guardian.ts';
 import type { TestCluster } from '../../test/scenarios/cluster-client.ts';
 import type { CopyWatch } from '../copy-watch.ts';
 import { pause, type Running } from '../daemon-process.ts';

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { RealClusters } from '../../test/e2e/clusters.ts';
-import type { Guardian } from '../../test/e2e/guardian.ts';
+import type { Guardian } from '../../test/support/guardian.ts';
 import { startDaemon, startNode, type Running } from '../daemon-process.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type BenchKind } from './kinds.ts';
 

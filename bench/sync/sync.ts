@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRealClusters } from '../../test/e2e/clusters.ts';
-import { Guardian } from '../../test/e2e/guardian.ts';
+import { Guardian } from '../../test/support/guardian.ts';
 import { thisMachine } from '../machine.ts';
 import { measure, type Measured, type Plan } from './measure.ts';
 import { report } from './report.ts';

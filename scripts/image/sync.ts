@@ -9,8 +9,8 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { newEmbeddedWorld } from '../../test/scenarios/embedded-world.ts';
-import { eventually } from '../../test/scenarios/eventually.ts';
-import { freePorts } from '../../test/scenarios/free-ports.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { freePorts } from '../../test/support/free-ports.ts';
 import { endpoints, ipsOf } from '../../test/scenarios/objects.ts';
 
 const root = process.argv[2];

@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import { differences, Run, type ManagementCase } from './case-runner.ts';
-import { textAt } from '../cases.ts';
+import { textAt } from '../support/cases.ts';
 import type { RawClient } from '../contract/raw-client.ts';
 import { startComposed, type Composed } from './composed-api.ts';
 

@@ -13,7 +13,7 @@ import { startDaemon } from '../../src/syncer/daemon.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger, type LogFields, type Logger } from '../../src/base/logger.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { validConfig } from '../config/setup.ts';
 import { startClusterPair } from '../embedded-cluster/cluster-pair.ts';
 import { RawClient } from '../contract/raw-client.ts';

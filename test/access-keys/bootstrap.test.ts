@@ -13,7 +13,7 @@ import type { Store } from '../../src/apiserver/storage/store.ts';
 import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
 import { LocalAdministrator } from '../../src/access-keys/credentials/local-administrator.ts';
 import type { RawClient } from '../contract/raw-client.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
 import { makeKeys } from './keys/key-server.ts';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../src/base/json.ts';
-import { textAt } from '../cases.ts';
+import { textAt } from '../support/cases.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 
 export interface CaseRequest {

@@ -9,7 +9,7 @@ import type { AuditEvent } from '../../src/apiserver/request/audit-event.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS } from '../../src/access-keys/identity.ts';
 import { OVERLAP_SECONDS_MAX, REPLACED_SECRETS_MAX } from '../../src/access-keys/keys/key-rotation.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed, type MadeKey } from './composed-api.ts';
 import { at, keyOf } from './keys/key-server.ts';
 

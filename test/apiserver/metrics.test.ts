@@ -5,7 +5,7 @@ import { apiServerSeries } from '../../src/apiserver/metrics.ts';
 import { MeasuredStore } from '../../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { accessKeyTable } from './test-kinds.ts';
 import { startTestServer } from './test-server.ts';
 

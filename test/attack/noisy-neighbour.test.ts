@@ -1,7 +1,7 @@
 /** An expression times out on many objects of one namespace: the effect on the objects of other tenants. */
 
 import { describe, test } from 'vitest';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { LIMITS, TestSandbox } from '../syncer/sandbox/test-sandbox.ts';
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from './tenants.ts';
 

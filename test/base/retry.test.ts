@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { boundedRetryAfterMs, retry, RETRY_AFTER_MAX_MS, RetryDelay } from '../../src/base/retry.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 const LIMITS = { baseMs: 100, maxMs: 1000 };
 const anyDelay = fc.oneof(fc.double({ min: 0, noNaN: true }), fc.constantFrom(0, Infinity));

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TokenBucket, TokenBuckets } from '../../src/base/token-bucket.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 test('never gives more than the burst and the rate times the elapsed time', () => {
   const waits = fc.array(fc.nat(300), { maxLength: 200 });

@@ -17,8 +17,8 @@ import { createLogger } from '../../src/base/logger.ts';
 import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { reloadOnChange, watchConfigFiles } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, readConfigText, type FileTexts, type LoadedConfig } from '../../src/config/load.ts';
-import { FakeClock } from '../fake-clock.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { eventually } from '../support/eventually.ts';
 
 let folder: string;
 const watching: { close(): void }[] = [];

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { YAML_INLINE_BYTES_MAX } from '../../src/apiserver/limits.ts';
 import { sendBytes } from '../apiserver/request/send-bytes.ts';
-import { freePorts } from '../scenarios/free-ports.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { packedEnvironment, packedInstall } from './packed-install.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { isAsDocumented } from './output.ts';
 import { readPage, type DocumentedCommand } from './page.ts';
 

@@ -9,10 +9,10 @@ import { createWriteStream, existsSync, mkdtempSync, readFileSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
-import { eventually } from '../scenarios/eventually.ts';
-import { freePorts } from '../scenarios/free-ports.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { kubeAssets } from './assets.ts';
-import { Guardian, killGroup } from './guardian.ts';
+import { Guardian, killGroup } from '../support/guardian.ts';
 
 /** Access to one cluster, as plain data that vitest passes from the global setup to the tests. */
 export interface RealCluster {

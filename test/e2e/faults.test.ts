@@ -11,7 +11,7 @@ import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { ApiProxy } from '../scenarios/api-proxy.ts';
 import type { Daemon } from '../scenarios/daemon.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, subset } from '../scenarios/objects.ts';
 import { World } from '../scenarios/world.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { isJsonObject } from '../../src/base/json.ts';
 import { slice, whenSlice } from '../scenarios/endpoint-slices.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, service, subset } from '../scenarios/objects.ts';
 import { sharedWorld } from '../scenarios/shared-world.ts';
 import { pair, type NewWorld, type World } from '../scenarios/world.ts';

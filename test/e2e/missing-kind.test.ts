@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gadget, serveGadgets } from '../scenarios/gadgets.ts';
 import { importedTo, named, NOTES, referencePatches } from '../scenarios/reference-objects.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { World } from '../scenarios/world.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';

@@ -9,7 +9,7 @@ import { differences } from '../docs/differences.ts';
 import { packedEnvironment } from '../docs/packed-install.ts';
 import { pagesThatNeed } from '../docs/pages.ts';
 import { playPage, type PlayedCommand } from '../docs/session.ts';
-import { freePorts } from '../scenarios/free-ports.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { selfContainedKubeconfig, startRealClusters, type RealClusters } from './clusters.ts';
 import { helmProgram } from './deploy/helm.ts';
 import { PodRunner } from './deploy/pod-runner.ts';

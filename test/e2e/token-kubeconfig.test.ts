@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packedInstall } from '../docs/packed-install.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { Platform, TrustingCluster, type Output } from './trust-clusters.ts';
 
 const TTL_SECONDS = 5;

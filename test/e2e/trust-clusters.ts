@@ -11,7 +11,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';
-import { freePorts } from '../scenarios/free-ports.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { documentedBlocks } from './documented-blocks.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { Platform, TrustingCluster, type Output, type Trust } from './trust-clusters.ts';
 
 /** Longer than all caches of a kube-apiserver together. */

@@ -10,7 +10,7 @@ import {
 } from '../../src/embedded-cluster/embedded-cluster.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import type { UserInfo } from '../../src/apiserver/user.ts';
 
 const EP = '/api/v1/namespaces/default/endpoints';

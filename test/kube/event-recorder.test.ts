@@ -13,7 +13,7 @@ import {
 import { StatusError } from '../../src/kube/status-error.ts';
 import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { FakeClock, settle } from '../fake-clock.ts';
+import { FakeClock, settle } from '../support/fake-clock.ts';
 
 function refusal(code: number, extra: object = {}): StatusError {
   return new StatusError({

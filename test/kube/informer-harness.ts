@@ -12,7 +12,7 @@ import type { Outcome, Phase } from '../../src/kube/informer/transitions.ts';
 import type { CacheEvent, WatchClient } from '../../src/kube/types.ts';
 import { ENDPOINTS } from '../../src/kube/object.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
 export class RecordedMetrics implements InformerMetrics {

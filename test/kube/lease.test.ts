@@ -8,7 +8,7 @@ import { LeaseLock } from '../../src/kube/lease.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../../src/kube/types.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { backoffDelayMs } from '../../src/base/retry.ts';
 import { createSemaphore } from '../../src/base/semaphore.ts';
 import { WorkQueue } from '../../src/kube/work-queue.ts';
-import { FakeClock, settle } from '../fake-clock.ts';
+import { FakeClock, settle } from '../support/fake-clock.ts';
 
 const silent = {
   depth: () => undefined,

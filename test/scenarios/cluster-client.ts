@@ -5,7 +5,7 @@ import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
-import { eventually, type WaitOptions } from './eventually.ts';
+import { eventually, type WaitOptions } from '../support/eventually.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 

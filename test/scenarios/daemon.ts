@@ -3,9 +3,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { COMPILE_CACHE } from '../compile-cache.ts';
-import { killGroup, type Guardian } from '../e2e/guardian.ts';
-import { eventually } from './eventually.ts';
+import { COMPILE_CACHE } from '../support/compile-cache.ts';
+import { killGroup, type Guardian } from '../support/guardian.ts';
+import { eventually } from '../support/eventually.ts';
 import { RunningDaemon } from './running-daemon.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

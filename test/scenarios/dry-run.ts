@@ -3,7 +3,7 @@
 import { describe, test } from 'vitest';
 import type { ProxiedRequest } from './api-proxy.ts';
 import { slice, whenSlice } from './endpoint-slices.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, service } from './objects.ts';
 import { importedTo, named, referencePatches, secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';

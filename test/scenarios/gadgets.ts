@@ -7,7 +7,7 @@ import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { TestCluster } from './cluster-client.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import type { World } from './world.ts';
 
 export function gadgets(): ResourceDefinition {

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { slice } from './endpoint-slices.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { MARKER } from './expected-copy.ts';
 import { endpoints, service, subset } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';

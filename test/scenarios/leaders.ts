@@ -1,7 +1,7 @@
 /** Three replicas, updates without a pause, and every failure of a leader: never two writers, and short hand-overs. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { Replicas, type LeaseTimes } from './replicas.ts';
 import type { NewWorld, World } from './world.ts';
 

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { slice } from './endpoint-slices.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints } from './objects.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';

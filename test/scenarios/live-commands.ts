@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { endpoints, service, subset } from './objects.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { leastRights, rewrite } from './operation.ts';
 import { type NewWorld, type World } from './world.ts';
 

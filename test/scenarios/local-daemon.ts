@@ -10,7 +10,7 @@ import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
 import { startDaemon, type Daemon } from '../../src/syncer/daemon.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { RunningDaemon } from './running-daemon.ts';
 
 interface Parts {

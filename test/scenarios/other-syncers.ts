@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { whenNoSlice, slice } from './endpoint-slices.ts';
 import type { TestCluster } from './cluster-client.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints } from './objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 

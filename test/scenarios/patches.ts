@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
 import { safeConcat } from './expected-copy.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, subset, subsetsOf } from './objects.ts';
 import { sharedProcess } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';

@@ -1,7 +1,7 @@
 /** References under faults: in the end no import is missing, and no unreferenced import remains. */
 
 import { describe, expect, test } from 'vitest';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { MARKER } from './expected-copy.ts';
 import { dieAfterWrites } from './faults.ts';
 import { leastRights } from './operation.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { jsonEquals, type JsonObject } from '../../src/base/json.ts';
 import { hostNameShort } from '../../src/syncer/translate/names.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { gadget, serveGadgets } from './gadgets.ts';
 import { endpoints, service } from './objects.ts';

@@ -2,7 +2,7 @@
 
 import type { ApiProxy } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, subset } from './objects.ts';
 import { pair, type World } from './world.ts';
 

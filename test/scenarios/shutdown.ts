@@ -1,7 +1,7 @@
 /** SIGTERM while an API server accepts connections and sends no responses: the process still exits in time. */
 
 import { describe, test } from 'vitest';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, subset } from './objects.ts';
 import type { ProxiedRequest } from './api-proxy.ts';
 import { pair, type NewWorld, type World } from './world.ts';

@@ -11,11 +11,11 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
-import { Guardian } from '../e2e/guardian.ts';
+import { Guardian } from '../support/guardian.ts';
 import { ApiProxy } from './api-proxy.ts';
 import { TestCluster, type KindName } from './cluster-client.ts';
 import { Daemon } from './daemon.ts';
-import { eventually, type WaitOptions } from './eventually.ts';
+import { eventually, type WaitOptions } from '../support/eventually.ts';
 import {
   expectedCopy,
   hostNameOf,
@@ -25,7 +25,7 @@ import {
   type CopyView,
   type Placement,
 } from './expected-copy.ts';
-import { freePorts } from './free-ports.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { LocalDaemon } from './local-daemon.ts';
 import { endpoints, subset } from './objects.ts';
 import type { RunningDaemon } from './running-daemon.ts';

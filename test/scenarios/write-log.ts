@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { KindName, TestCluster, WatchEvent } from './cluster-client.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../support/eventually.ts';
 
 export interface Written {
   readonly type: WatchEvent['type'];

@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { seededRandom } from '../support/random.ts';
-import { garbageCollector } from '../garbage.ts';
+import { garbageCollector } from '../support/garbage.ts';
 import { PLAIN, simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';
 import { seededHistory } from './history/seeded-history.ts';

@@ -8,7 +8,7 @@ import type { ClusterClient, RecordedEvent } from '../../src/kube/types.ts';
 import { endpointsContent } from '../../src/syncer/kinds/endpoints.ts';
 import { checkSlices } from '../../src/syncer/slice-check.ts';
 import { forgeHostObject } from '../../src/syncer/translate/forge.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { validConfig } from '../config/setup.ts';
 import { endpoints, translators } from './translate/setup.ts';
 

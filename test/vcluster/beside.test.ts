@@ -12,7 +12,7 @@ import { documentedBlocks } from '../e2e/documented-blocks.ts';
 import type { KindName, TestCluster } from '../scenarios/cluster-client.ts';
 import type { Daemon } from '../scenarios/daemon.ts';
 import { slice } from '../scenarios/endpoint-slices.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, service, subset } from '../scenarios/objects.ts';
 import { copiesOn, POD, WholeVcluster } from './vcluster.ts';
 

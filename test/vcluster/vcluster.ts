@@ -21,10 +21,10 @@ import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { startRealClusters, type RealClusters } from '../e2e/clusters.ts';
 import { helm } from '../e2e/deploy/helm.ts';
-import { Guardian, killGroup } from '../e2e/guardian.ts';
+import { Guardian, killGroup } from '../support/guardian.ts';
 import { TestCluster, type KindName } from '../scenarios/cluster-client.ts';
 import { Daemon } from '../scenarios/daemon.ts';
-import { eventually } from '../scenarios/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** The Pod of vCluster. */
 export const POD = { ip: '10.244.0.5', namespace: 'team-a', vcluster: 'my-vcluster', name: 'my-vcluster-0' };

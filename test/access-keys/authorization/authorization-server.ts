@@ -23,7 +23,7 @@ import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
 

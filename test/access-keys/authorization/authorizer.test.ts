@@ -6,7 +6,7 @@ import type { UserInfo } from '../../../src/apiserver/user.ts';
 import { ManagementAuthorizer } from '../../../src/access-keys/authorization/authorizer.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/access-keys/identity.ts';
 import type { KeyIndex, Scope } from '../../../src/access-keys/types.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { indexOf, caller, record } from './authorization-server.ts';
 
 const clock = new FakeClock();

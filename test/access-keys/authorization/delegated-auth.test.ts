@@ -26,8 +26,8 @@ import {
   hostReviews,
 } from '../../../src/access-keys/authorization/delegated-auth.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { textAt } from '../../cases.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { textAt } from '../../support/cases.ts';
 import {
   KEYS_PATH,
   startAuthorizationServer,

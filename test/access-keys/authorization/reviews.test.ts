@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { failure } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
-import { textAt } from '../../cases.ts';
+import { textAt } from '../../support/cases.ts';
 import { startAuthorizationServer, part, caller, type AuthorizationServer } from './authorization-server.ts';
 
 let server: AuthorizationServer;

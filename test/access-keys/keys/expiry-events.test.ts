@@ -5,7 +5,7 @@ import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startAuthorizationServer } from '../authorization/authorization-server.ts';
 import { EVENTS_PER_SUBJECT_MAX } from '../../../src/access-keys/keys/expiry-events.ts';
 import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-record.ts';

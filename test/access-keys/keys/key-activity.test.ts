@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import type { Notes } from '../../../src/apiserver/storage/store.ts';
 import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-record.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { readLines } from './watch-lines.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';

@@ -6,7 +6,7 @@ import { forbidden } from '../../../src/apiserver/status.ts';
 import { metadataOf, text } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { KEYS_PER_USER_MAX } from '../../../src/access-keys/keys/key-admission.ts';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
 import { at, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer } from './key-server.ts';

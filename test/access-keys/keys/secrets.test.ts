@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
-import { textAt } from '../../cases.ts';
+import { textAt } from '../../support/cases.ts';
 import { readLines } from './watch-lines.ts';
 import { at, keyOf, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';
 

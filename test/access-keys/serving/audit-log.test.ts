@@ -10,7 +10,7 @@ import { userNamed } from '../../../src/apiserver/user.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { AuditLog, LineBuffer, type AuditLogOptions } from '../../../src/access-keys/serving/audit-log.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -23,7 +23,7 @@ import {
   servingNames,
 } from '../../../src/access-keys/serving/self-signed.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.now();

@@ -1,7 +1,7 @@
 /** The whole key and token API under garbage requests: its responses, and a check that its state is unchanged. */
 
 import { type JsonObject, isJsonObject } from '../../../src/base/json.ts';
-import { garbageCollector } from '../../garbage.ts';
+import { garbageCollector } from '../../support/garbage.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../composed-api.ts';
 import { Peer, Line, parseResponses, type RawResponse } from './raw-exchange.ts';
 import { garbage, type Garbage } from './garbage-requests.ts';

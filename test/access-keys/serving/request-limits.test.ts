@@ -6,7 +6,7 @@ import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { RequestLimits } from '../../../src/access-keys/serving/request-limits.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 function withKey(uid: string): UserInfo {
   return { ...userNamed('ann'), extra: { [EXTRA.keyUid]: [uid] } };

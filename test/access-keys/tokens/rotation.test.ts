@@ -10,7 +10,7 @@ import { KEEP_AFTER_MS, ROTATION_MS } from '../../../src/access-keys/tokens/rota
 import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../../src/apiserver/storage/store.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { claimsOf, DAY_MS, keyRecord, startTokens, verifyWith, type TokenHarness } from './token-harness.ts';
 
 const HOUR_MS = 60 * 60_000;

@@ -21,7 +21,7 @@ import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens
 import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 export const ISSUER = 'https://platform.example.com';
 export const DAY_MS = 24 * 60 * 60_000;

@@ -6,7 +6,7 @@ import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { userNamed } from '../../../src/apiserver/user.ts';
 import type { Scope } from '../../../src/access-keys/types.ts';
-import { textAt } from '../../cases.ts';
+import { textAt } from '../../support/cases.ts';
 import {
   claimsOf,
   keyRecord,

@@ -6,7 +6,7 @@ import { userNamed } from '../../../src/apiserver/user.ts';
 import { bearerAuthenticator } from '../../../src/access-keys/bearer-authenticator.ts';
 import { LocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import {
   claimsOf,
   DAY_MS,

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { textAt } from '../../cases.ts';
+import { textAt } from '../../support/cases.ts';
 import { WATCH_UNREAD_BYTES_MAX } from '../../../src/apiserver/limits.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { accessKeyTable } from '../test-kinds.ts';

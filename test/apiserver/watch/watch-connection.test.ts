@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { garbageCollector } from '../../garbage.ts';
+import { garbageCollector } from '../../support/garbage.ts';
 import { openHttpServer, type HttpServer } from '../../../src/apiserver/http/http-server.ts';
 import { WatchConnection, frameOf } from '../../../src/apiserver/watch/watch-connection.ts';
 

@@ -1,7 +1,7 @@
 /** What an open watch keeps in memory of the request that opened it. */
 
 import { expect, test } from 'vitest';
-import { garbageCollector } from '../../garbage.ts';
+import { garbageCollector } from '../../support/garbage.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { accessKeyTable, GROUP } from '../test-kinds.ts';
 import { startTestServer } from '../test-server.ts';

@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
-import { eventually } from '../../scenarios/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
 
 let folder: string;

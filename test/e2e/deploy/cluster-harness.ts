@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Daemon } from '../../scenarios/daemon.ts';
-import { freePorts } from '../../scenarios/free-ports.ts';
-import { eventually } from '../../scenarios/eventually.ts';
+import { freePorts } from '../../support/free-ports.ts';
+import { eventually } from '../../support/eventually.ts';
 import {
   selfContainedKubeconfig,
   startRealClusters,
   type RealClusters,
   type StartOptions,
 } from '../clusters.ts';
-import { Guardian } from '../guardian.ts';
+import { Guardian } from '../../support/guardian.ts';
 
 const run = promisify(execFile);
 

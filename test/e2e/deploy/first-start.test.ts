@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../scenarios/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { selfContainedKubeconfig } from '../clusters.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 

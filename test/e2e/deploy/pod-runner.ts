@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TestCluster } from '../../scenarios/cluster-client.ts';
-import { freePorts } from '../../scenarios/free-ports.ts';
+import { freePorts } from '../../support/free-ports.ts';
 import { kubeconfigFor, type RealCluster } from '../clusters.ts';
-import { Guardian } from '../guardian.ts';
+import { Guardian } from '../../support/guardian.ts';
 
 export interface PodRunnerOptions {
   readonly cluster: RealCluster;

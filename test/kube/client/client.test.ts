@@ -10,7 +10,7 @@ import { MalformedResponseError, TransportError, type WatchClient } from '../../
 import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { quiet, until } from '../informer-harness.ts';
 
 interface Seen {

@@ -13,7 +13,7 @@ import {
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const ROOT = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
 const CERTIFICATES = join(import.meta.dirname, '../certificates');

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { compareVersions, type KubeObject } from '../../../src/kube/object.ts';
 
 function object(version: string, extra: Partial<KubeObject['metadata']> = {}): KubeObject {

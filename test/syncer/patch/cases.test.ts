@@ -6,7 +6,7 @@ import type { PatchConfig, ReferenceConfig } from '../../../src/config/types.ts'
 import { parsePath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { hostNameShort } from '../../../src/syncer/translate/names.ts';
-import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
+import { isOverruled, loadCases, type WorkedCase } from '../../support/cases.ts';
 import { build, context, type BuildOptions } from './build.ts';
 
 const cases = loadCases('patches').filter(({ id }) => !id.startsWith('valid-'));

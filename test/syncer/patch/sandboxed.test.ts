@@ -8,7 +8,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { compilePatches, type CompiledPatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { createSandbox, type Sandbox } from '../../../src/syncer/sandbox/sandbox.ts';
-import { loadCases } from '../../cases.ts';
+import { loadCases } from '../../support/cases.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { build, context } from './build.ts';

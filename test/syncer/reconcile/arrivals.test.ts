@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createArrivals } from '../../../src/syncer/reconcile/guards.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 describe('the state of values that are being synced back', () => {
   test('is kept for the record on the copy while later writes fail', () => {

@@ -9,7 +9,7 @@ import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/of
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
 import { validConfig } from '../../config/setup.ts';
-import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
+import { isOverruled, loadCases, type WorkedCase } from '../../support/cases.ts';
 
 const ENGINE = /^(ep-(04|05|06|12|13|14|16|17)|eps-|event-|store-)/;
 const cases = loadCases('sync').filter(({ id }) => ENGINE.test(id));

@@ -7,7 +7,7 @@ import {
   createRecreationBackoff,
   FoughtDeletions,
 } from '../../../src/syncer/reconcile/guards.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 describe('back-off of recreations', () => {
   test('immediate the first time, then 250 ms × 2ⁿ up to five minutes', () => {

@@ -10,7 +10,7 @@ import { createClient } from '../../../src/kube/client/client.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
 import { createController } from '../../../src/syncer/reconcile/controller.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../kube/informer-harness.ts';
 
 const nothing = (): undefined => undefined;

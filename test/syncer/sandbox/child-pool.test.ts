@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { ChildPool } from '../../../src/syncer/sandbox/child-pool.ts';
 import { readGuestSource } from '../../../src/syncer/sandbox/guest-source.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { LIMITS, recordingLogger, type LogLine } from './test-sandbox.ts';
 
 const pools: ChildPool[] = [];

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import { loadCases, textAt } from '../../cases.ts';
+import { loadCases, textAt } from '../../support/cases.ts';
 import { LIMITS, outcomeOf, TestSandbox, textOf, type Outcome } from './test-sandbox.ts';
 
 const worked = loadCases('patches').filter(({ id }) => id.startsWith('expr-'));

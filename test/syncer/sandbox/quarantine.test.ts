@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { Quarantine } from '../../../src/syncer/sandbox/quarantine.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const EVIL = { namespace: 'hostile', name: 'evil' };
 const MINUTE_MS = 60_000;

@@ -14,7 +14,7 @@ import {
   type NamespacedName,
   type ObjectMeta,
 } from '../../../src/kube/object.ts';
-import { isOverruled, loadCases, textAt, type WorkedCase } from '../../cases.ts';
+import { isOverruled, loadCases, textAt, type WorkedCase } from '../../support/cases.ts';
 
 const SECRET = { group: '', version: 'v1', kind: 'Secret' };
 

@@ -13,7 +13,7 @@ import { labelsToHost, labelsToVirtual, markerLabels } from '../../../src/syncer
 import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualByAnnotations } from '../../../src/syncer/translate/ownership.ts';
 import { selectorToHost, selectorToVirtual } from '../../../src/syncer/translate/selectors.ts';
-import { isOverruled, loadCases, textAt, type WorkedCase } from '../../cases.ts';
+import { isOverruled, loadCases, textAt, type WorkedCase } from '../../support/cases.ts';
 import { merge } from './merge-setup.ts';
 import { LEGACY, SINGLE, translators } from './setup.ts';
 

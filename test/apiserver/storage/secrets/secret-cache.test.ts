@@ -10,7 +10,7 @@ import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/sec
 import { WriteLedger } from '../../../../src/apiserver/storage/secrets/write-ledger.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import { StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
-import { FakeClock } from '../../../fake-clock.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 const names = new SecretNames('test');
 

@@ -10,7 +10,7 @@ import { TerminalError } from '../../../../src/base/errors.ts';
 import { openForWriting } from '../../../../src/apiserver/storage/sqlite/file/database-file.ts';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/store.ts';
-import { FakeClock } from '../../../fake-clock.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder, type TemporaryFolder } from '../temporary-folder.ts';
 
 let folder: TemporaryFolder;

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 export const COMPILE_CACHE = join(
   import.meta.dirname,
   '..',
+  '..',
   'node_modules',
   '.cache',
   'endpoint-syncer-tests',

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { JsonObject, JsonValue } from '../src/base/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 
 export interface WorkedCase {
   readonly id: string;
@@ -20,7 +20,7 @@ export interface WorkedCase {
 
 /** All cases of one file (`names`, `sync`, …) in its order. */
 export function loadCases(file: string): readonly WorkedCase[] {
-  const text = readFileSync(join(import.meta.dirname, 'cases', `${file}.yaml`), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '..', 'cases', `${file}.yaml`), 'utf8');
   const { cases } = parse(text) as { cases: WorkedCase[] }; // our own file
   return cases;
 }

@@ -1,6 +1,6 @@
 /** A clock that a test advances. */
 
-import type { Clock, Timer } from '../src/base/clock.ts';
+import type { Clock, Timer } from '../../src/base/clock.ts';
 
 interface Pending {
   dueMs: number;

@@ -1,6 +1,6 @@
 /** Runs the longest test files first, so that the workers finish at about the same time. */
 
-import { relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take longer than 4 s, longest first. */
@@ -31,6 +31,6 @@ export class LongestFirst extends BaseSequencer {
 }
 
 function rankOf({ moduleId }: TestSpecification): number {
-  const at = LONGEST.indexOf(relative(import.meta.dirname, moduleId).replace('.test.ts', ''));
+  const at = LONGEST.indexOf(relative(join(import.meta.dirname, '..'), moduleId).replace('.test.ts', ''));
   return at < 0 ? LONGEST.length : at;
 }
