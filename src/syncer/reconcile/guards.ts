@@ -254,8 +254,13 @@ export class FoughtDeletions {
     if (fight === undefined || fight.count < FREE_DELETIONS || !isOlder(fight.version, version))
       return { waitMs: 0, isReportable: false };
     const waitMs = Math.max(0, fight.lastMs + RECREATION_MAX_MS - this.#clock.monotonicMs());
-    if (waitMs > 0) this.#fights.set(group, { ...fight, isReported: true });
     return { waitMs, isReportable: waitMs > 0 && !fight.isReported };
+  }
+
+  /** The current delay has been reported. */
+  noteReported(group: string): void {
+    const fight = this.#current(group);
+    if (fight !== undefined) this.#fights.set(group, { ...fight, isReported: true });
   }
 
   /** A copy with this version is deleted; `reached`: the version of the host cache. */

@@ -185,7 +185,11 @@ class KindReconciler {
     // The event of a new virtual object may come after that of its copy, and its name is another one each time.
     const group = kind.serviceKey(seen.key, copy) ?? seen.key;
     const { waitMs, isReportable } = foughtDeletions.verdict(group, metadata.resourceVersion);
-    if (isReportable) this.#memory.report(seen, recreatedNotice(copy, waitMs));
+    // Without the virtual object, the Event would be lost.
+    if (isReportable && seen.virtual !== undefined) {
+      this.#memory.report(seen, recreatedNotice(copy, waitMs));
+      foughtDeletions.noteReported(group);
+    }
     if (waitMs === 0) foughtDeletions.note(group, metadata.resourceVersion, host.cache.resourceVersion);
     return waitMs;
   }

@@ -64,10 +64,23 @@ describe('deletions of copies that another syncer creates again', () => {
     expect([recreated(), recreated()]).toEqual([0, 300_000]);
   });
 
+  test('stay reportable until they are reported: the event of the virtual object may come later', () => {
+    const { deletions, deleted } = fight();
+    for (const copy of [11, 21]) deleted(copy);
+    const isReportable = () => deletions.verdict('default/web', '99').isReportable;
+    expect([isReportable(), isReportable()]).toEqual([true, true]);
+    deletions.noteReported('default/web');
+    expect(isReportable()).toBe(false);
+  });
+
   test('are reported once for each delay', () => {
     const { deletions, recreated } = fight();
     for (let time = 0; time < 2; time++) recreated();
-    const reported = () => deletions.verdict('default/web', '99').isReportable;
+    const reported = () => {
+      const { isReportable } = deletions.verdict('default/web', '99');
+      if (isReportable) deletions.noteReported('default/web');
+      return isReportable;
+    };
     expect([reported(), reported()]).toEqual([true, false]);
   });
 
