@@ -48,8 +48,8 @@ const NOTE =
 /** Runs until `signal` aborts. Requires the right to list slices; without it, nothing is reported. */
 export async function checkSlices(options: SliceCheckOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
-  // The times of managedFields are whole seconds.
-  const startedMs = Math.floor(clock.now() / 1000) * 1000;
+  // The times of managedFields are whole seconds: of a write in the second of the start, nothing says whether it came before or after.
+  const startedMs = Math.ceil(clock.now() / 1000) * 1000;
   for (let round = 0; ; round++) {
     await sleep(clock, FIRST_DELAYS_MS[round] ?? PERIOD_MS, signal);
     if (signal.aborted) return;

@@ -97,7 +97,11 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const name = `fought-abcde-x-default-x-${world.vcluster}`;
       const copied = (): KubeObject => {
         const object = slice(`${hostNamespace}/${name}`, hostName, {
-          labels: { [SLICE_MANAGED_BY]: MIRRORING, 'vcluster.loft.sh/managed-by': world.vcluster },
+          labels: {
+            app: 'web',
+            [SLICE_MANAGED_BY]: MIRRORING,
+            'vcluster.loft.sh/managed-by': world.vcluster,
+          },
           annotations: {
             'vcluster.loft.sh/object-name': 'fought-abcde',
             'vcluster.loft.sh/object-namespace': 'default',
@@ -106,14 +110,12 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
         });
         return { ...object, endpoints: [{ addresses: ['10.1.0.1'], conditions: { ready: true } }] };
       };
-      await world.host.create('EndpointSlice', copied());
       await world.virtual.create('Endpoints', endpoints(key, { labels: { app: 'web' } }));
       await world.whenCopy(key, () => true);
       const events = await eventually(
         async () => {
           // vCluster writes it again whenever the host's mirroring controller has changed or deleted it.
-          if ((await world.host.find('EndpointSlice', hostNamespace, name)) === undefined)
-            await world.host.create('EndpointSlice', copied());
+          await world.host.apply('EndpointSlice', copied(), 'vcluster');
           return world.eventsOn(key, 'Contested');
         },
         (found) => found.length > 0,

@@ -148,6 +148,13 @@ export class TestCluster implements AsyncDisposable {
     return asObject(await this.#expect('PATCH', path, patch, 'application/merge-patch+json'));
   }
 
+  /** Server-side apply: creates the object, or takes its fields from other managers. */
+  async apply(kind: KindName, object: KubeObject, fieldManager: string): Promise<KubeObject> {
+    const { namespace = '', name } = object.metadata;
+    const path = `${pathOf(kind, namespace, name)}?fieldManager=${fieldManager}&force=true`;
+    return asObject(await this.#expect('PATCH', path, object, 'application/apply-patch+yaml'));
+  }
+
   /** JSON merge patch of the status subresource. */
   async mergeStatus(kind: KindName, key: readonly [string, string], status: unknown): Promise<KubeObject> {
     const path = `${pathOf(kind, key[0], key[1])}/status`;

@@ -12,7 +12,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { validConfig } from '../config/setup.ts';
 import { endpoints, translators } from './translate/setup.ts';
 
-/** Of a new `FakeClock`. */
+/** The whole second in which the check starts. */
 const START_MS = new FakeClock().now();
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const virtual = endpoints({});
@@ -21,7 +21,7 @@ const target = names.toHost({ name: virtual.metadata.name, namespace: virtual.me
 if (target === undefined) throw new Error('every namespace is mapped');
 const copy = forgeHostObject(virtual, { kind: ENDPOINTS, content: endpointsContent, target, names, labels });
 
-/** The first entry of managedFields is that of the mirroring controller. Times are seconds after the start of the check. */
+/** The first entry of managedFields is that of the mirroring controller. Times are seconds after `START_MS`. */
 interface Writes {
   readonly controllerAt: number;
   readonly otherAt: number;
@@ -55,7 +55,7 @@ function slice(
 
 /** Events of all checks within `ms`; `lists` counts the lists. */
 async function reported(slices: readonly KubeObject[] | 'forbidden', ms: number) {
-  const clock = new FakeClock();
+  const clock = new FakeClock(START_MS + 500);
   const events: RecordedEvent[] = [];
   let lists = 0;
   const client = {
@@ -116,6 +116,7 @@ describe('slices of our copies', () => {
 
   test.each<[string, Writes]>([
     ['that vCluster wrote before the controller went on with them', { controllerAt: 2, otherAt: -5 }],
+    ['that vCluster wrote last in the second of the start', { controllerAt: 2, otherAt: 0 }],
     ['whose endpoints the controller has taken over', { controllerAt: -90, otherAt: -60, owns: 'metadata' }],
     ['that this program wrote', { controllerAt: -90, otherAt: 5, other: 'endpoint-syncer' }],
   ])('%s are not', async (_, writes) => {
