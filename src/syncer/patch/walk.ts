@@ -212,15 +212,11 @@ class KeyStep implements Step {
 
   collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void {
     const child = this.#child(node);
-    const isMissing = child === undefined && this.#isMissingIn(node);
-    if (child === undefined && !isMissing) return;
-    const path = joinStep(prefix, this.#stepIn(node));
-    if (child !== undefined) {
-      this.#next.collectPaths(child, path, matches);
-      return;
+    if (child !== undefined) this.#next.collectPaths(child, joinStep(prefix, this.#stepIn(node)), matches);
+    else if (this.#isMissingIn(node)) {
+      matches.values.push(undefined);
+      matches.paths.push(joinStep(prefix, this.#stepIn(node)));
     }
-    matches.values.push(undefined);
-    matches.paths.push(path);
   }
 
   locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void {

@@ -14,6 +14,7 @@ const OVERWRITES_MAX = 5;
 /** Of overwrites that only another syncer of the same objects does. */
 const ECHOES_MAX = 2;
 const BASE_MS = 1000;
+/** No back-off waits longer. */
 const MAX_MS = 5 * 60_000;
 /** Another client has given up after this long. */
 const QUIET_MS = 10 * 60_000;
@@ -160,7 +161,6 @@ function guardKey(object: ObjectKey, id: string): string {
 }
 
 const RECREATION_BASE_MS = 250;
-const RECREATION_MAX_MS = 5 * 60_000;
 
 export interface RecreationBackoff {
   /**
@@ -209,8 +209,7 @@ export function createRecreationBackoff(
     waitMs(key) {
       const streak = current(key);
       if (streak === undefined || streak.count <= delays.free) return 0;
-      const dueMs =
-        streak.lastMs + backoffDelayMs(streak.count - delays.free - 1, delays.baseMs, RECREATION_MAX_MS);
+      const dueMs = streak.lastMs + backoffDelayMs(streak.count - delays.free - 1, delays.baseMs, MAX_MS);
       return Math.max(0, dueMs - clock.monotonicMs());
     },
     deletions: (key) => current(key)?.count ?? 0,
@@ -253,7 +252,7 @@ export class FoughtDeletions {
     const fight = this.#current(group);
     if (fight === undefined || fight.count < FREE_DELETIONS || !isOlder(fight.version, version))
       return { waitMs: 0, isReportable: false };
-    const waitMs = Math.max(0, fight.lastMs + RECREATION_MAX_MS - this.#clock.monotonicMs());
+    const waitMs = Math.max(0, fight.lastMs + MAX_MS - this.#clock.monotonicMs());
     return { waitMs, isReportable: waitMs > 0 && !fight.isReported };
   }
 
