@@ -6,10 +6,10 @@ import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
 import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
 import { listMarked } from './references/orphans.ts';
-import { LAST_SYNCED } from './translate/bookkeeping.ts';
 import { namedVirtual } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';
+import { recordOf } from './translate/last-synced.ts';
 
 const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
@@ -26,7 +26,7 @@ export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
     if (key !== undefined && config.sync.syncedByVcluster?.includes(key) === true) continue;
     try {
       const copies = await copiesOf(resource, options);
-      const own = copies.filter((object) => object.metadata.annotations?.[LAST_SYNCED] !== undefined);
+      const own = copies.filter((object) => recordOf(object) !== undefined);
       if (own.length > 0) {
         const fields = { kind, copies: own.length, command: CLEANUP };
         logger.warn(fields, 'copies are left on the host; the command removes them');

@@ -20,9 +20,9 @@ import { planSnapshot, withConnection } from './session.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
-import { LAST_SYNCED } from '../../syncer/translate/bookkeeping.ts';
 import { namedVirtual } from '../../syncer/translate/ownership.ts';
 import { createTranslators } from '../../syncer/translation.ts';
+import { recordOf } from '../../syncer/translate/last-synced.ts';
 
 interface CleanupFlags {
   readonly yes?: boolean;
@@ -261,7 +261,7 @@ function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects
   const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
     host.flatMap((object) => {
       // vCluster's own copies have the same bookkeeping but no record of this program.
-      if (object.metadata.annotations?.[LAST_SYNCED] === undefined) return [];
+      if (recordOf(object) === undefined) return [];
       const of = namedVirtual(object, resource, names);
       if (of === undefined) return [];
       return [

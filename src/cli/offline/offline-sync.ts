@@ -31,7 +31,7 @@ import {
 } from '../../syncer/translate/bookkeeping.ts';
 import { markerLabels } from '../../syncer/translate/labels.ts';
 import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
-import { withoutRevision, kindIdOf } from '../../syncer/translate/last-synced.ts';
+import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { KeptSandbox } from './kept-sandbox.ts';
 import { apiDefaults } from './api-defaults.ts';
@@ -293,7 +293,7 @@ function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => 
 /** Copies without a sync record get that of the translation as it is now. */
 async function withRecords(world: FileWorld, config: Config, options: OfflineOptions): Promise<FileWorld> {
   const { names } = createTranslators(config);
-  const isRecorded = ({ metadata }: KubeObject): boolean => metadata.annotations?.[LAST_SYNCED] !== undefined;
+  const isRecorded = (object: KubeObject): boolean => recordOf(object) !== undefined;
   const unrecorded = new Set(
     kindsIn(world.host, config).flatMap(([resource, object]) =>
       virtualOf(object, resource, names) === undefined || isRecorded(object) ? [] : [object],
@@ -435,7 +435,7 @@ function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedN
 
 /** The version that the virtual object had in memory is that of no cluster. */
 function unversioned(copy: KubeObject): KubeObject {
-  const record = copy.metadata.annotations?.[LAST_SYNCED];
+  const record = recordOf(copy);
   if (record === undefined) return copy;
   const annotations = { ...copy.metadata.annotations, [LAST_SYNCED]: withoutRevision(record) };
   return { ...copy, metadata: { ...copy.metadata, annotations } };

@@ -20,7 +20,13 @@ import {
   type MergeMemory,
   type Reversed,
 } from '../translate/merge.ts';
-import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
+import {
+  type Arrival,
+  recordedRevision,
+  withRevision,
+  kindsToRecord,
+  recordOf,
+} from '../translate/last-synced.ts';
 import { memberEquals, memberOf, needsWrite } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
@@ -110,7 +116,7 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
       return {
         host,
         // A record on the virtual object, even an unreadable one, is removed by the next merge.
-        isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
+        isEchoed: echo !== undefined || recordOf(virtual) !== undefined,
         notAllowed: forwarded.patched.notAllowed,
         references: forwarded.patched.references,
       };

@@ -2,8 +2,8 @@
 
 import type { GateOptions, GateReason, SyncedKind } from '../kinds/kind.ts';
 import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import type { Ownership } from '../translate/types.ts';
+import { recordOf } from '../translate/last-synced.ts';
 
 export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
@@ -112,7 +112,7 @@ export function isOptedOut(object: KubeObject | undefined): boolean {
 }
 
 function hasRecord(host: KubeObject | undefined): boolean {
-  return host?.metadata.annotations?.[LAST_SYNCED] !== undefined;
+  return host !== undefined && recordOf(host) !== undefined;
 }
 
 /** The host object is the copy of exactly this key. */

@@ -2,13 +2,12 @@
 
 import type { Lister, CacheEvent } from '../../kube/types.ts';
 import { keyOf, parseKey, SERVICES, type KubeObject, type ObjectKey, objectKey } from '../../kube/object.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { claimOf, isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
 import type { SyncedPairs } from './pair-memory.ts';
-import { recordedRevision } from '../translate/last-synced.ts';
+import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 
 /** Index on virtual objects: the key of their host copy. */
 export const BY_HOST_KEY = 'hostKey';
@@ -115,7 +114,7 @@ function straysOf(
   if (copies.size === 0 || (copies.size === 1 && hostKey !== undefined && copies.has(hostKey))) return [];
   return [...copies].flatMap((copyKey) => {
     const copy = copyKey === hostKey ? undefined : host.get(copyKey);
-    if (copy?.metadata.annotations?.[LAST_SYNCED] === undefined || isOptedOut(copy)) return [];
+    if (copy === undefined || recordOf(copy) === undefined || isOptedOut(copy)) return [];
     return ownershipOf(copy, kind.resource, translator).kind === 'ours' ? [copy] : [];
   });
 }
@@ -196,7 +195,7 @@ export function keysChangedSinceCopied({
     const key = objectKey(object);
     const target = translator.toHost(parseKey(key));
     const copy = target && host.get(keyOf(target));
-    const revision = recordedRevision(copy?.metadata.annotations?.[LAST_SYNCED]);
+    const revision = copy && recordedRevision(recordOf(copy));
     return revision === object.metadata.resourceVersion ? [] : [key];
   });
 }

@@ -6,10 +6,10 @@ import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../
 import { isOptedOut } from '../reconcile/decide.ts';
 import { describeReference, type ReferencedKind } from './referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { namedVirtual } from '../translate/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { isImport } from './import-forge.ts';
+import { recordOf } from '../translate/last-synced.ts';
 
 export interface ReferenceObservation {
   readonly kind: ReferencedKind;
@@ -253,7 +253,7 @@ export function copiedFrom(
 
 /** Only this program writes sync records. Copies of synced kinds (Endpoints) do not belong to the importer. */
 function isMadeHere(kind: ReferencedKind): (copy: KubeObject) => boolean {
-  return ({ metadata: { annotations } }) => kind.isImportable && annotations?.[LAST_SYNCED] !== undefined;
+  return (copy) => kind.isImportable && recordOf(copy) !== undefined;
 }
 
 function byHostKey(a: KubeObject, b: KubeObject): number {

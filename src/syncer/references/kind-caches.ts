@@ -14,7 +14,7 @@ import { createInformer, type ObservableInformer } from '../../kube/informer/inf
 import { createOwnedFieldsStripper } from '../../kube/informer/owned-fields.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
-import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { isBookkeepingAnnotation, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { CONTROLLED_BY } from '../reconcile/decide.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
@@ -22,6 +22,7 @@ import { SERVICE_ACCOUNT_NAME } from './refusals.ts';
 import { copiedFrom, type KindView } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
+import { recordOf } from '../translate/last-synced.ts';
 
 export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
@@ -203,7 +204,7 @@ function metadataOf(object: KubeObject): KubeObject {
 
 /** Keeps all metadata of our own copies, which the next write needs. */
 function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeObject): KubeObject {
-  const isOurs = object.metadata.annotations?.[LAST_SYNCED] !== undefined;
+  const isOurs = recordOf(object) !== undefined;
   if (!isOurs) return slim(object);
   return { metadata: { ...object.metadata } };
 }

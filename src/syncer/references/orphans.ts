@@ -12,12 +12,12 @@ import { TerminalError } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { retry } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { namedVirtual } from '../translate/ownership.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
 import { createWriter } from '../reconcile/writer.ts';
 import { isOptedOut } from '../reconcile/decide.ts';
 import type { ReferenceEnvironment } from './environment.ts';
+import { recordOf } from '../translate/last-synced.ts';
 
 export interface OrphansOptions {
   readonly index: ReferenceIndex;
@@ -189,7 +189,7 @@ function isImportOnHost(
   resource: Resource,
   { names }: Pick<ReferenceEnvironment, 'names'>,
 ): boolean {
-  if (object.metadata.annotations?.[LAST_SYNCED] === undefined || isOptedOut(object)) return false;
+  if (recordOf(object) === undefined || isOptedOut(object)) return false;
   return namedVirtual(object, resource, names) !== undefined;
 }
 

@@ -24,6 +24,7 @@ import {
   hasIncoming,
   shortHash,
   type LastSynced,
+  recordOf,
 } from './last-synced.ts';
 import {
   planMap,
@@ -278,7 +279,7 @@ function echoInput(
   const { memory, virtual } = input;
   const agreed = memory?.agreed;
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
-  const record = isRecordEchoed ? virtual.metadata.annotations?.[LAST_SYNCED] : undefined;
+  const record = isRecordEchoed ? recordOf(virtual) : undefined;
   return {
     agreed: agreed && { virtual: mapOf(agreed.virtual, 'virtual'), host: mapOf(agreed.host, 'host') },
     echoes: { isRecordEchoed, restoresEcho: memory?.restoresEchoes === true },
