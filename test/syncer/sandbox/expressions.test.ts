@@ -51,7 +51,11 @@ describe('what is in scope', () => {
     ['JSON.stringify(context.hostObject)', '{"kind":"H"}'],
     ['atob(btoa("\\xff\\0a"))', '\u00ff\u0000a'],
     ['virtualToHostDNS("nginx.default.svc")', 'nginx-x-default-x-vcluster.vcluster-ns.svc'],
-    ['virtualToHostDNS("example.com")', 'example.com'],
+    [
+      'virtualToHostDNS("http://nginx.default.svc:80/")',
+      'http://nginx-x-default-x-vcluster.vcluster-ns.svc:80/',
+    ],
+    ['(() => { try { virtualToHostDNS(value) } catch (error) { return error.name } })()', 'RangeError'],
   ])('%s', async (expression, expected) => {
     expect(await sandbox.run(expression, 'v', objects)).toEqual({ value: expected });
   });

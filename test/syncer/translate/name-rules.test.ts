@@ -10,7 +10,6 @@ import {
   safeConcat,
 } from '../../../src/syncer/translate/names.ts';
 import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mappings.ts';
-import { virtualToHostDNS } from './dns.ts';
 import { LEGACY, mappings, SINGLE, translators } from './setup.ts';
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$/);
@@ -226,41 +225,5 @@ describe('checks of mappings', () => {
     expect(messageOf({ a: 'B', c: 'D' }).split('\n')).toHaveLength(2);
     expect(messageOf({ a: 'control' }, 'vc', '')).toBe('');
     expect(messageOf({ '*': 'all-*' })).toBe('');
-  });
-});
-
-describe('DNS names', () => {
-  test.each([
-    ['nginx.default.svc.cluster.local', 'nginx-x-default-x-suffix.test.svc.cluster.local'],
-    ['nginx.default.svc', 'nginx-x-default-x-suffix.test.svc'],
-    ['nginx.default.svc.cluster.local.', 'nginx-x-default-x-suffix.test.svc.cluster.local.'],
-    ['kubernetes.default.svc', 'suffix.test.svc'],
-    ['kubernetes.default.svc.cluster.local', 'suffix.test.svc.cluster.local'],
-    ['kubernetes.other.svc', 'kubernetes-x-other-x-suffix.test.svc'],
-  ])('%s → %s', (virtual, host) => {
-    expect(virtualToHostDNS(virtual, translators().names)).toBe(host);
-  });
-
-  test.each([
-    '',
-    'nginx',
-    'nginx.default',
-    'nginx.default.pod',
-    'a.b.c.svc',
-    '.default.svc',
-    'n..svc',
-    'n.d.svc.',
-    'n.d.svc..x',
-    'N.d.svc',
-    'n.d.svcx',
-    'n.d.svc.a b',
-  ])('another form stays: %j', (name) => {
-    expect(virtualToHostDNS(name, translators().names)).toBe(name);
-  });
-
-  test('with a mapped namespace the name is kept; without a mapping the whole DNS name', () => {
-    const { names } = translators(mappings({ a: 'h' }, true));
-    expect(virtualToHostDNS('n.a.svc', names)).toBe('n.h.svc');
-    expect(virtualToHostDNS('n.b.svc', names)).toBe('n.b.svc');
   });
 });

@@ -109,11 +109,59 @@ export const byCodePoint = {
 
 const NAME_BYTES_MAX = 63;
 const KEPT_BYTES = 52;
+const DNS_NAME_CHARS_MAX = 253;
+const PORT_MAX = 65_535;
+const SHOWN_CHARS_MAX = 80;
 
-/** Computed here, because the isolate cannot call the daemon. */
-export function createVirtualToHostDNS(naming: NamingRules): (dnsName: string) => string {
-  const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
-  const service = new RegExp(`^(${label})\\.(${label})\\.svc(\\.[^.\\s]+(?:\\.[^.\\s]+)*\\.?)?$`);
+const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Scheme and user info, host, port, and what follows them. */
+const AROUND_HOST =
+  /^([a-zA-Z][a-zA-Z0-9+.-]*:\/\/(?:[^\s\\/?#]*@)?)?([^\s\\/?#:@]*)(?::([^\s\\/?#:@]*))?([/?#][^]*)?$/;
+const DNS_FORMS =
+  'a Service is name.namespace, name.namespace.svc or hostname.name.namespace.svc, with or without a domain after svc, in lower case';
+
+/** Computed here, because the isolate cannot call the daemon. The hostname of an address is the same in the copy of its Endpoints, so it
+ * stays in the name.
+ */
+export function createVirtualToHostDNS(naming: NamingRules): (dnsName: unknown) => string {
+  const hostServiceOf = createHostServiceOf(naming);
+
+  return (dnsName) => {
+    if (typeof dnsName !== 'string') {
+      throw new TypeError(`virtualToHostDNS takes text, not ${dnsName === null ? 'null' : typeof dnsName}`);
+    }
+    const refuse = (reason: string): never => {
+      throw new RangeError(`virtualToHostDNS cannot translate ${shownName(dnsName)}: ${reason}`);
+    };
+    const [, before = '', host = '', port, after = ''] = AROUND_HOST.exec(dnsName) ?? refuse(DNS_FORMS);
+    if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= PORT_MAX)) {
+      refuse(`a port is a number from 1 to ${PORT_MAX}`);
+    }
+    const labels = host.replace(/\.$/, '').split('.');
+    // The fourth label first: a Service may be in a namespace that is called svc, no domain begins with it.
+    const end = labels[3] === 'svc' ? 3 : 2;
+    const isService = labels.length === 2 || labels[end] === 'svc';
+    if (!isService || !labels.every((label) => DNS_LABEL.test(label))) refuse(DNS_FORMS);
+    const [name = '', namespace = ''] = labels.slice(end - 2, end);
+    const service =
+      hostServiceOf(name, namespace) ??
+      refuse(`sync.toHost.namespaces.mappings.byName does not map the namespace "${namespace}"`);
+    const hostDnsName = [...labels.slice(0, end - 2), service, ...labels.slice(end)].join('.');
+    if (hostDnsName.length > DNS_NAME_CHARS_MAX) {
+      refuse(`on the host it would be longer than ${DNS_NAME_CHARS_MAX} characters`);
+    }
+    return `${before}${hostDnsName}${host.endsWith('.') ? '.' : ''}${port === undefined ? '' : `:${port}`}${after}`;
+  };
+}
+
+/** Without user info and query, which may hold a password: the text becomes part of Events and logs. */
+function shownName(dnsName: string): string {
+  const [shown = ''] = dnsName.slice(dnsName.lastIndexOf('@') + 1).split(/[?#]/, 1);
+  return JSON.stringify(shown.length > SHOWN_CHARS_MAX ? `${shown.slice(0, SHOWN_CHARS_MAX)}…` : shown);
+}
+
+/** `name.namespace` of a virtual Service on the host. Undefined: its namespace is not synced. */
+function createHostServiceOf(naming: NamingRules): (name: string, namespace: string) => string | undefined {
   const sha256 = createSha256();
   const digest8 = (text: string): string => sha256(text).slice(0, 8);
   const { exact, patterns } = splitMappings(naming.byName);
@@ -133,19 +181,12 @@ export function createVirtualToHostDNS(naming: NamingRules): (dnsName: string) =
     return `${full.slice(0, KEPT_BYTES)}-${sha256(full).slice(0, 10)}`.replaceAll('.-', '-');
   };
 
-  return (dnsName: unknown): string => {
-    const text = `${dnsName as string}`;
-    // Longer than any DNS name.
-    const match = text.length > 1024 ? null : service.exec(text);
-    if (match === null) return text;
-    const [, name = '', namespace = '', domain = ''] = match;
-    if (name === 'kubernetes' && namespace === 'default')
-      return `${naming.vcluster}.${naming.hostNamespace}.svc${domain}`;
+  return (name, namespace) => {
+    if (name === 'kubernetes' && namespace === 'default') return `${naming.vcluster}.${naming.hostNamespace}`;
     const kept = hostNamespaceOf(namespace);
-    if (kept !== undefined) return `${name}.${kept}.svc${domain}`;
-    if (naming.mode === 'mappings' && naming.mappingsOnly) return text;
-    const long = shorten(`${name}-x-${namespace}-x-${naming.vcluster}`);
-    return `${long}.${naming.hostNamespace}.svc${domain}`;
+    if (kept !== undefined) return `${name}.${kept}`;
+    if (naming.mode === 'mappings' && naming.mappingsOnly) return undefined;
+    return `${shorten(`${name}-x-${namespace}-x-${naming.vcluster}`)}.${naming.hostNamespace}`;
   };
 }
 

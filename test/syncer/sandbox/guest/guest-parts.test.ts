@@ -10,7 +10,8 @@ import {
   createSha256,
   createVirtualToHostDNS,
 } from '../../../../src/syncer/sandbox/guest/globals.ts';
-import { virtualToHostDNS } from '../../translate/dns.ts';
+import type { NameTranslator } from '../../../../src/syncer/translate/types.ts';
+import { translateDnsName } from '../../translate/dns.ts';
 import { createNameTranslator } from '../../../../src/syncer/translate/name-translator.ts';
 import { LIMITS } from '../test-sandbox.ts';
 
@@ -73,33 +74,167 @@ describe('virtualToHostDNS', () => {
     { kind: 'mappings', mappingsOnly: false, byName: { solo: 'h-solo' } },
   ];
 
-  test.each(modes)('is that of the daemon in mode $kind', (mode) => {
+  /** The function of the sandbox, and the independent one of the tests. */
+  function functionsFor(mode: NamespaceMode): [inside: (text: unknown) => string, names: NameTranslator] {
     const vcluster = { name: 'vc', namespace: 'host-ns', config: {} };
     const { setup } = readGuestSource(vcluster, mode, LIMITS);
-    const inside = createVirtualToHostDNS(setup.settings.names);
     const names = createNameTranslator({
       vcluster: 'vc',
       hostNamespace: 'host-ns',
       mode,
       referenceNaming: 'short',
     });
+    return [createVirtualToHostDNS(setup.settings.names), names];
+  }
+
+  const LONG_DOMAIN = `${'d'.repeat(63)}.`.repeat(3);
+
+  test.each([
+    ['nginx.default', 'nginx-x-default-x-vc.host-ns'],
+    ['nginx.default.svc', 'nginx-x-default-x-vc.host-ns.svc'],
+    ['nginx.default.svc.', 'nginx-x-default-x-vc.host-ns.svc.'],
+    ['nginx.default.svc.cluster.local', 'nginx-x-default-x-vc.host-ns.svc.cluster.local'],
+    ['nginx.default.svc.cluster.local.', 'nginx-x-default-x-vc.host-ns.svc.cluster.local.'],
+    ['db-0.db.shop.svc', 'db-0.db-x-shop-x-vc.host-ns.svc'],
+    ['10-0-0-7.db.shop.svc.cluster.local', '10-0-0-7.db-x-shop-x-vc.host-ns.svc.cluster.local'],
+    ['db.svc', 'db-x-svc-x-vc.host-ns'],
+    ['db.svc.svc', 'db-x-svc-x-vc.host-ns.svc'],
+    ['db-0.db.svc.svc', 'db-0.db-x-svc-x-vc.host-ns.svc'],
+    ['kubernetes.default', 'vc.host-ns'],
+    ['kubernetes.default.svc.cluster.local', 'vc.host-ns.svc.cluster.local'],
+    ['kubernetes.other.svc', 'kubernetes-x-other-x-vc.host-ns.svc'],
+    ['nginx.default:8080', 'nginx-x-default-x-vc.host-ns:8080'],
+    ['nginx.default.svc.:8080', 'nginx-x-default-x-vc.host-ns.svc.:8080'],
+    ['nginx.default.svc/app:1', 'nginx-x-default-x-vc.host-ns.svc/app:1'],
+    ['http://nginx.default', 'http://nginx-x-default-x-vc.host-ns'],
+    ['https://kubernetes.default.svc:443/api?watch=1#top', 'https://vc.host-ns.svc:443/api?watch=1#top'],
+    [
+      'redis://user:a@b:c@db-0.db.shop.svc:6379/0',
+      'redis://user:a@b:c@db-0.db-x-shop-x-vc.host-ns.svc:6379/0',
+    ],
+    ['http://db.shop.svc?next=http://a@b/', 'http://db-x-shop-x-vc.host-ns.svc?next=http://a@b/'],
+    ['JDBC+x://db.shop.svc/\n two', 'JDBC+x://db-x-shop-x-vc.host-ns.svc/\n two'],
+    [`${'n'.repeat(63)}.shop`, `${'n'.repeat(52)}-892834e8ba.host-ns`],
+  ])('%s → %s', (virtual, host) => {
+    const [inside, names] = functionsFor({ kind: 'single' });
+    expect([inside(virtual), translateDnsName(virtual, names)]).toEqual([host, host]);
+  });
+
+  test.each([
+    ['', /cannot translate "": a Service is name\.namespace/],
+    ['nginx', /"nginx": a Service is/],
+    ['N.d.svc', /in lower case/],
+    ['nginx.default.pod', /a Service is/],
+    ['nginx.default.svcx', /a Service is/],
+    ['www.example.com', /a Service is/],
+    ['a.b.c.d.svc', /a Service is/],
+    ['10.0.0.1', /a Service is/],
+    ['[fd00::1]:80', /a Service is/],
+    ['.default.svc', /a Service is/],
+    ['n..svc', /a Service is/],
+    ['n.d.svc..', /a Service is/],
+    ['n.d.svc..x', /a Service is/],
+    ['n.d.svc.a b', /a Service is/],
+    [' n.d.svc', /a Service is/],
+    ['n.d.svc,m.d.svc', /a Service is/],
+    ['user@n.d.svc', /a Service is/],
+    ['//n.d.svc', /a Service is/],
+    ['http://n.d.svc\\@example.com', /cannot translate "example\.com"/],
+    ['n.d.svc:', /a port is a number from 1 to 65535/],
+    ['n.d.svc:0', /a port/],
+    ['n.d.svc:65536', /a port/],
+    ['http://n.d.svc:http/', /a port/],
+    [`${'n'.repeat(40)}.d.svc.${LONG_DOMAIN}x`, /longer than 253 characters/],
+  ])('%j is an error', (text, message) => {
+    const [inside, names] = functionsFor({ kind: 'single' });
+    expect(() => inside(text)).toThrow(message);
+    expect(translateDnsName(text, names)).toBeUndefined();
+  });
+
+  test.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [80, 'number'],
+    [['n.d.svc'], 'object'],
+  ])('%j is no text', (value, type) => {
+    const [inside] = functionsFor({ kind: 'single' });
+    expect(() => inside(value)).toThrow(new TypeError(`virtualToHostDNS takes text, not ${type}`));
+  });
+
+  test('an error names no password', () => {
+    const [inside] = functionsFor({ kind: 'single' });
+    for (const text of ['http://me:secret@example/', 'http://me:sec?ret@x', 'http://example?token=secret']) {
+      expect(() => inside(text)).toThrow(/^virtualToHostDNS cannot translate "((?!sec).)*$/);
+    }
+    expect(() => inside('x'.repeat(5000))).toThrow(new RegExp(`"${'x'.repeat(80)}…": a Service is`));
+  });
+
+  test('mapped namespaces keep the names of Services; others are an error if only mapped ones are synced', () => {
+    const [inside] = functionsFor({ kind: 'mappings', mappingsOnly: true, byName: { a: 'h' } });
+    expect(inside('n.a.svc')).toBe('n.h.svc');
+    expect(inside('https://n-0.n.a.svc:443/')).toBe('https://n-0.n.h.svc:443/');
+    expect(() => inside('n.b.svc')).toThrow(
+      /"n.b.svc": sync.toHost.namespaces.mappings.byName does not map the namespace "b"/,
+    );
+    const [fallback] = functionsFor({ kind: 'mappings', mappingsOnly: false, byName: { a: 'h' } });
+    expect(fallback('n.b.svc')).toBe('n-x-b-x-vc.host-ns.svc');
+  });
+
+  test.each(modes)('is that of the daemon in mode $kind', (mode) => {
+    const [inside, names] = functionsFor(mode);
     const label = fc.oneof(
-      fc.constantFrom('solo', 'team-a', 'team-a-b', 'vc-x', 'default', 'kubernetes', 'a'.repeat(63), '-', ''),
+      fc.constantFrom(
+        'solo',
+        'team-a',
+        'team-a-b',
+        'vc-x',
+        'default',
+        'kubernetes',
+        'svc',
+        'a'.repeat(63),
+        '-',
+        '',
+      ),
       fc.string({ unit: fc.constantFrom('a', 'b', '-', '0', 'x'), maxLength: 63 }),
     );
-    const domain = fc.constantFrom('', '.cluster.local', '.cluster.local.', '..', '.a b', ':80');
+    const part = (...texts: string[]): fc.Arbitrary<string> =>
+      fc.oneof(
+        { weight: 2, arbitrary: fc.constant('') },
+        { weight: 1, arbitrary: fc.constantFrom(...texts) },
+      );
+    const dnsName = fc
+      .tuple(
+        part('http://', 'tcp+tls://', 'HTTPS://', '1x://', ':', '//'),
+        part('me@', 'me:pw@', 'a@b@', '@', 'a/b@', 'a b@'),
+        fc.array(label, { maxLength: 1 }).map((labels) => labels.map((each) => `${each}.`).join('')),
+        fc.tuple(label, label).map((labels) => labels.join('.')),
+        part(
+          '.svc',
+          '.svc.cluster.local',
+          '.svc.cluster.local.',
+          '.',
+          '.pod',
+          '.SVC',
+          '.svc..',
+          `.svc.${LONG_DOMAIN}d`,
+        ),
+        part(':80', ':65535', ':65536', ':0', ':', ':http', ':1:2', '.a b'),
+        part('/', '/a/b:c@d', '?a=b.c.svc', '#x', '\\', '/\n?#'),
+      )
+      .map((parts) => parts.join(''));
     fc.assert(
-      fc.property(
-        label,
-        label,
-        fc.constantFrom('svc', 'pod', 'SVC'),
-        domain,
-        (name, namespace, kind, rest) => {
-          const dnsName = `${name}.${namespace}.${kind}${rest}`;
-          expect(inside(dnsName)).toBe(virtualToHostDNS(dnsName, names));
-        },
-      ),
-      { numRuns: 300 },
+      fc.property(dnsName, (text) => {
+        const outcome = (): string | undefined => {
+          try {
+            return inside(text);
+          } catch (error) {
+            if (error instanceof RangeError) return undefined;
+            throw error;
+          }
+        };
+        expect(outcome()).toBe(translateDnsName(text, names));
+      }),
+      { numRuns: 1000 },
     );
     expect(inside('kubernetes.default.svc')).toBe('vc.host-ns.svc');
   });
