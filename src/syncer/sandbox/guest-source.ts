@@ -2,14 +2,13 @@
  * 50 ms later, and because the child then needs to read no file except the addon.
  */
 
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
-import { sourceExtension } from '../../base/source-extension.ts';
+import { execFileSync } from 'node:child_process';
+import { hash, randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire, getCompileCacheDir } from 'node:module';
+import { dirname, join } from 'node:path';
 import type { NamespaceMode, SandboxLimits } from '../../config/types.ts';
 import type { NamingRules, SetupMessage } from './protocol.ts';
-import { stripTypes } from './strip-types.ts';
 import type { VclusterContext } from './types.ts';
 
 export interface GuestSource {
@@ -32,8 +31,8 @@ export const PROCESSOR_SHARE = 0.7;
 /** After this multiple of its limit, an expression counts as timed out in any case. */
 export const STARVED_FACTOR = 10;
 
-/** The modules of the realm. */
-const REALM_FILES = ['allow-list', 'harden', 'plain-json', 'errors', 'evaluator', 'globals', 'realm'];
+/** The child's program `main`, and the modules of its realm, of which `realm` is the entry. A bundle has these two only. */
+const GUEST = new URL('./guest/', import.meta.url);
 const MIB = 1024 * 1024;
 const HEAP_MIB_MIN = 16;
 const SHARE_MS_MAX = 20;
@@ -49,8 +48,7 @@ export function readGuestSource(
   const { name, namespace, config } = vcluster;
   // V8 accepts about thirty characters.
   const collectorName = `gc${randomBytes(12).toString('hex')}`;
-  const [main = '', ...modules] = readScripts(['main', ...REALM_FILES]);
-  const specifierOf = (file: string): string => `./${file}.${sourceExtension(import.meta.url)}`;
+  const { main = '', ...modules } = readGuest();
   return {
     // TypeScript marks a module without imports, but the program is a script.
     main: main.replace(/^export \{\};$/m, ''),
@@ -59,8 +57,7 @@ export function readGuestSource(
     setup: {
       addon,
       collectorName,
-      modules: Object.fromEntries(REALM_FILES.map((file, i) => [specifierOf(file), modules[i] ?? ''])),
-      entry: specifierOf('realm'),
+      modules,
       settings: {
         collectorName,
         shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
@@ -77,13 +74,12 @@ export function readGuestSource(
   };
 }
 
-/** Reads files of the guest, without types. */
-function readScripts(files: readonly string[]): string[] {
-  const extension = sourceExtension(import.meta.url);
-  const texts = files.map((file) =>
-    readFileSync(new URL(`./guest/${file}.${extension}`, import.meta.url), 'utf8'),
-  );
-  return extension === 'ts' ? stripTypes(texts) : texts;
+/** The files of the guest by name, without types. */
+function readGuest(): Record<string, string> {
+  const files = readdirSync(GUEST);
+  const texts = files.map((file) => readFileSync(new URL(file, GUEST), 'utf8'));
+  const scripts = files.some((file) => file.endsWith('.ts')) ? stripTypes(texts) : texts;
+  return Object.fromEntries(files.map((file, i) => [file.replace(/\.[jt]s$/, ''), scripts[i] ?? '']));
 }
 
 /** Finds the prebuilt addon for this Node version as isolated-vm does. */
@@ -105,4 +101,65 @@ function namingRules({ name, namespace }: VclusterContext, mode: NamespaceMode):
     byName: Object.fromEntries(entries.map(([virtual, host]) => [resolve(virtual), resolve(host)])),
     mappingsOnly: isMapped && mode.mappingsOnly,
   };
+}
+
+const STRIPPED_BYTES_MAX = 16 * 1024 * 1024;
+const STRIP_TIMEOUT_MS = 30_000;
+
+const STRIP = `
+const { readFileSync } = require('node:fs');
+const { stripTypeScriptTypes } = require('node:module');
+const texts = JSON.parse(readFileSync(0, 'utf8'));
+process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text, { mode: 'strip' }))));
+`;
+
+/**
+ * Removes types as Node does, but in a separate process, because the converter would keep 17 MiB in this one. That process needs 100 ms of
+ * processor time, so the output is cached in `folder`, which is trusted as code is; undefined disables the cache.
+ */
+export function stripTypes(texts: readonly string[], folder = getCompileCacheDir()): string[] {
+  const input = JSON.stringify(texts);
+  if (folder === undefined) return parsed(strip(input));
+  // Another version of Node may strip differently.
+  const file = join(folder, `stripped-${hash('sha256', `${process.version} ${input}`, 'hex')}`);
+  const kept = read(file);
+  if (kept !== undefined) return parsed(kept);
+  const output = strip(input);
+  keep(file, output);
+  return parsed(output);
+}
+
+function strip(input: string): string {
+  return execFileSync(process.execPath, ['--no-warnings', '-e', STRIP], {
+    input,
+    encoding: 'utf8',
+    env: {},
+    maxBuffer: STRIPPED_BYTES_MAX,
+    timeout: STRIP_TIMEOUT_MS,
+  });
+}
+
+function parsed(output: string): string[] {
+  return JSON.parse(output) as string[]; // what the script above writes
+}
+
+/** Undefined if there is none, or it is incomplete after a full disk or a power failure. */
+function read(file: string): string | undefined {
+  try {
+    const [sum = '', output = ''] = readFileSync(file, 'utf8').split('\n', 2);
+    return hash('sha256', output, 'hex') === sum ? output : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Atomic. A read-only folder is not an error. */
+function keep(file: string, output: string): void {
+  const unfinished = `${file}.${randomBytes(6).toString('hex')}`;
+  try {
+    writeFileSync(unfinished, `${hash('sha256', output, 'hex')}\n${output}`, { mode: 0o600, flag: 'wx' });
+    renameSync(unfinished, file);
+  } catch {
+    rmSync(unfinished, { force: true });
+  }
 }

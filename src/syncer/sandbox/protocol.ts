@@ -21,10 +21,8 @@ export interface SetupMessage {
   readonly addon: string;
   /** Name of the global function that collects garbage, in every context of the child. */
   readonly collectorName: string;
-  /** Sources of the realm's modules by specifier. */
+  /** Sources of the realm's modules by name; `realm` exports `installRealm`. */
   readonly modules: Readonly<Record<string, string>>;
-  /** The module that exports `installRealm`. */
-  readonly entry: string;
   readonly settings: RealmSettings;
   /** Heap limit of the isolate, MiB. */
   readonly heapMiB: number;

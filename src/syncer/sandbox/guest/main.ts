@@ -193,15 +193,15 @@ function openIsolate(): IsolateHandles {
   const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });
   const context = isolate.createContextSync();
   const modules = new Map<string, IsolatedVm.Module>();
-  for (const [specifier, source] of Object.entries(setup.modules)) {
-    modules.set(specifier, isolate.compileModuleSync(source, { filename: specifier }));
+  for (const [name, source] of Object.entries(setup.modules)) {
+    modules.set(name, isolate.compileModuleSync(source, { filename: name }));
   }
   const moduleOf = (specifier: string): IsolatedVm.Module => {
-    const module = modules.get(specifier);
+    const module = modules.get(specifier.replace(/^\.\/|\.[jt]s$/g, ''));
     if (module === undefined) throw new Error(`the realm has no module ${specifier}`);
     return module;
   };
-  const entry = moduleOf(setup.entry);
+  const entry = moduleOf('realm');
   entry.instantiateSync(context, moduleOf);
   entry.evaluateSync({ timeout: SETUP_TIMEOUT_MS });
   const install = entry.namespace.getSync('installRealm', { reference: true });

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { stripTypes } from '../../../src/syncer/sandbox/strip-types.ts';
+import { stripTypes } from '../../../src/syncer/sandbox/guest-source.ts';
 
 const TYPED = ['const a: number = 1;', "const b = 'x' as string;"];
 const PLAIN = ['const a         = 1;', "const b = 'x'          ;"];
