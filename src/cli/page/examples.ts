@@ -197,8 +197,8 @@ spec:
   example(
     'Base64',
     `- path: metadata.annotations["example.com/owner"]
-  expression: btoa(value)
-  reverseExpression: atob(value)
+  expression: base64.encode(value)
+  reverseExpression: base64.decode(value)
 `,
   ),
   example(

@@ -151,6 +151,7 @@ describe('warnings', () => {
     ],
     ['a', 'typeof value == "sting"', 0, '`typeof` never gives "sting", so this is always false'],
     ['a', 'typeof value === undefined', 0, '`===` compares a string with undefined, so this is always false'],
+    ['a', 'base64.decode(value) === 1', 0, '`===` compares a string with a number, so this is always false'],
     [
       'a',
       'value === []',

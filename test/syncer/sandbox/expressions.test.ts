@@ -50,6 +50,8 @@ describe('what is in scope', () => {
     ['context.virtualObject.spec?.replicas ?? 3', 3],
     ['JSON.stringify(context.hostObject)', '{"kind":"H"}'],
     ['atob(btoa("\\xff\\0a"))', '\u00ff\u0000a'],
+    ['base64.decode(base64.encode("Grüße 🌍"))', 'Grüße 🌍'],
+    ['const { encode } = base64; ["é"].map(encode)', ['w6k=']],
     ['virtualToHostDNS("nginx.default.svc")', 'nginx-x-default-x-vcluster.vcluster-ns.svc'],
     [
       'virtualToHostDNS("http://nginx.default.svc:80/")',

@@ -9,7 +9,7 @@ import {
   type SyntaxNode,
   type Visit,
 } from './syntax-tree.ts';
-import { contextMemberProblem, isInScope, suggestion } from './names-in-scope.ts';
+import { isInScope, memberProblem, suggestion } from './names-in-scope.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import {
   ABSENT_MEMBERS,
@@ -151,7 +151,7 @@ function forbiddenKey({ node, parent }: Visit): { message: string; at: SyntaxNod
   return { message: notAllowed(refusal), at: isNode(at) ? at : node };
 }
 
-/** A member that the realm or `context` lacks, by name or in a destructuring: `Math.random`, `const { random } = Math`, `context.vObject`. */
+/** A member that the realm, `context` or `base64` lacks, by name or in a destructuring: `Math.random`, `const { random } = Math`, `context.vObject`. */
 function absentMember(
   { node, parent }: Visit,
   declared: ReadonlySet<string>,
@@ -165,10 +165,8 @@ function absentMember(
   const receiver = staticPath(isPattern ? (source?.['init'] ?? source?.['right']) : node['object']);
   const [name = '', member, ...more] = receiver;
   if (key === undefined || declared.has(name)) return undefined;
-  if (name === 'context') {
-    const message = contextMemberProblem(receiver, key);
-    return message === undefined ? undefined : { message, at: node };
-  }
+  const message = memberProblem(receiver, key);
+  if (message !== undefined) return { message, at: node };
   const isPrototype = member === 'prototype' && more.length === 0;
   const refusal = absentRefusal(isPrototype ? `.${key}` : `${receiver.join('.')}.${key}`);
   if (refusal === undefined || !isInScope(name)) return undefined;

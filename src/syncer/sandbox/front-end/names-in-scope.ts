@@ -38,6 +38,7 @@ export const GLOBAL_NAMES: readonly string[] = [
   'WeakMap',
   'WeakSet',
   'atob',
+  'base64',
   'btoa',
   'decodeURI',
   'decodeURIComponent',
@@ -56,7 +57,8 @@ export function isInScope(name: string): boolean {
   return INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name);
 }
 
-const CONTEXT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+const KNOWN_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  base64: ['encode', 'decode'],
   context: ['vcluster', 'hostObject', 'virtualObject', 'path'],
   'context.vcluster': ['name', 'namespace', 'config'],
 };
@@ -66,10 +68,10 @@ const CONTEXT_ALIASES: Readonly<Record<string, string>> = {
   pObject: 'hostObject',
 };
 
-/** What to say about a member that `context` or `context.vcluster` does not have; undefined: it has it. */
-export function contextMemberProblem(receiver: readonly string[], key: string): string | undefined {
+/** What to say about a member that `context`, `context.vcluster` or `base64` does not have; undefined: it has it, or is another object. */
+export function memberProblem(receiver: readonly string[], key: string): string | undefined {
   const path = receiver.join('.');
-  const known = Object.hasOwn(CONTEXT_MEMBERS, path) ? CONTEXT_MEMBERS[path] : undefined;
+  const known = Object.hasOwn(KNOWN_MEMBERS, path) ? KNOWN_MEMBERS[path] : undefined;
   if (known === undefined || known.includes(key) || Object.hasOwn(Object.prototype, key)) return undefined;
   const alias = Object.hasOwn(CONTEXT_ALIASES, key) ? CONTEXT_ALIASES[key] : undefined;
   const close = path === 'context' && alias !== undefined ? alias : closest(key, known);

@@ -133,7 +133,7 @@ export const ABSENT_MEMBERS: readonly AbsentMembers[] = [
   { name: '`compile` of a regular expression', reason: '`new RegExp` does the same', members: '.compile' },
   {
     name: '`toBase64`, `Uint8Array.fromHex` and other conversions of bytes',
-    reason: '`atob` and `btoa` work',
+    reason: '`base64`, `atob` and `btoa` work',
     members: 'Uint8Array.fromBase64 Uint8Array.fromHex .setFromBase64 .setFromHex .toBase64 .toHex',
   },
   {

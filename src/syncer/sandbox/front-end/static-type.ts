@@ -93,7 +93,9 @@ function callType(node: SyntaxNode): StaticType | undefined {
   if (name !== undefined) return FUNCTIONS.get(name);
   const method = callee.type === 'MemberExpression' ? staticKey(callee, 'property') : undefined;
   if (method === undefined || callee['optional'] === true) return undefined;
-  if (identifierName(callee['object']) === 'JSON') return method === 'stringify' ? 'string' : undefined;
+  const holder = identifierName(callee['object']);
+  if (holder === 'JSON') return method === 'stringify' ? 'string' : undefined;
+  if (holder === 'base64') return 'string';
   return METHODS.get(method);
 }
 

@@ -98,6 +98,8 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   'Uint8Array.prototype': 'constructor BYTES_PER_ELEMENT',
   Uint8ClampedArray: 'BYTES_PER_ELEMENT',
   'Uint8ClampedArray.prototype': 'constructor BYTES_PER_ELEMENT',
+  // Provided by the realm.
+  base64: 'decode encode',
   decodeURI: '',
   decodeURIComponent: '',
   encodeURI: '',

@@ -1,4 +1,4 @@
-/** Functions that the realm provides: `atob`, `btoa`, `Date` without clock, `localeCompare` without locale, and `virtualToHostDNS`. Tests
+/** Functions that the realm provides: `atob`, `btoa`, `base64`, `Date` without clock, `localeCompare` without locale, and `virtualToHostDNS`. Tests
  * compare them with those of the platform and of the daemon. Runs inside the isolate: only type imports.
  */
 
@@ -7,9 +7,13 @@ import type { NamingRules } from '../protocol.ts';
 interface Base64 {
   readonly atob: (text: unknown) => string;
   readonly btoa: (text: unknown) => string;
+  readonly base64: {
+    readonly encode: (text: unknown) => string;
+    readonly decode: (text: unknown) => string;
+  };
 }
 
-/** As in browsers. */
+/** `atob` and `btoa` as in browsers, one character for each byte; `base64` for text in UTF-8. */
 export function createBase64(): Base64 {
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const values = new Map(Array.from(digits, (digit, i) => [digit, i]));
@@ -29,14 +33,14 @@ export function createBase64(): Base64 {
     return output;
   };
 
-  const atob = (text: unknown): string => {
-    let input = `${text as string}`.replace(/[\t\n\f\r ]/g, '');
+  const bytesOf = (text: string, caller: string): string => {
+    let input = text.replace(/[\t\n\f\r ]/g, '');
     if (input.length % 4 === 0) input = input.replace(/={1,2}$/, '');
-    if (input.length % 4 === 1) throw new RangeError('atob was given text that is not base64');
+    if (input.length % 4 === 1) throw new RangeError(`${caller} was given text that is not base64`);
     let [output, bits, count] = ['', 0, 0];
     for (let i = 0; i < input.length; i++) {
       const digit = values.get(input.charAt(i));
-      if (digit === undefined) throw new RangeError('atob was given text that is not base64');
+      if (digit === undefined) throw new RangeError(`${caller} was given text that is not base64`);
       bits = ((bits << 6) | digit) & 0xffffff;
       count += 6;
       if (count >= 8) {
@@ -46,7 +50,38 @@ export function createBase64(): Base64 {
     }
     return output;
   };
-  return { atob, btoa };
+  const atob = (text: unknown): string => bytesOf(`${text as string}`, 'atob');
+
+  const encode = (text: unknown): string => {
+    const input = textFor('base64.encode', text);
+    if (!input.isWellFormed()) {
+      throw new RangeError('base64.encode was given half of a surrogate pair, which UTF-8 does not have');
+    }
+    return btoa(
+      encodeURIComponent(input).replace(/%(..)/g, (_, hex: string) => fromCharCode(parseInt(hex, 16))),
+    );
+  };
+
+  const decode = (text: unknown): string => {
+    const bytes = bytesOf(textFor('base64.decode', text), 'base64.decode');
+    const escaped = bytes.replace(
+      /[^a-zA-Z0-9]/g,
+      (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
+    );
+    try {
+      return decodeURIComponent(escaped);
+    } catch {
+      throw new RangeError(
+        'base64.decode was given bytes that are not UTF-8; atob returns them as characters',
+      );
+    }
+  };
+  return { atob, btoa, base64: { encode, decode } };
+}
+
+function textFor(caller: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw new TypeError(`${caller} takes text, not ${value === null ? 'null' : typeof value}`);
 }
 
 /** ISO 8601: a date alone, or a date and a time with an optional offset. */
@@ -127,13 +162,11 @@ export function createVirtualToHostDNS(naming: NamingRules): (dnsName: unknown) 
   const hostServiceOf = createHostServiceOf(naming);
 
   return (dnsName) => {
-    if (typeof dnsName !== 'string') {
-      throw new TypeError(`virtualToHostDNS takes text, not ${dnsName === null ? 'null' : typeof dnsName}`);
-    }
+    const text = textFor('virtualToHostDNS', dnsName);
     const refuse = (reason: string): never => {
-      throw new RangeError(`virtualToHostDNS cannot translate ${shownName(dnsName)}: ${reason}`);
+      throw new RangeError(`virtualToHostDNS cannot translate ${shownName(text)}: ${reason}`);
     };
-    const [, before = '', host = '', port, after = ''] = AROUND_HOST.exec(dnsName) ?? refuse(DNS_FORMS);
+    const [, before = '', host = '', port, after = ''] = AROUND_HOST.exec(text) ?? refuse(DNS_FORMS);
     if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= PORT_MAX)) {
       refuse(`a port is a number from 1 to ${PORT_MAX}`);
     }

@@ -218,6 +218,20 @@ describe('what an expression may be', () => {
       1,
     ],
     [
+      'base64.encod(value)',
+      'forbidden',
+      '`base64.encod` does not exist; did you mean `base64.encode`?',
+      1,
+      1,
+    ],
+    [
+      'const { parse } = base64; parse(value)',
+      'forbidden',
+      '`base64.parse` does not exist; it has encode, decode',
+      1,
+      9,
+    ],
+    [
       'context.vcluster.names',
       'forbidden',
       '`context.vcluster.names` does not exist; did you mean `context.vcluster.name`?',

@@ -58,6 +58,80 @@ describe('base64', () => {
   });
 });
 
+describe('base64 of UTF-8', () => {
+  const { base64 } = createBase64();
+
+  test('equals that of Node.js', () => {
+    const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ unit: 'grapheme' }));
+    fc.assert(
+      fc.property(text, (each) => {
+        const encoded = base64.encode(each);
+        expect([encoded, base64.decode(encoded)]).toEqual([Buffer.from(each).toString('base64'), each]);
+      }),
+    );
+    expect(base64.encode('Grüße, 世界 🌍')).toBe('R3LDvMOfZSwg5LiW55WMIPCfjI0=');
+    expect(base64.decode(' R3LDvMOf\nZQ ')).toBe('Grüße');
+    expect([base64.encode(''), base64.decode('')]).toEqual(['', '']);
+    expect(base64.decode(base64.encode('\ufeffa'))).toBe('\ufeffa');
+  });
+
+  test('rejects the same bytes as Node.js', () => {
+    const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    const outcome = (run: () => string): string => {
+      try {
+        return run();
+      } catch {
+        return 'refused';
+      }
+    };
+    const byte = fc.oneof(
+      fc.constantFrom(0x61, 0x80, 0xbf, 0xc0, 0xc3, 0xe2, 0xed, 0xf0, 0xf4, 0xff),
+      fc.nat(255),
+    );
+    fc.assert(
+      fc.property(fc.array(byte, { maxLength: 6 }), (bytes) => {
+        const input = Buffer.from(bytes);
+        expect(outcome(() => base64.decode(input.toString('base64')))).toBe(
+          outcome(() => strict.decode(input)),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    [
+      'encode',
+      '\ud800',
+      'RangeError: base64.encode was given half of a surrogate pair, which UTF-8 does not have',
+    ],
+    ['encode', undefined, 'TypeError: base64.encode takes text, not undefined'],
+    ['encode', 1, 'TypeError: base64.encode takes text, not number'],
+    ['decode', null, 'TypeError: base64.decode takes text, not null'],
+    ['decode', 'a', 'RangeError: base64.decode was given text that is not base64'],
+    ['decode', 'YQ-_', 'RangeError: base64.decode was given text that is not base64'],
+    [
+      'decode',
+      '/w==',
+      'RangeError: base64.decode was given bytes that are not UTF-8; atob returns them as characters',
+    ],
+    [
+      'decode',
+      '7aCA',
+      'RangeError: base64.decode was given bytes that are not UTF-8; atob returns them as characters',
+    ],
+  ] as const)('%s of %j is an error', (method, value, message) => {
+    const thrown = (): unknown => {
+      try {
+        return base64[method](value);
+      } catch (error) {
+        return String(error);
+      }
+    };
+    expect(thrown()).toBe(message);
+  });
+});
+
 describe('virtualToHostDNS', () => {
   const byName = {
     'team-*': 'h-team-*',
