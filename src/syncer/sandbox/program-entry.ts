@@ -25,9 +25,9 @@ export class ProgramEntry {
   readonly #readsObjects: boolean;
 
   constructor(program: Program, memo: Memo | undefined, clock: Clock) {
-    const { id, source, reads, usesContext } = program;
+    const { id, source, reads } = program;
     this.program = program;
-    this.message = { id, source, usesContext };
+    this.message = { id, source };
     this.quarantine = new Quarantine(clock);
     this.memo = memo?.open(reads);
     this.#readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
@@ -48,10 +48,7 @@ export class ProgramEntry {
   errorOf({ kind, message, line, column }: ErrorMessage): EvaluateError {
     return {
       kind: KINDS.has(kind) ? kind : 'runtime',
-      message: oneLine(
-        message.replace(/\bcontext_(vcluster|hostObject|virtualObject|path)_*/g, 'context.$1'),
-        MESSAGE_CHARS_MAX,
-      ),
+      message: oneLine(message, MESSAGE_CHARS_MAX),
       ...this.#placeOf(line, column),
     };
   }

@@ -56,8 +56,6 @@ export interface ProgramMessage {
   readonly id: number;
   /** See `generateSource`. */
   readonly source: string;
-  /** It uses `context` as a whole. */
-  readonly usesContext: boolean;
 }
 
 /** The matches of one program in one object. What the program does not read is absent. */

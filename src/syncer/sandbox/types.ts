@@ -23,8 +23,6 @@ export interface Program {
   readonly source: string;
   /** Which parts of `context` it reads. */
   readonly reads: ReadSet;
-  /** It uses `context` in a way that needs the object itself, not only its members. */
-  readonly usesContext: boolean;
   /** The value of a literal, which needs no sandbox. */
   readonly constant: { readonly value: JsonPrimitive } | undefined;
   /** Positions in `source` → positions in `expression`, sorted by the former. */

@@ -14,14 +14,9 @@ import { virtualToHostDNS } from '../translate/dns.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 
 type Compiled = (
-  ...inputs: [
-    value: JsonValue | undefined,
-    valueExists: boolean,
-    path: string,
-    hostObject: JsonValue,
-    virtualObject: JsonValue,
-    context: unknown,
-  ]
+  value: JsonValue | undefined,
+  valueExists: boolean,
+  context: unknown,
 ) => JsonValue | undefined;
 
 export class TrustedEvaluator implements Evaluator {
@@ -50,8 +45,8 @@ export class TrustedEvaluator implements Evaluator {
     for (const { id, source } of programs) {
       const build = runInThisContext(`(virtualToHostDNS) => ${source}`) as (
         dnsFunction: typeof dns,
-      ) => (vcluster: VclusterContext) => Compiled;
-      this.#programs.set(id, build(dns)(this.#vcluster));
+      ) => Compiled;
+      this.#programs.set(id, build(dns));
     }
   }
 
@@ -83,7 +78,7 @@ export class TrustedEvaluator implements Evaluator {
       const { hostObject, virtualObject } = context;
       const whole = { vcluster: this.#vcluster, hostObject, virtualObject, path };
       try {
-        return compiled(structuredClone(value), value !== undefined, path, hostObject, virtualObject, whole);
+        return compiled(structuredClone(value), value !== undefined, whole);
       } catch (error) {
         errors.set(at, { kind: 'runtime', message: String(error), line: 1, column: 1 });
         return undefined;

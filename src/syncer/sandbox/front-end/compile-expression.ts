@@ -9,7 +9,7 @@ import { placeOf } from '../../../base/excerpt.ts';
 import type * as Generate from './generate.ts';
 import type * as Parse from './parse.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
-import { contextUse } from './reads.ts';
+import { readSet } from './reads.ts';
 import { isNode, staticTemplate, type SyntaxNode } from './syntax-tree.ts';
 import type { Program, ProgramId } from '../types.ts';
 
@@ -58,8 +58,7 @@ function languageTools(): typeof Parse & typeof Generate {
 
 /** Generates the program of a checked expression. */
 export function generateProgram(expression: string, parsed: ParsedExpression, id: ProgramId): CompileOutcome {
-  const { reads, members } = contextUse(parsed.visits);
-  const generated = languageTools().generateSource(parsed, members);
+  const generated = languageTools().generateSource(parsed);
   if (generated === undefined) {
     const message =
       'the expression cannot be regenerated without changing its meaning; write it in a simpler form';
@@ -75,8 +74,7 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
       id,
       expression,
       source,
-      reads,
-      usesContext: members === undefined,
+      reads: readSet(parsed.visits),
       constant: constantOf(parsed),
       mappings: mappings.map((mapping) => ({ ...mapping, toLine: mapping.toLine - lines })),
     },

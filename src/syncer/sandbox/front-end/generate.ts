@@ -3,82 +3,39 @@
 import { parse } from 'acorn';
 import { GENERATOR, generate, type Generator, type State } from 'astring';
 import type { ParsedExpression } from './parse.ts';
-import type { ContextMember } from './reads.ts';
 import type { Mapping } from '../types.ts';
-import { childrenOf, identifierName, isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
+import { childrenOf, identifierName, isNode, visit, type SyntaxNode } from './syntax-tree.ts';
 
 export interface GeneratedSource {
-  /**
-   * A function expression of `(vcluster)` that returns the program, a function of
-   * `(value, valueExists, path, hostObject, virtualObject, context)`.
-   */
+  /** A function expression of `(value, valueExists, context)`. */
   readonly source: string;
   readonly mappings: readonly Mapping[];
 }
 
 type EstreeNode = Parameters<Generator['Identifier']>[0];
 
+const POSITION = { start: 0, end: 0 };
+const HEAD = '(function (value, valueExists, context) {\n"use strict";\n';
+
 /** `undefined` if the generated text does not parse to the same tree. */
-export function generateSource(
-  { statements, result, visits }: ParsedExpression,
-  members: ReadonlyMap<SyntaxNode, ContextMember> | undefined,
-): GeneratedSource | undefined {
-  const body = [...statements, result];
-  const name = freshNames(visits);
-  const rename = (node: SyntaxNode): SyntaxNode => {
-    const member = members?.get(node);
-    if (member === undefined) return node;
-    const { start, end, loc } = node;
-    return { type: 'Identifier', name: name(member), start, end, ...(loc ? { loc } : {}) };
-  };
-  const replaced = body.map((node) => mapTree(node, rename));
-  const last = replaced.pop();
-  if (last === undefined) return undefined;
-  const ending = isStatement(last)
-    ? returnCompletion(last, name('result'))
-    : [{ type: 'ReturnStatement', argument: last, start: 0, end: 0 }];
-  const head =
-    `(function (${name('vcluster')}) {\n"use strict";\nreturn function (value, valueExists, ${name('path')}, ` +
-    `${name('hostObject')}, ${name('virtualObject')}, context) {\n`;
-  const printed = print([...replaced, ...ending], head.split('\n').length - 1);
-  const source = `${head}${printed.text}\n};\n})`;
-  return readsBack(source, [...replaced, ...ending]) ? { source, mappings: printed.mappings } : undefined;
+export function generateSource({
+  statements,
+  result,
+  visits,
+}: ParsedExpression): GeneratedSource | undefined {
+  const ending = isStatement(result)
+    ? returnCompletion(result, unusedName(visits.map(({ node }) => identifierName(node))))
+    : [{ type: 'ReturnStatement', argument: result, ...POSITION }];
+  const body = [...statements, ...ending];
+  const { text, mappings } = print(body, HEAD.split('\n').length - 1);
+  const source = `${HEAD}${text}\n})`;
+  return readsBack(source, body) ? { source, mappings } : undefined;
 }
 
-/** Unused names for the members of `context`. */
-function freshNames(visits: readonly Visit[]): (member: ContextMember | 'result') => string {
-  const taken = new Set<string>();
-  for (const { node } of visits) taken.add(identifierName(node) ?? '');
-  let suffix = '';
-  while ([...taken].some((name) => name.startsWith('context_') && name.endsWith(suffix))) suffix += '_';
-  return (member) => `context_${member}${suffix}`;
-}
-
-function mapTree(node: SyntaxNode, change: (node: SyntaxNode) => SyntaxNode): SyntaxNode {
-  const changed = change(node);
-  if (changed !== node) return changed;
-  const copy: Record<string, unknown> = { ...node };
-  for (const [role, member] of Object.entries(node)) {
-    if (isNode(member)) copy[role] = mapTree(member, change);
-    else if (Array.isArray(member)) {
-      copy[role] = member.map((element: unknown) => (isNode(element) ? mapTree(element, change) : element));
-    }
-  }
-  const mapped = { ...node, ...copy };
-  const { expression } = copy;
-  // `context?.path` has become a name, so the rest of the chain may have no `?.`.
-  const isPlain = node.type === 'ChainExpression' && isNode(expression) && !isOptionalChain(expression);
-  return isPlain ? expression : mapped;
-}
-
-function isOptionalChain(start: SyntaxNode): boolean {
-  for (let at: unknown = start; isNode(at);) {
-    if (at['optional'] === true) return true;
-    if (at.type === 'MemberExpression') at = at['object'];
-    else if (at.type === 'CallExpression') at = at['callee'];
-    else return false;
-  }
-  return false;
+function unusedName(taken: readonly (string | undefined)[]): string {
+  let name = 'result';
+  while (taken.includes(name)) name += '_';
+  return name;
 }
 
 function print(
@@ -120,9 +77,13 @@ const PRINTER = {
 function readsBack(source: string, body: readonly SyntaxNode[]): boolean {
   const program = parseOrUndefined(source);
   if (program === undefined) return false;
-  const bodies = [...visit([program])].filter(({ node }) => node.type === 'FunctionExpression');
-  const inner = bodies[1]?.node['body'];
-  const statements = isNode(inner) ? childrenOf(inner).map((child) => child.node) : [];
+  const outer = [...visit([program])].find(({ node }) => node.type === 'FunctionExpression')?.node['body'];
+  // Without the directive.
+  const statements = isNode(outer)
+    ? childrenOf(outer)
+        .map((child) => child.node)
+        .slice(1)
+    : [];
   return statements.length === body.length && statements.every((node, i) => sameTree(node, body[i]));
 }
 
@@ -154,8 +115,6 @@ function isSameLeaf(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-const POSITION = { start: 0, end: 0 };
-
 /** Members with statements that can provide the completion value; a `finally` block never does. */
 const BODIES: Readonly<Record<string, readonly string[]>> = {
   BlockStatement: ['body'],
@@ -172,12 +131,12 @@ const BODIES: Readonly<Record<string, readonly string[]>> = {
   WhileStatement: ['body'],
 };
 
-export function isStatement(node: SyntaxNode): boolean {
+function isStatement(node: SyntaxNode): boolean {
   return Object.hasOwn(BODIES, node.type);
 }
 
 /** Rewrites the statement to statements that end in `return`. `name` must be unused. */
-export function returnCompletion(statement: SyntaxNode, name: string): SyntaxNode[] {
+function returnCompletion(statement: SyntaxNode, name: string): SyntaxNode[] {
   const variable = { type: 'Identifier', name, ...POSITION };
   const declaration = {
     type: 'VariableDeclaration',

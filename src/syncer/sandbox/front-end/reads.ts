@@ -1,70 +1,31 @@
 /** Computes the read set from the syntax tree: which parts of `context` an expression reads. If that is undecidable, all of it. */
 
-import {
-  declaredNames,
-  identifierName,
-  isReference,
-  staticKey,
-  type SyntaxNode,
-  type Visit,
-} from './syntax-tree.ts';
+import { declaredNames, identifierName, isReference, staticKey, type Visit } from './syntax-tree.ts';
 import type { ReadSet } from '../types.ts';
 
-export type ContextMember = 'vcluster' | 'hostObject' | 'virtualObject' | 'path';
-
-export interface ContextUse {
-  readonly reads: ReadSet;
-  /** Nodes such as `context.path`, which can become variables; undefined if `context` is also used in another way. */
-  readonly members: ReadonlyMap<SyntaxNode, ContextMember> | undefined;
-}
-
-/** The read set contains at most this many keys of a chain. */
+const MEMBERS = ['vcluster', 'hostObject', 'virtualObject', 'path'];
+/** The read set contains at most this many keys of a chain, after the member of `context`. */
 const KEYS_MAX = 16;
 
-export function contextUse(visits: readonly Visit[]): ContextUse {
-  const declared = declaredNames(visits);
-  const members = new Map<SyntaxNode, ContextMember>();
-  const hostObject: (readonly string[])[] = [];
-  const virtualObject: (readonly string[])[] = [];
-  let [value, path, isDynamic] = [false, false, declared.has('context')];
+export function readSet(visits: readonly Visit[]): ReadSet {
+  const reads = new Map<string, (readonly string[])[]>();
+  let [value, isDynamic] = [false, declaredNames(visits).has('context')];
   for (const at of visits) {
     if (!isReference(at)) continue;
     const name = identifierName(at.node);
     if (name === 'value' || name === 'valueExists') value = true;
     if (name !== 'context') continue;
-    const member = memberOf(at);
-    if (member === undefined) {
-      isDynamic = true;
-      continue;
-    }
-    members.set(member.at.node, member.name);
-    if (member.name === 'path') path = true;
-    if (member.name === 'hostObject') hostObject.push(keysBelow(member.at));
-    if (member.name === 'virtualObject') virtualObject.push(keysBelow(member.at));
+    const [member = '', ...below] = keysBelow(at);
+    if (MEMBERS.includes(member)) reads.set(member, [...(reads.get(member) ?? []), below]);
+    else isDynamic = true;
   }
-  if (isDynamic) {
-    return { reads: { value, path: true, hostObject: [[]], virtualObject: [[]] }, members: undefined };
-  }
-  const reads = { value, path, hostObject: shortest(hostObject), virtualObject: shortest(virtualObject) };
-  return { reads, members };
-}
-
-/** The member access of `context`, such as `context.path`, unless it is written to or called. */
-function memberOf(at: Visit): { name: ContextMember; at: Visit } | undefined {
-  const { parent } = at;
-  if (parent?.node.type !== 'MemberExpression' || at.role !== 'object' || isDisturbed(parent)) {
-    return undefined;
-  }
-  const key = staticKey(parent.node, 'property');
-  switch (key) {
-    case 'vcluster':
-    case 'hostObject':
-    case 'virtualObject':
-    case 'path':
-      return { name: key, at: parent };
-    default:
-      return undefined;
-  }
+  if (isDynamic) return { value, path: true, hostObject: [[]], virtualObject: [[]] };
+  return {
+    value,
+    path: reads.has('path'),
+    hostObject: shortest(reads.get('hostObject') ?? []),
+    virtualObject: shortest(reads.get('virtualObject') ?? []),
+  };
 }
 
 /** True if the member is written, deleted or called, instead of only read. */
@@ -99,7 +60,7 @@ function isDisturbed({ parent, role }: Visit): boolean {
 /** The static keys that follow. The receiver of a method call is read as a whole. */
 function keysBelow(start: Visit): readonly string[] {
   const keys: string[] = [];
-  for (let at = start; keys.length < KEYS_MAX;) {
+  for (let at = start; keys.length <= KEYS_MAX;) {
     const { parent } = at;
     if (parent === undefined) return keys;
     if (parent.node.type === 'ChainExpression') {

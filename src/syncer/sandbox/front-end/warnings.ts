@@ -10,7 +10,7 @@ import {
   type Visit,
 } from './syntax-tree.ts';
 import type { ParsedExpression } from './parse.ts';
-import { contextUse } from './reads.ts';
+import { readSet } from './reads.ts';
 import { staticType, type KnownNames, type StaticType } from './static-type.ts';
 
 export interface ExpressionWarning {
@@ -94,7 +94,7 @@ function independenceWarning(
   { statements, result, visits }: ParsedExpression,
   { hasWildcard = false }: MatchFacts,
 ): string | undefined {
-  const { reads } = contextUse(visits);
+  const reads = readSet(visits);
   if (reads.value || (statements.length === 0 && isConstant(result))) return undefined;
   const readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
   if (readsObjects && hasWildcard && !reads.path)

@@ -6,23 +6,11 @@ import type { ErrorMessage, JobMessage, ResultMessage } from '../protocol.ts';
 import { describeThrown, type ErrorPlaces } from './errors.ts';
 import { PlainJsonCopier, ResultProblem, type PlainJson } from './plain-json.ts';
 
-/** The function that a program's source returns, see `generateSource`. */
-export type ProgramFunction = (...inputs: ProgramInputs) => unknown;
-type ProgramInputs = [
-  value: unknown,
-  valueExists: boolean,
-  path: string,
-  hostObject: unknown,
-  virtualObject: unknown,
-  context: unknown,
-];
-
-/** The value of the source in a program message. */
-export type ProgramFactory = (vcluster: unknown) => ProgramFunction;
+/** A program's source, see `generateSource`. */
+export type ProgramFunction = (value: unknown, valueExists: boolean, context: unknown) => unknown;
 
 interface ProgramRecord {
   readonly program: ProgramFunction | undefined;
-  readonly usesContext: boolean;
   /** Why there is no program. */
   readonly problem: string;
 }
@@ -34,7 +22,6 @@ const OUTPUT_CHARS_MAX = 2 * 1024 * 1024;
 const SMALL_CHARS = 100_000;
 const NOT_KNOWN: ProgramRecord = {
   program: undefined,
-  usesContext: false,
   problem: 'the program is unknown',
 };
 
@@ -101,10 +88,13 @@ export class BatchEvaluator {
   /** Evaluates the matches of the job up to `end`. */
   #evaluate(job: JobMessage, end: number, list: ResultList): void {
     const { values, missing, paths, hostObject = null, virtualObject = null } = job;
-    const { program, usesContext, problem } = this.#records.get(job.program) ?? NOT_KNOWN;
+    const { program, problem } = this.#records.get(job.program) ?? NOT_KNOWN;
     // The program can keep a reference to them.
     if (hostObject !== null) freezeDeep(hostObject);
     if (virtualObject !== null) freezeDeep(virtualObject);
+    const { vcluster } = this.#tools;
+    const contextAt = (path: string): unknown => Object.freeze({ vcluster, hostObject, virtualObject, path });
+    const shared = paths === undefined ? contextAt('') : undefined;
     for (let i = this.#matchAt; i < end; i++) {
       if (program === undefined) {
         list.refuse(new ResultProblem('syntax', problem));
@@ -113,18 +103,12 @@ export class BatchEvaluator {
       try {
         const exists = missing === undefined || !missing.includes(i);
         const value = exists ? (values === undefined ? null : values[i]) : undefined;
-        const path = paths?.[i] ?? '';
-        const context = usesContext ? this.#contextOf(hostObject, virtualObject, path) : undefined;
-        list.accept(program(value, exists, path, hostObject, virtualObject, context));
+        list.accept(program(value, exists, shared ?? contextAt(paths?.[i] ?? '')));
       } catch (thrown) {
         list.fail(thrown);
       }
     }
     this.#matchAt = end;
-  }
-
-  #contextOf(hostObject: unknown, virtualObject: unknown, path: string): object {
-    return Object.freeze({ vcluster: this.#tools.vcluster, hostObject, virtualObject, path });
   }
 }
 

@@ -226,18 +226,18 @@ function openIsolate(): IsolateHandles {
 
 function define(
   { isolate, context, define: defineIn }: IsolateHandles,
-  { id, source, usesContext }: ProgramMessage,
+  { id, source }: ProgramMessage,
 ): void {
   const options = { timeout: SETUP_TIMEOUT_MS };
   try {
     const script = isolate.compileScriptSync(source, { filename: `program-${id}` });
-    const factory = script.runSync(context, { reference: true, ...options });
-    defineIn.applySync(undefined, [id, usesContext, factory.derefInto(), ''], options);
-    factory.release();
+    const program = script.runSync(context, { reference: true, ...options });
+    defineIn.applySync(undefined, [id, program.derefInto(), ''], options);
+    program.release();
     script.release();
   } catch (error) {
     if (isolate.isDisposed) throw error;
     const problem = error instanceof Error ? error.message : 'the program does not compile';
-    defineIn.applySync(undefined, [id, usesContext, undefined, problem], options);
+    defineIn.applySync(undefined, [id, undefined, problem], options);
   }
 }

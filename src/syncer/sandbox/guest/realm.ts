@@ -4,13 +4,13 @@
 
 import type { RealmSettings } from '../protocol.ts';
 import { createBase64, addMethods, byCodePoint, createDate, createVirtualToHostDNS } from './globals.ts';
-import { BatchEvaluator, freezeDeep, type ProgramFactory } from './evaluator.ts';
+import { BatchEvaluator, freezeDeep, type ProgramFunction } from './evaluator.ts';
 import { hideStacks } from './errors.ts';
 import { hardenRealm } from './harden.ts';
 
 /** Functions with text input and output. Only the child's own code has references to them. */
 export interface Realm {
-  define(id: number, usesContext: boolean, factory: ProgramFactory | undefined, problem: string): void;
+  define(id: number, program: ProgramFunction | undefined, problem: string): void;
   forget(id: number): void;
   load(batch: string): void;
   /** Evaluates up to `matchesMax` matches of the batch, until the limit of time or output size is reached. */
@@ -29,9 +29,7 @@ export function installRealm(settingsText: string): Realm {
   addMethods(String.prototype, byCodePoint);
   hardenRealm({ ...base64, virtualToHostDNS: createVirtualToHostDNS(names) });
   return {
-    define(id, usesContext, factory, problem) {
-      evaluator.define(id, { program: factory?.(vcluster), usesContext, problem });
-    },
+    define: (id, program, problem) => evaluator.define(id, { program, problem }),
     forget: (id) => evaluator.forget(id),
     load: (batch) => evaluator.load(batch),
     advance: (matchesMax) => evaluator.advance(matchesMax),
