@@ -1,7 +1,6 @@
-/** Reduces the realm to the allow list and freezes the rest. Runs inside the isolate, before any expression: only type imports.
+/** Reduces the realm to the allow list and freezes the rest. Runs inside the isolate, before any expression: only type imports. Allowed
+ * members depend only on their inputs: no clock, no randomness, no locale, no access to source text, host objects or persistent state.
  */
-
-import { ALLOWED, ALLOWED_HIDDEN } from './allow-list.ts';
 
 type Holder = Record<PropertyKey, unknown>;
 /** Functions that are deleted from the realm but needed until the end of the hardening. */
@@ -109,3 +108,136 @@ function hiddenIntrinsics(): Record<string, Holder | undefined> {
   };
   return hidden;
 }
+
+/** `@@name` stands for `Symbol.name`. `length`, `name` and `prototype` of functions stay everywhere. */
+export const ALLOWED: Readonly<Record<string, string>> = {
+  Object:
+    'assign create defineProperties defineProperty entries freeze fromEntries getOwnPropertyDescriptor getOwnPropertyDescriptors ' +
+    'getOwnPropertyNames getOwnPropertySymbols getPrototypeOf groupBy hasOwn is isExtensible isFrozen isSealed keys ' +
+    'preventExtensions seal setPrototypeOf values',
+  'Object.prototype': 'constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toString valueOf',
+  'Function.prototype': 'apply bind call toString @@hasInstance',
+  Array: 'from isArray of @@species',
+  'Array.prototype':
+    'constructor at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes ' +
+    'indexOf join keys lastIndexOf map pop push reduce reduceRight reverse shift slice some sort splice toReversed toSorted ' +
+    'toSpliced toString unshift values with @@iterator @@unscopables',
+  String: 'fromCharCode fromCodePoint raw',
+  'String.prototype':
+    'constructor at charAt charCodeAt codePointAt concat endsWith includes indexOf isWellFormed lastIndexOf localeCompare match matchAll normalize ' +
+    'padEnd padStart repeat replace replaceAll search slice split startsWith substr substring toLowerCase toString toUpperCase ' +
+    'toWellFormed trim trimEnd trimLeft trimRight trimStart valueOf @@iterator',
+  Number:
+    'EPSILON MAX_SAFE_INTEGER MAX_VALUE MIN_SAFE_INTEGER MIN_VALUE NEGATIVE_INFINITY NaN POSITIVE_INFINITY isFinite isInteger isNaN ' +
+    'isSafeInteger parseFloat parseInt',
+  'Number.prototype': 'constructor toExponential toFixed toPrecision toString valueOf',
+  Boolean: '',
+  'Boolean.prototype': 'constructor toString valueOf',
+  // V8 does not allow these to be deleted.
+  Symbol:
+    'asyncDispose asyncIterator dispose hasInstance isConcatSpreadable iterator match matchAll replace search species split toPrimitive toStringTag unscopables',
+  'Symbol.prototype': 'constructor description toString valueOf @@toPrimitive @@toStringTag',
+  RegExp: 'escape @@species',
+  'RegExp.prototype':
+    'constructor dotAll exec flags global hasIndices ignoreCase multiline source sticky test toString unicode unicodeSets @@match ' +
+    '@@matchAll @@replace @@search @@split',
+  Map: 'groupBy @@species',
+  'Map.prototype':
+    'constructor clear delete entries forEach get has keys set size values @@iterator @@toStringTag',
+  Set: '@@species',
+  'Set.prototype':
+    'constructor add clear delete difference entries forEach has intersection isDisjointFrom isSubsetOf isSupersetOf keys size ' +
+    'symmetricDifference union values @@iterator @@toStringTag',
+  WeakMap: '',
+  'WeakMap.prototype': 'constructor delete get has set @@toStringTag',
+  WeakSet: '',
+  'WeakSet.prototype': 'constructor add delete has @@toStringTag',
+  Error: 'isError prepareStackTrace stackTraceLimit',
+  'Error.prototype': 'constructor message name toString',
+  EvalError: '',
+  'EvalError.prototype': 'constructor message name',
+  RangeError: '',
+  'RangeError.prototype': 'constructor message name',
+  ReferenceError: '',
+  'ReferenceError.prototype': 'constructor message name',
+  SyntaxError: '',
+  'SyntaxError.prototype': 'constructor message name',
+  TypeError: '',
+  'TypeError.prototype': 'constructor message name',
+  URIError: '',
+  'URIError.prototype': 'constructor message name',
+  JSON: 'parse stringify @@toStringTag',
+  Math:
+    'E LN10 LN2 LOG10E LOG2E PI SQRT1_2 SQRT2 abs acos acosh asin asinh atan atan2 atanh cbrt ceil clz32 cos cosh exp expm1 f16round ' +
+    'floor fround hypot imul log log10 log1p log2 max min pow round sign sin sinh sqrt tan tanh trunc @@toStringTag',
+  Reflect:
+    'apply construct defineProperty deleteProperty get getOwnPropertyDescriptor getPrototypeOf has isExtensible ownKeys ' +
+    'preventExtensions set setPrototypeOf @@toStringTag',
+  Date: 'UTC parse',
+  // Without members that depend on the time zone or a locale.
+  'Date.prototype':
+    'constructor getTime getUTCDate getUTCDay getUTCFullYear getUTCHours getUTCMilliseconds getUTCMinutes getUTCMonth getUTCSeconds ' +
+    'setTime setUTCDate setUTCFullYear setUTCHours setUTCMilliseconds setUTCMinutes setUTCMonth setUTCSeconds toISOString toJSON ' +
+    'toString valueOf @@toPrimitive',
+  ArrayBuffer: 'isView @@species',
+  'ArrayBuffer.prototype': 'constructor byteLength slice @@toStringTag',
+  DataView: '',
+  'DataView.prototype':
+    'constructor buffer byteLength byteOffset getFloat32 getFloat64 getInt16 getInt32 getInt8 getUint16 getUint32 getUint8 setFloat32 ' +
+    'setFloat64 setInt16 setInt32 setInt8 setUint16 setUint32 setUint8 @@toStringTag',
+  Float32Array: 'BYTES_PER_ELEMENT',
+  'Float32Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Float64Array: 'BYTES_PER_ELEMENT',
+  'Float64Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Int16Array: 'BYTES_PER_ELEMENT',
+  'Int16Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Int32Array: 'BYTES_PER_ELEMENT',
+  'Int32Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Int8Array: 'BYTES_PER_ELEMENT',
+  'Int8Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Uint16Array: 'BYTES_PER_ELEMENT',
+  'Uint16Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Uint32Array: 'BYTES_PER_ELEMENT',
+  'Uint32Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Uint8Array: 'BYTES_PER_ELEMENT',
+  'Uint8Array.prototype': 'constructor BYTES_PER_ELEMENT',
+  Uint8ClampedArray: 'BYTES_PER_ELEMENT',
+  'Uint8ClampedArray.prototype': 'constructor BYTES_PER_ELEMENT',
+  // Provided by the realm.
+  base64: 'decode encode',
+  decodeURI: '',
+  decodeURIComponent: '',
+  encodeURI: '',
+  encodeURIComponent: '',
+  isFinite: '',
+  isNaN: '',
+  parseFloat: '',
+  parseInt: '',
+};
+
+/** Intrinsics without a global name that are reachable by syntax or methods. */
+export const ALLOWED_HIDDEN: Readonly<Record<string, string>> = {
+  '%IteratorPrototype%':
+    'drop every filter find flatMap forEach map reduce some take toArray @@iterator @@toStringTag',
+  '%ArrayIteratorPrototype%': 'next @@toStringTag',
+  '%StringIteratorPrototype%': 'next @@toStringTag',
+  '%MapIteratorPrototype%': 'next @@toStringTag',
+  '%SetIteratorPrototype%': 'next @@toStringTag',
+  '%RegExpStringIteratorPrototype%': 'next @@toStringTag',
+  '%IteratorHelperPrototype%': 'next return @@toStringTag',
+  '%GeneratorFunction.prototype%': 'prototype @@toStringTag',
+  '%GeneratorPrototype%': 'next return throw @@toStringTag',
+  '%AsyncFunction.prototype%': '@@toStringTag',
+  '%AsyncGeneratorFunction.prototype%': 'prototype @@toStringTag',
+  '%AsyncGeneratorPrototype%': '@@toStringTag',
+  '%AsyncIteratorPrototype%': '',
+  '%AsyncFromSyncIteratorPrototype%': '',
+  '%PromisePrototype%': '',
+  '%Promise%': '',
+  '%TypedArray%': 'from of @@species',
+  '%TypedArrayPrototype%':
+    'constructor at buffer byteLength byteOffset copyWithin entries every fill filter find findIndex findLast findLastIndex forEach ' +
+    'includes indexOf join keys lastIndexOf length map reduce reduceRight reverse set slice some sort subarray toReversed toSorted ' +
+    'toString values with @@iterator @@toStringTag',
+  '%BigIntPrototype%': 'toString valueOf @@toStringTag',
+};
