@@ -10,7 +10,7 @@ import type * as Generate from './generate.ts';
 import type * as Parse from './parse.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import { readSet } from './reads.ts';
-import { isNode, staticTemplate, type SyntaxNode } from './syntax-tree.ts';
+import { identifierName, isNode, isReference, staticTemplate, type SyntaxNode } from './syntax-tree.ts';
 import type { Program, ProgramId } from '../types.ts';
 
 export interface ExpressionProblem {
@@ -42,6 +42,42 @@ export function compileExpression(expression: string, id: ProgramId): CompileOut
   return problem === undefined
     ? generateProgram(expression, outcome.parsed, id)
     : failure(expression, problem);
+}
+
+/** Compiles the filter of a path: an expression over the element, `@`, whose result is true or false. Never throws. */
+export function compileFilter(filter: string, id: ProgramId): CompileOutcome {
+  const outcome = languageTools().parseFilter(filter);
+  if (!outcome.ok) return failure(filter, outcome.problem);
+  const { parsed } = outcome;
+  const problem = forbiddenProblem(parsed) ?? elementProblem(filter, parsed);
+  if (problem !== undefined) return failure(filter, problem);
+  const { start, end } = parsed.result;
+  const not = (argument: SyntaxNode): SyntaxNode => ({
+    type: 'UnaryExpression',
+    operator: '!',
+    prefix: true,
+    argument,
+    start,
+    end,
+  });
+  return generateProgram(filter, { ...parsed, result: not(not(parsed.result)) }, id);
+}
+
+/** Where the expression of a filter ends, which begins with a parenthesis; undefined: it does not end. */
+export function filterEnd(text: string): number | undefined {
+  return languageTools().closingParenthesis(text);
+}
+
+/** A filter decides before its patch, so that it has no `value`. */
+function elementProblem(filter: string, { visits, shift }: ParsedExpression): ParseProblem | undefined {
+  const wrong = visits.find((at) => {
+    const name = isReference(at) ? identifierName(at.node) : undefined;
+    return name === 'valueExists' || (name === 'value' && filter[at.node.start - shift] !== '@');
+  });
+  if (wrong === undefined) return undefined;
+  const name = identifierName(wrong.node);
+  const message = `\`${name}\` is not in scope; the element is \`@\``;
+  return { kind: 'forbidden', message, offset: wrong.node.start - shift };
 }
 
 /** Loads the parser and the printer with the first expression, which saves 9 MiB of resident memory in a daemon without expressions. Uses

@@ -1,6 +1,6 @@
 /** Parses one expression, or statements that end with an expression, in strict mode and with limits. */
 
-import { parse, tokTypes, type Options } from 'acorn';
+import { Parser, tokTypes, type Options, type TokenType } from 'acorn';
 import { isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
 /** The syntax tree without the wrapper. The value of `result` is the expression's value. */
@@ -43,18 +43,64 @@ export function parseExpression(text: string): ParseOutcome {
   if (Buffer.byteLength(text) > BYTES_MAX) {
     return forbidden(`the expression is longer than ${BYTES_MAX} bytes`, 0);
   }
-  const expression = parseWrapped(text);
+  const expression = parseWrapped(text, Parser);
   const outcome = expression.ok ? expression : parseStatements(text, expression.problem);
   return outcome.ok ? withinBudget(outcome.tree) : outcome;
 }
 
+/** Of a path's filter: one expression, in which `@` is another spelling of `value`. A path is too short for the limit on bytes. */
+export function parseFilter(text: string): ParseOutcome {
+  const outcome = parseWrapped(text, FilterParser);
+  return outcome.ok ? withinBudget(outcome.tree) : outcome;
+}
+
+/** The end of the parenthesized expression at the start of the text; undefined: it has none, or is no sequence of tokens. */
+export function closingParenthesis(text: string): number | undefined {
+  let depth = 0;
+  try {
+    for (const { type, end } of FilterParser.tokenizer(text, OPTIONS)) {
+      if (OPENING.has(type)) depth++;
+      else if (CLOSING.has(type) && --depth === 0) return type === tokTypes.parenR ? end : undefined;
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return undefined;
+}
+
+const { parenL, bracketL, braceL, dollarBraceL, parenR, bracketR, braceR } = tokTypes;
+const OPENING: ReadonlySet<TokenType> = new Set([parenL, bracketL, braceL, dollarBraceL]);
+const CLOSING: ReadonlySet<TokenType> = new Set([parenR, bracketR, braceR]);
+
+/** Members of acorn's parser that its types leave out. */
+interface Tokenizer {
+  pos: number;
+  getTokenFromCode(code: number): void;
+  finishToken(type: TokenType, value: string): void;
+}
+
+const FilterParser = Parser.extend((base) => {
+  const Base = base as unknown as new (options: Options, input: string) => Tokenizer; // see there
+  class WithElement extends Base {
+    override getTokenFromCode(code: number): void {
+      if (code !== '@'.charCodeAt(0)) {
+        super.getTokenFromCode(code);
+        return;
+      }
+      this.pos++;
+      this.finishToken(tokTypes.name, 'value');
+    }
+  }
+  return WithElement as unknown as typeof Parser; // the same
+});
+
 /** Parses with two wrappers, because text that closes one of them, such as `1), (2`, cannot close the other. Inside the wrappers, `{}` is
  * an object, not a block, and a string literal is not a directive.
  */
-function parseWrapped(text: string): TreeOutcome {
-  const round = parseText(`${HEAD}${text}\n)`, text, HEAD.length);
+function parseWrapped(text: string, parser: typeof Parser): TreeOutcome {
+  const round = parseText(`${HEAD}${text}\n)`, text, HEAD.length, parser);
   if (!round.ok) return round;
-  const square = parseText(`[\n${text}\n]`, text, HEAD.length);
+  const square = parseText(`[\n${text}\n]`, text, HEAD.length, parser);
   if (!square.ok) return square;
   const [statement, more] = round.body;
   const result = statement?.['expression'];
@@ -65,7 +111,7 @@ function parseWrapped(text: string): TreeOutcome {
 }
 
 function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome {
-  const program = parseText(text, text, 0);
+  const program = parseText(text, text, 0, Parser);
   if (!program.ok) {
     // Reports the problem of the parse that got further, which is probably the intended form.
     const further = program.problem.offset >= asExpression.offset ? program.problem : asExpression;
@@ -107,16 +153,20 @@ type TextOutcome =
   | { readonly ok: true; readonly body: readonly SyntaxNode[] }
   | { readonly ok: false; readonly problem: ParseProblem };
 
-function parseText(source: string, text: string, shift: number): TextOutcome {
+const OPTIONS: Options = {
+  ecmaVersion: 2025,
+  // Modules are strict and have no HTML comments.
+  sourceType: 'module',
+  allowAwaitOutsideFunction: false,
+  allowReturnOutsideFunction: false,
+  allowHashBang: false,
+  locations: true,
+};
+
+function parseText(source: string, text: string, shift: number, parser: typeof Parser): TextOutcome {
   let regexps = 0;
   const options: Options = {
-    ecmaVersion: 2025,
-    // Modules are strict and have no HTML comments.
-    sourceType: 'module',
-    allowAwaitOutsideFunction: false,
-    allowReturnOutsideFunction: false,
-    allowHashBang: false,
-    locations: true,
+    ...OPTIONS,
     onToken: (token) => {
       if (token.type !== tokTypes.regexp) return;
       regexps += 1;
@@ -125,7 +175,7 @@ function parseText(source: string, text: string, shift: number): TextOutcome {
   };
   const place = (offset: number): number => Math.min(Math.max(offset - shift, 0), text.length);
   try {
-    const program: unknown = parse(source, options);
+    const program: unknown = parser.parse(source, options);
     const body = isNode(program) && Array.isArray(program['body']) ? program['body'].filter(isNode) : [];
     return { ok: true, body };
   } catch (error) {

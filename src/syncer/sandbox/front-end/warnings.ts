@@ -5,11 +5,13 @@ import {
   identifierName,
   isNode,
   isReference,
+  staticKey,
   visit,
   type SyntaxNode,
   type Visit,
 } from './syntax-tree.ts';
 import type { ParsedExpression } from './parse.ts';
+import { nearestWord } from '../../../config/schema/suggest.ts';
 import { readSet } from './reads.ts';
 import { staticType, type KnownNames, type StaticType } from './static-type.ts';
 
@@ -25,6 +27,15 @@ export interface MatchFacts {
   readonly valueType?: StaticType;
   /** The path can match several places of one object. */
   readonly hasWildcard?: boolean;
+  /** The expression is a filter, which decides on such elements. */
+  readonly element?: ElementFacts;
+}
+
+export interface ElementFacts {
+  /** Such as `subsets[*].ports[*]`. */
+  readonly what: string;
+  /** Undefined: any, or none. */
+  readonly fields: readonly string[] | undefined;
 }
 
 export function expressionWarnings(
@@ -34,11 +45,22 @@ export function expressionWarnings(
   const { visits, shift } = parsed;
   const names = knownNames(visits, facts);
   const found = visits.flatMap(({ node }) => {
-    const message = inListWarning(node) ?? regexpWarning(node) ?? equalityWarning(node, names);
+    const message =
+      inListWarning(node) ?? regexpWarning(node) ?? equalityWarning(node, names) ?? fieldWarning(node, facts);
     return message === undefined ? [] : [{ message, offset: node.start - shift }];
   });
   const message = independenceWarning(parsed, facts);
   return message === undefined ? found : [...found, { message, offset: 0 }];
+}
+
+/** A field that no element of a filter has. */
+function fieldWarning(node: SyntaxNode, { element }: MatchFacts): string | undefined {
+  if (element?.fields === undefined || node.type !== 'MemberExpression') return undefined;
+  const key = identifierName(node['object']) === 'value' ? staticKey(node, 'property') : undefined;
+  if (key === undefined || element.fields.includes(key) || key in Object.prototype) return undefined;
+  const near = nearestWord(key, element.fields);
+  const hint = near === undefined ? `it has ${element.fields.join(', ')}` : `did you mean \`@.${near}\`?`;
+  return `never matches: ${element.what} has no field ${JSON.stringify(key)}; ${hint}`;
 }
 
 function knownNames(visits: readonly Visit[], { valueType }: MatchFacts): KnownNames {
@@ -92,9 +114,15 @@ function isFreshObject(node: unknown): boolean {
 /** Literals, including arrays and objects of them, and `context.vcluster` are constants: they are intended to be the same for all objects. */
 function independenceWarning(
   { statements, result, visits }: ParsedExpression,
-  { hasWildcard = false }: MatchFacts,
+  { hasWildcard = false, element }: MatchFacts,
 ): string | undefined {
   const reads = readSet(visits);
+  if (element !== undefined) {
+    const decides = reads.value || reads.path;
+    return decides
+      ? undefined
+      : 'it reads neither `@` nor `context.path`, so it selects everything or nothing';
+  }
   if (reads.value || (statements.length === 0 && isConstant(result))) return undefined;
   const readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
   if (readsObjects && hasWildcard && !reads.path)
