@@ -126,7 +126,11 @@ async function reverseWarnings(config: Config, file: string | undefined): Promis
   const objects = file === undefined ? [] : await objectsOfTestCases(file);
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
-    programs: patches.flatMap(({ forward, reverse }) => [forward, reverse]),
+    programs: patches.flatMap(({ patch, forward, reverse }) => [
+      forward,
+      reverse,
+      ...patch.filters.map(({ program }) => program),
+    ]),
     clock: systemClock,
     logger: silentLogger,
   });
@@ -135,6 +139,9 @@ async function reverseWarnings(config: Config, file: string | undefined): Promis
     const message = await firstMismatch(patch, objects, sandbox);
     const path = ['sync', 'toHost', patch.list, 'patches', patch.patch.index, 'reverseExpression'];
     if (message !== undefined) findings.push(warningAtValue(path, message));
+    const changed = await changedDecision(patch, sandbox);
+    if (changed !== undefined)
+      findings.push(warningAtValue(path.with(-1, 'path'), changed.message, changed.offset));
   }
   return findings;
 }
@@ -194,6 +201,43 @@ async function firstMismatch(
       return `does not undo expression: ${becomes}, and ${shown(returned)} on the way back`;
   }
   return undefined;
+}
+
+/** A value for which the last filter selects an element, and no longer selects it with the result of the expression. */
+async function changedDecision(
+  { patch, forward }: TwoWayPatch,
+  evaluator: Evaluator,
+): Promise<{ readonly message: string; readonly offset: number } | undefined> {
+  const filter = patch.filters.at(-1);
+  if (filter === undefined) return undefined;
+  const { program, offset } = filter;
+  const below = patch.segments.slice(patch.segments.findLastIndex(({ kind }) => kind === 'filter') + 1);
+  const elementWith = (value: JsonValue): JsonValue =>
+    below.reduceRight<JsonValue>(
+      (inner, segment) => (segment.kind === 'key' ? { [segment.key]: inner } : [inner]),
+      value,
+    );
+  const values = [...sampleValues(patch.segments), ...literalsIn(program.expression)];
+  const there = await evaluate(evaluator, forward, values);
+  const results = values.map((_, at) => there.values[at] ?? null);
+  const before = await evaluate(evaluator, program, values.map(elementWith));
+  const after = await evaluate(evaluator, program, results.map(elementWith));
+  const found = values.findIndex((_, at) => before.values[at] === true && after.values[at] === false);
+  if (found < 0) return undefined;
+  const [was, is] = [shown(values[found] ?? null), shown(results[found] ?? null)];
+  const message =
+    `the filter selects ${was}, and not ${is}, which the expression makes of it: a change on the host would not ` +
+    'come back; decide on a field that the patch leaves as it is';
+  return { message, offset };
+}
+
+/** Strings and numbers that a filter compares with. */
+function literalsIn(filter: string): JsonValue[] {
+  const texts = [...filter.matchAll(/"([^"\\]*)"|'([^'\\]*)'/g)].map(
+    ([, double, single]) => double ?? single ?? '',
+  );
+  const numbers = [...filter.matchAll(/\b\d+\b/g)].map(([number]) => Number(number));
+  return [...texts, ...numbers];
 }
 
 function matchesIn(objects: readonly KubeObject[], kind: string, { walker }: CompiledPatch): JsonValue[] {

@@ -39,8 +39,8 @@ export function warningAtKey(path: ConfigPath, message: string): Finding {
   return { path, at: 'key', severity: 'warning', message };
 }
 
-export function warningAtValue(path: ConfigPath, message: string): Finding {
-  return { path, at: 'value', severity: 'warning', message };
+export function warningAtValue(path: ConfigPath, message: string, index?: number): Finding {
+  return { ...errorAtValue(path, message, index), severity: 'warning' };
 }
 
 // Paths in a configuration file: member names and list indexes from the root.

@@ -97,7 +97,8 @@ function checkHostOwned(patch: PatchConfig, path: ConfigPath, checks: ConfigChec
   const segments = checks.pathSegments(patch.path);
   if (segments === undefined || segments.slice(1).some((segment) => segment !== null)) return [];
   const [member = null] = segments;
-  if (segments.length > 2 || (member !== null && !CONTENT_MEMBERS.includes(String(member)))) return [];
+  const isContent = member === null || (typeof member === 'string' && CONTENT_MEMBERS.includes(member));
+  if (segments.length > 2 || !isContent) return [];
   const what = member === null ? 'the whole object' : `its ${member}`;
   const message =
     `with only a reverseExpression the host keeps ${what}, so every copy would be created without addresses ` +

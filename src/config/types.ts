@@ -178,8 +178,8 @@ export interface PatchFieldProblem {
   readonly severity?: 'warning';
 }
 
-/** One step of a parsed patch path; `null` is a wildcard. */
-export type PathSegment = string | number | null;
+/** One step of a parsed patch path; `null` is a wildcard, an object a filter. */
+export type PathSegment = string | number | null | { readonly filter: string };
 
 /** Checks by modules that the configuration may not import. All are pure and never throw. */
 export interface ConfigChecks {

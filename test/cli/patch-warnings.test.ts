@@ -45,6 +45,14 @@ test.each([
     `${FIRST}.reverseExpression: warning: fails on a result of expression: 80 becomes 81 on the host, then TypeError: Cannot read properties of undefined (reading 'b')`,
   ],
   [
+    'a filter that its own patch changes',
+    withPatch(
+      `{path: 'subsets[*].ports[?(@.port === 5432)].port', expression: value + 1, reverseExpression: value - 1}`,
+    ),
+    '@.port === 5432',
+    `${FIRST}.path: warning: the filter selects 5432, and not 5433, which the expression makes of it: a change on the host would not come back; decide on a field that the patch leaves as it is`,
+  ],
+  [
     'an expression that asks whether the value exists',
     withPatch(`{${LABEL} 'valueExists ? value : "x"'}`),
     `'valueExists`,
@@ -105,10 +113,10 @@ test.each([
     `${FIRST}.path: warning: this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]`,
   ],
   [
-    'a path that jsonpath-plus reads differently',
-    withPatch(`{path: 'metadata.annotations["a]b"]', expression: value}`),
-    'a]b',
-    `${FIRST}.path: warning: jsonpath-plus reads this path as "metadata", "annotations", "ab\\""; here the key is "a]b"`,
+    'a filter of a field that does not exist',
+    withPatch(`{path: 'subsets[*].ports[?(@.nmae === "https")].port', expression: value}`),
+    '@.nmae',
+    `${FIRST}.path: warning: filter: never matches: subsets[*].ports[*] has no field "nmae"; did you mean \`@.name\`?`,
   ],
   [
     'a kubeconfig that does not exist',

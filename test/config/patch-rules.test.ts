@@ -287,9 +287,9 @@ describe('carets into paths and expressions', () => {
 
   test('a path', () => {
     expect(
-      parseText(withPatches('{path: "a.b[?(@.c)]", expression: value}')).problems.map(
+      parseText(withPatches('{path: "a.b[?(@.c +)]", expression: value}')).problems.map(
         ({ excerpt }) => excerpt,
       ),
-    ).toEqual(['    {path: "a.b[?(@.c)]", expression: value}\n                ^']);
+    ).toEqual(['    {path: "a.b[?(@.c +)]", expression: value}\n                       ^']);
   });
 });

@@ -90,6 +90,44 @@ export function patchScenarios(newWorld: NewWorld): void {
       await world.whenCopy(key, (copy) => note(copy, 'made') === 'mine-h');
     });
 
+    test('with filters change only what these select, in both directions', async () => {
+      await using world = await newWorld();
+      const patches = [
+        {
+          path: 'subsets[*].ports[?(@.name === "https")].port',
+          expression: 'value + 1000',
+          reverseExpression: 'value - 1000',
+        },
+        { path: 'metadata.annotations[?(@.includes("{{"))]', expression: 'value.replaceAll(/[{}]/g, "")' },
+      ];
+      const daemon = await world.startSync({
+        config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
+      });
+      const key = 'default/filtered';
+      const ports = (http: number, https: number) => [
+        { name: 'http', port: http, protocol: 'TCP' },
+        { name: 'https', port: https, protocol: 'TCP' },
+      ];
+      const subsets = [{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 443) }];
+      const annotations = notes({ template: '{{x}}', plain: 'y' });
+      await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets }));
+      const copy = await world.whenCopy(key, () => true);
+      expect(subsetsOf(copy)).toEqual([{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 1443) }]);
+      expect([note(copy, 'template'), note(copy, 'plain')]).toEqual(['x', 'y']);
+      await world.settle(daemon);
+      // The selected port comes back, and so does what no filter selects; the translated annotation does not.
+      await world.host.merge('Endpoints', world.hostKey(key), {
+        metadata: { annotations: notes({ template: 'changed', plain: 'z' }) },
+        subsets: [{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 1444) }],
+      });
+      const virtual = await world.whenVirtual(key, (object) => note(object, 'plain') === 'z');
+      expect(note(virtual, 'template')).toBe('{{x}}');
+      expect(subsetsOf(virtual)).toEqual([{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 444) }]);
+      await world.whenCopy(key, (object) => note(object, 'template') === 'x');
+      await world.settle(daemon);
+      expect(subsetsOf(await world.getCopy(key))).toMatchObject([{ ports: ports(80, 1444) }]);
+    });
+
     test('of all modes are applied towards the host, and the virtual object is not changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();

@@ -98,6 +98,8 @@ const PLAIN_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: (
 function walkerOf(path: string): PathWalker {
   const parsed = parsePath(path);
   if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is not a path: ${parsed.problem.message}.`);
+  if (parsed.segments.some(({ kind }) => kind === 'filter'))
+    throw new InvalidArgumentError(`{${path}} has a filter, which is possible in the paths of patches only.`);
   return compileWalker(parsed.segments, PLAIN_KEYS);
 }
 

@@ -104,6 +104,12 @@ export const PAGE_EXAMPLES: readonly PageExample[] = [
 `,
   ),
   example(
+    'Filter',
+    `- path: subsets[*].addresses[?(@.ip.endsWith(".11"))].hostname
+  expression: value + "-first"
+`,
+  ),
+  example(
     'Reference to a Secret',
     `- path: metadata.annotations["example.com/secret"]
   reference: {apiVersion: v1, kind: Secret}

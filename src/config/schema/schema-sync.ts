@@ -37,7 +37,13 @@ const patch = z
   .strictObject({
     path: z.string().meta({
       description:
-        'What to change, such as metadata.annotations["example.com/key"] or subsets[*].addresses[*].ip.',
+        'What to change, such as metadata.annotations["example.com/key"] or subsets[*].addresses[*].ip. A filter selects elements: [?(@.name === "https")].',
+      examples: [
+        'metadata.annotations["example.com/key"]',
+        'subsets[*].addresses[*].hostname',
+        'subsets[*].ports[?(@.name === "https")].port',
+        'metadata.annotations[?(@.includes("{{"))]',
+      ],
     }),
     expression: z.string().optional().meta({
       description: 'JavaScript, virtual to host: `value` is the current value, the result replaces it.',

@@ -1,12 +1,10 @@
 /** Checks a patch without running it: errors and warnings, to which the caller adds file and position; sample values for its path. */
 
-import type * as JsonPathPlus from 'jsonpath-plus';
 import { parsePath, type Segment } from './path-syntax.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/types.ts';
-import { compileExpression } from '../sandbox/front-end/compile-expression.ts';
-import type { MatchFacts } from '../sandbox/front-end/warnings.ts';
+import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
+import type { ElementFacts, MatchFacts } from '../sandbox/front-end/warnings.ts';
 import { nearestWord } from '../../config/schema/suggest.ts';
-import { createRequire } from 'node:module';
 import type { JsonValue } from '../../base/json.ts';
 
 /** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
@@ -20,7 +18,7 @@ export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly Pa
   ];
 }
 
-/** The segments of a path, `null` for a wildcard; undefined when it does not parse. */
+/** The segments of a path; undefined when it does not parse. */
 export function pathSegments(path: string): readonly PathSegment[] | undefined {
   const parsed = parsePath(path);
   return parsed.ok ? parsed.segments.map(plainSegment) : undefined;
@@ -34,6 +32,8 @@ function plainSegment(segment: Segment): PathSegment {
       return segment.index;
     case 'wildcard':
       return null;
+    case 'filter':
+      return { filter: segment.expression };
     default:
       return segment satisfies never;
   }
@@ -46,8 +46,41 @@ function checkPath(
 ): readonly PatchFieldProblem[] {
   const parsed = parsePath(text);
   if (!parsed.ok) return [{ field, message: parsed.problem.message, offset: parsed.problem.offset }];
-  const problem = (known && unmatchable(text, parsed.segments, known)) ?? otherReading(text, parsed.segments);
-  return problem === undefined ? [] : [{ field, ...problem, severity: 'warning' }];
+  const { segments } = parsed;
+  const filters = segments.flatMap((segment, at) =>
+    segment.kind === 'filter' ? checkFilter(field, segment, elementFacts(segments.slice(0, at), known)) : [],
+  );
+  const problem = known && unmatchable(text, segments, known);
+  return problem === undefined ? filters : [...filters, { field, ...problem, severity: 'warning' }];
+}
+
+function checkFilter(
+  field: string,
+  { expression, offset: start }: Extract<Segment, { kind: 'filter' }>,
+  element: ElementFacts,
+): readonly PatchFieldProblem[] {
+  const compiled = compileFilter(expression, 0);
+  if (!compiled.ok) {
+    const { message, offset } = compiled.problem;
+    return [{ field, message: `filter: ${message}`, offset: start + offset }];
+  }
+  return compiled.warnings({ element }).map(({ message, offset }) => ({
+    field,
+    message: `filter: ${message.replaceAll('`value`', '`@`')}`,
+    offset: start + offset,
+    severity: 'warning',
+  }));
+}
+
+/** Of what a filter at the end of this path decides on. */
+function elementFacts(path: readonly Segment[], known: KnownFields | undefined): ElementFacts {
+  const names = path.map((segment) => (segment.kind === 'key' ? segment.key : '*'));
+  const what = [...names, '*'].join('.').replaceAll('.*', '[*]');
+  let fields: Fields | undefined = known?.fields;
+  for (const segment of [...path, { kind: 'wildcard' } as const])
+    fields = typeof fields === 'object' ? fieldOf(fields, segment) : undefined;
+  const isOpen = typeof fields !== 'object' || Object.hasOwn(fields, '*');
+  return { what, fields: isOpen ? undefined : Object.keys(fields ?? {}) };
 }
 
 function checkExpression(
@@ -68,7 +101,7 @@ function matchFacts(path: string): MatchFacts {
   const { segments } = parsed;
   const valueType = valueTypeOf(segments);
   return {
-    hasWildcard: segments.some(({ kind }) => kind === 'wildcard'),
+    hasWildcard: segments.some(matchesSeveral),
     ...(valueType === undefined ? {} : { valueType }),
   };
 }
@@ -88,14 +121,15 @@ function checkSubPath(field: string, text: string | undefined): readonly PatchFi
   if (parsed.segments.length === 0) {
     return [{ field, message: 'it has to name a member of the matched value', offset: 0 }];
   }
-  if (!parsed.segments.some((segment) => segment.kind === 'wildcard')) return [];
-  return [
-    {
-      field,
-      message: 'a wildcard is not possible here: it has to name one place',
-      offset: text.indexOf('*'),
-    },
-  ];
+  const several = parsed.segments.find(matchesSeveral);
+  if (several === undefined) return [];
+  const what = several.kind === 'filter' ? 'filter' : 'wildcard';
+  const offset = several.kind === 'filter' ? several.offset : text.indexOf('*');
+  return [{ field, message: `a ${what} is not possible here: it has to name one place`, offset }];
+}
+
+function matchesSeveral({ kind }: Segment): boolean {
+  return kind === 'wildcard' || kind === 'filter';
 }
 
 /** The fields of an object; `*`: any key; a string: no fields below. */
@@ -141,7 +175,7 @@ function unmatchable(
       const what = name === '' ? 'elements' : `field ${JSON.stringify(name)}`;
       return { message: `never matches: ${where} has no ${what}${hint}`, offset };
     }
-    if (segment.kind === 'wildcard' && fields['*'] === undefined) return undefined;
+    if (matchesSeveral(segment) && fields['*'] === undefined) return undefined;
     fields = next;
     above = segment.kind === 'key' && !/^\d+$/.test(name) ? name : above;
   }
@@ -166,52 +200,6 @@ function fieldOf(fields: { readonly [field: string]: Fields }, segment: Segment)
     return elements ?? (Object.hasOwn(fields, segment.key) ? fields[segment.key] : undefined);
   if (segment.kind === 'index') return elements;
   return elements ?? 'any';
-}
-
-/** Names, indices and wildcards joined by dots mean the same in every notation. */
-const PLAIN = /^(?:[\w-]|\[(?:\d+|\*)\]|\.(?=[\w*])|\*)*$/;
-/** vCluster's notation that jsonpath-plus does not support: quoted names without brackets, and escapes. */
-const VCLUSTER_ONLY = /(?:^|\.)"|\\/;
-
-function otherReading(
-  text: string,
-  segments: readonly Segment[],
-): { readonly message: string; readonly offset: number } | undefined {
-  const path = text
-    .trim()
-    .replace(/^\$?\.?/, '')
-    .replace(/\.$/, '');
-  if (PLAIN.test(path) || VCLUSTER_ONLY.test(path)) return undefined;
-  const [, ...other] = tokenizer()(path.startsWith('[') ? `$${path}` : `$.${path}`);
-  const own = segments.map(tokenOf);
-  const at = own.findIndex((token, i) => token !== other[i]);
-  if (at < 0 && own.length === other.length) return undefined;
-  const key = JSON.stringify(own[at] ?? own.at(-1) ?? '');
-  const reading = other.map((token) => JSON.stringify(token)).join(', ');
-  return {
-    message: `jsonpath-plus reads this path as ${reading}; here the key is ${key}`,
-    offset: Math.max(0, text.indexOf(own[at] ?? '')),
-  };
-}
-
-/** Loaded on first use, because it takes 5 MiB. */
-function tokenizer(): (path: string) => string[] {
-  const require = createRequire(import.meta.url);
-  const { JSONPath } = require('jsonpath-plus') as typeof JsonPathPlus; // the package that its type was taken from
-  return (path) => JSONPath.toPathArray(path);
-}
-
-function tokenOf(segment: Segment): string {
-  switch (segment.kind) {
-    case 'key':
-      return segment.key;
-    case 'index':
-      return String(segment.index);
-    case 'wildcard':
-      return '*';
-    default:
-      return segment satisfies never;
-  }
 }
 
 /** Values of annotations and labels are strings, ports are numbers. */

@@ -3,14 +3,14 @@
 import { parsePath, type Segment, printPath } from './path-syntax.ts';
 import { isProtected } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-translation.ts';
-import { compileWalker, IDENTITY_KEYS, type MissingPaths, type PathWalker } from './walk.ts';
-import type { Direction, PatchPipeline } from './types.ts';
+import { compileWalker, IDENTITY_KEYS, type MissingPaths, type PathWalker, type Selection } from './walk.ts';
+import type { Direction } from './types.ts';
 import type { PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
-import { compileExpression } from '../sandbox/front-end/compile-expression.ts';
+import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
-import type { ConcretePath, Flow } from '../translate/types.ts';
+import type { ConcretePath, Flow, FlowRules } from '../translate/types.ts';
 import type { JsonObject } from '../../base/json.ts';
 
 /** What an entry does in one direction. */
@@ -25,12 +25,25 @@ export interface CompiledPatch {
   readonly index: number;
   readonly config: PatchConfig;
   readonly segments: readonly Segment[];
+  /** Where a path has filters, they match everything; see `filters`. */
   readonly walker: PathWalker;
   /** What the patch changes in each direction: towards the host, an expression may also create a missing key. */
   readonly walkers: Readonly<Record<Direction, PathWalker>>;
+  readonly filters: readonly CompiledFilter[];
+  /** The walkers of one object, after its filters have decided. */
+  readonly filtered: (selections: readonly Selection[]) => Readonly<Record<Direction, PathWalker>>;
   readonly actions: Readonly<Record<Direction, PatchAction>>;
   /** The path can match an object's identity or bookkeeping, or an ancestor of them. They are restored after the patch. */
   readonly touchesProtected: boolean;
+}
+
+/** A filter in the path of a patch. What it selects depends on the filters before it. */
+export interface CompiledFilter {
+  readonly program: Program;
+  /** Of its expression in the path. */
+  readonly offset: number;
+  /** Matches what it decides on. */
+  readonly candidates: (before: readonly Selection[]) => PathWalker;
 }
 
 export interface CompiledPatches {
@@ -48,31 +61,56 @@ export function compilePatches(
   missingPaths: MissingPaths = 'skip',
 ): CompiledPatches {
   const programs: Program[] = [];
-  const compiled = patches.map((config, index) => {
+  const compiled = patches.map((config, index): CompiledPatch => {
     const segments = segmentsOf(config.path, index);
-    const program = (expression: string): PatchAction => {
-      const made = compileExpression(expression, firstProgramId + programs.length);
+    const load = (compile: typeof compileExpression, text: string): Program => {
+      const made = compile(text, firstProgramId + programs.length);
       if (!made.ok) {
         const { kind, message, excerpt } = made.problem;
         throw new PatchError(message, { index, path: config.path, kind, excerpt });
       }
       programs.push(made.program);
-      return { kind: 'evaluate', program: made.program };
+      return made.program;
     };
-    const keys = { isBookkeepingAnnotation, isBookkeepingLabel };
-    const walker = compileWalker(segments, keys);
+    const evaluate = (text: string): PatchAction => ({
+      kind: 'evaluate',
+      program: load(compileExpression, text),
+    });
     const creates = missingPaths === 'create' && config.expression !== undefined;
+    const filtered = (selections: readonly Selection[]): CompiledPatch['walkers'] => {
+      const toVirtual = compileWalker(segments, PROTECTED_KEYS, { selections });
+      const created = { selections, missingPaths };
+      return { toHost: creates ? compileWalker(segments, PROTECTED_KEYS, created) : toVirtual, toVirtual };
+    };
+    const walkers = filtered([]);
     return {
       index,
       config,
       segments,
-      walker,
-      walkers: { toHost: creates ? compileWalker(segments, keys, missingPaths) : walker, toVirtual: walker },
-      actions: actionsOf(config, index, program),
+      walker: walkers.toVirtual,
+      walkers,
+      filters: filtersOf(segments, (text) => load(compileFilter, text)),
+      filtered,
+      actions: actionsOf(config, index, evaluate),
       touchesProtected: touchesProtected(segments),
     };
   });
   return { patches: compiled, programs };
+}
+
+const PROTECTED_KEYS = { isBookkeepingAnnotation, isBookkeepingLabel };
+
+function filtersOf(
+  segments: readonly Segment[],
+  load: (expression: string) => Program,
+): readonly CompiledFilter[] {
+  return segments.flatMap((segment, at) => {
+    if (segment.kind !== 'filter') return [];
+    const { expression, offset } = segment;
+    const candidates = (selections: readonly Selection[]): PathWalker =>
+      compileWalker(segments.slice(0, at + 1), PROTECTED_KEYS, { selections });
+    return [{ program: load(expression), offset, candidates }];
+  });
 }
 
 function segmentsOf(path: string, index: number): readonly Segment[] {
@@ -98,8 +136,19 @@ function actionsOf(
   };
 }
 
+/** Two patches depend on their order: what one of them matches, or its filter reads, the other may change. */
+export function dependOnOrder(a: CompiledPatch, b: CompiledPatch): boolean {
+  return overlaps(reachOf(a), reachOf(b));
+}
+
+/** A filter reads all of what it decides on. */
+function reachOf({ segments }: CompiledPatch): readonly Segment[] {
+  const filter = segments.findIndex(({ kind }) => kind === 'filter');
+  return filter < 0 ? segments : segments.slice(0, filter + 1);
+}
+
 /** Two paths can match the same place, or one can shift the array element that the other's index selects. */
-export function overlaps(a: readonly Segment[], b: readonly Segment[]): boolean {
+function overlaps(a: readonly Segment[], b: readonly Segment[]): boolean {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
     const [left, right] = [a[at], b[at]];
@@ -117,10 +166,10 @@ function mayBeElement(segment: Segment): boolean {
 
 function mayBeSameKey(a: Segment, b: Segment): boolean {
   if (a.kind === 'index' || b.kind === 'index') return false;
-  return a.kind === 'wildcard' || b.kind === 'wildcard' || a.key === b.key;
+  return a.kind !== 'key' || b.kind !== 'key' || a.key === b.key;
 }
 
-/** True if the configured path matches this place or an ancestor of it. */
+/** True if the configured path matches this place or an ancestor of it, whatever its filters decide. */
 export function covers(segments: readonly Segment[], path: ConcretePath): boolean {
   return segments.length <= path.length && segments.every((segment, at) => matchesStep(segment, path, at));
 }
@@ -133,6 +182,7 @@ function matchesStep(segment: Segment, path: ConcretePath, at: number): boolean 
     case 'index':
       return segment.index === step;
     case 'wildcard':
+    case 'filter':
       return !isProtected(path.slice(0, at + 1));
     default:
       return segment satisfies never;
@@ -148,44 +198,80 @@ function touchesProtected(segments: readonly Segment[]): boolean {
 
 function mayBeKey(segment: Segment | undefined, keys: readonly string[]): boolean {
   if (segment === undefined || segment.kind === 'index') return false;
-  return segment.kind === 'wildcard' || keys.includes(segment.key);
+  return segment.kind !== 'key' || keys.includes(segment.key);
 }
 
-type PatchFlow = Pick<PatchPipeline, 'flowOf' | 'twoWayPaths' | 'hostOwnedPaths'>;
+/** The paths that a patch with a filter matches. */
+export interface FilteredPaths {
+  /** In the object that is patched. */
+  readonly matched: readonly ConcretePath[];
+  /** In the host object as it is; undefined: there is none. */
+  readonly host: readonly ConcretePath[] | undefined;
+}
 
-/** `members`: top-level members below which paths may be two-way. */
-export function createFlow(patches: readonly CompiledPatch[], members: readonly string[]): PatchFlow {
+/**
+ * `members`: top-level members below which paths may be two-way. `filtered`: of an object on its way to the host, by
+ * the index of the patch; without it, filters match everything.
+ */
+export function createFlow(
+  patches: readonly CompiledPatch[],
+  members: readonly string[],
+  filtered?: ReadonlyMap<number, FilteredPaths>,
+): FlowRules {
   const oneWayToHost = patches.filter((patch) => patch.actions.toVirtual.kind === 'keep');
   const oneWayToVirtual = patches.filter((patch) => patch.actions.toHost.kind === 'keep');
   const twoWay = patches.filter(
     ({ actions }) => actions.toHost.kind === 'evaluate' && actions.toVirtual.kind === 'evaluate',
   );
+  const matches = ({ index, segments }: CompiledPatch, path: ConcretePath): boolean => {
+    const paths = filtered?.get(index);
+    return paths === undefined
+      ? covers(segments, path)
+      : isBelow(path, paths.matched) || isBelow(path, paths.host ?? []);
+  };
+  // The filter has selected the virtual value and not that of the host, which the patch in reverse would not transform.
+  const isIrreversible = ({ index }: CompiledPatch, path: ConcretePath): boolean => {
+    const paths = filtered?.get(index);
+    return paths?.host !== undefined && isBelow(path, paths.matched) && !isBelow(path, paths.host);
+  };
   const flowOf = (path: ConcretePath): Flow => {
-    const staysOnVirtual = oneWayToVirtual.some((patch) => covers(patch.segments, path));
-    const staysOnHost = oneWayToHost.some((patch) => covers(patch.segments, path));
+    const staysOnVirtual = oneWayToVirtual.some((patch) => matches(patch, path));
+    const staysOnHost =
+      oneWayToHost.some((patch) => matches(patch, path)) ||
+      twoWay.some((patch) => isIrreversible(patch, path));
     if (staysOnVirtual) return staysOnHost ? 'none' : 'toVirtual';
     return staysOnHost ? 'toHost' : 'both';
   };
+  const located = (patch: CompiledPatch, object: JsonObject): readonly ConcretePath[] =>
+    filtered?.get(patch.index)?.matched ?? patch.walker.locate(object);
   return {
     flowOf,
     twoWayPaths: (object) =>
-      distinct(twoWay.flatMap((patch) => contentPaths(patch, object, members))).filter(
+      distinct(twoWay.flatMap((patch) => contentPaths(patch, members, object, located))).filter(
         (path) => flowOf(path) === 'both',
       ),
-    hostOwnedPaths: (object) => distinct(oneWayToVirtual.flatMap((patch) => patch.walker.locate(object))),
+    hostOwnedPaths: (object) => distinct(oneWayToVirtual.flatMap((patch) => located(patch, object))),
   };
+}
+
+function isBelow(path: ConcretePath, places: readonly ConcretePath[]): boolean {
+  return places.some((place) => place.length <= path.length && place.every((step, at) => step === path[at]));
 }
 
 /** Paths that the patch matches at or below the members. A patch on the whole object matches each member as a whole. */
 function contentPaths(
   patch: CompiledPatch,
-  object: JsonObject,
   members: readonly string[],
+  object: JsonObject,
+  located: (patch: CompiledPatch, object: JsonObject) => readonly ConcretePath[],
 ): readonly ConcretePath[] {
   const [first] = patch.segments;
   if (first === undefined) return members.filter((name) => Object.hasOwn(object, name)).map((name) => [name]);
-  const mayBeContent = first.kind === 'wildcard' || (first.kind === 'key' && members.includes(first.key));
-  return mayBeContent ? patch.walker.locate(object).filter(([root]) => members.includes(String(root))) : [];
+  const mayBeContent =
+    first.kind === 'wildcard' ||
+    first.kind === 'filter' ||
+    (first.kind === 'key' && members.includes(first.key));
+  return mayBeContent ? located(patch, object).filter(([root]) => members.includes(String(root))) : [];
 }
 
 /** Two patches may match the same path. */

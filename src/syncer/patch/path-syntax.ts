@@ -1,12 +1,17 @@
-/** Parses the path of a patch into segments, with the character offset of an error, and prints concrete paths in vCluster's form. */
+/** Reads the path of a patch, with the character offset of an error, and prints concrete paths in vCluster's form. */
 
+import { createRequire } from 'node:module';
+import type * as JsonPathPlus from 'jsonpath-plus';
+import { filterEnd } from '../sandbox/front-end/compile-expression.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
 /** One step of a path. A key that is a plain number is also an index: printed paths hold indices as plain segments. */
 export type Segment =
   | { readonly kind: 'key'; readonly key: string; readonly index: number | undefined }
   | { readonly kind: 'index'; readonly index: number }
-  | { readonly kind: 'wildcard' };
+  | { readonly kind: 'wildcard' }
+  /** The elements or members for which an expression over `@` is true; `offset`: of the expression in the path. */
+  | { readonly kind: 'filter'; readonly expression: string; readonly offset: number };
 
 interface PathProblem {
   readonly message: string;
@@ -29,12 +34,21 @@ export function isForbiddenKey(key: string): boolean {
 }
 
 /**
- * Parses `name`, `"any key"`, `["any key"]`, `['any key']`, `[0]`, `[*]` and `.*`, joined by dots; a leading `.` or `$.` is allowed,
- * blanks around it are not part of it, and a trailing dot is tolerated as vCluster does. No segment at all is the whole object.
+ * Parses `name`, `"any key"`, `["any key"]`, `['any key']`, `[any key]`, `[0]`, `[*]`, `.*` and `[?(filter)]`, joined by dots; a leading
+ * `.` or `$.` is allowed, blanks around it are not part of it, and a trailing dot is tolerated as vCluster does. No segment at all is
+ * the whole object. jsonpath-plus splits the path, after what vCluster writes differently has been brought into its notation.
  */
 export function parsePath(text: string): ParsedPath {
   try {
-    return { ok: true, segments: new PathParser(text).parse() };
+    const parts = new PathScanner(text).scan();
+    const tokens = parts.length === 0 ? [] : tokensOf(parts.map(({ notation }) => notation).join(''));
+    const differing = parts.find(({ token }, at) => token !== tokens[at]);
+    if (differing !== undefined || tokens.length !== parts.length)
+      throw new PathSyntaxError(
+        'jsonpath-plus reads this path differently; quote its names',
+        differing?.offset ?? 0,
+      );
+    return { ok: true, segments: parts.map(({ segment }) => segment) };
   } catch (error) {
     if (error instanceof PathSyntaxError) return { ok: false, problem: error.problem };
     throw error;
@@ -50,14 +64,27 @@ class PathSyntaxError extends Error {
   }
 }
 
-function keySegment(key: string, isQuoted: boolean): Segment {
-  return { kind: 'key', key, index: !isQuoted && isIndex(key) ? Number(key) : undefined };
+/** jsonpath-plus is loaded with the first path, because it takes 5 MiB. */
+function tokensOf(path: string): readonly string[] {
+  const require = createRequire(import.meta.url);
+  const { JSONPath } = require('jsonpath-plus') as typeof JsonPathPlus; // the package that its type was taken from
+  return JSONPath.toPathArray(`$${path}`).slice(1);
 }
 
-class PathParser {
+/** A part of the text that is one segment, if jsonpath-plus agrees. */
+interface Part {
+  /** In the notation of jsonpath-plus. A stand-in for quoted keys and filters, not all of which it can read. */
+  readonly notation: string;
+  /** What jsonpath-plus has to read it as. */
+  readonly token: string;
+  readonly offset: number;
+  readonly segment: Segment;
+}
+
+class PathScanner {
   readonly #text: string;
   readonly #end: number;
-  readonly #segments: Segment[] = [];
+  readonly #parts: Part[] = [];
   #at: number;
 
   constructor(text: string) {
@@ -66,23 +93,19 @@ class PathParser {
     this.#end = Math.max(this.#at, text.trimEnd().length);
   }
 
-  parse(): readonly Segment[] {
+  scan(): readonly Part[] {
     if (this.#text.length > LENGTH_MAX)
       this.#fail(`a path may have at most ${LENGTH_MAX} characters`, LENGTH_MAX);
-    this.#skipRoot();
-    while (this.#at < this.#end) {
-      if (this.#segments.length === SEGMENTS_MAX)
-        this.#fail(`a path may have at most ${SEGMENTS_MAX} segments`);
-      this.#segment();
-      this.#separator();
-    }
-    return this.#segments;
-  }
-
-  /** `$`, `$.` and `.` before the first segment; `$ref` is a name. */
-  #skipRoot(): void {
     if (this.#peek() === '$' && ['', '.', '['].includes(this.#peek(1))) this.#at++;
     if (this.#peek() === '.') this.#dot();
+    while (this.#at < this.#end) {
+      if (this.#parts.length === SEGMENTS_MAX) this.#fail(`a path may have at most ${SEGMENTS_MAX} segments`);
+      if (this.#peek() === '[') this.#bracket();
+      else if (this.#peek() === '"') this.#key(this.#at, this.#quoted());
+      else this.#name();
+      this.#separator();
+    }
+    return this.#parts;
   }
 
   /** After a segment: a dot, a bracket, or the end. */
@@ -95,39 +118,24 @@ class PathParser {
   }
 
   #dot(): void {
-    if (this.#peek(1) === '.') this.#fail('recursive descent ".." is not supported');
     this.#at++;
-  }
-
-  #segment(): void {
-    switch (this.#peek()) {
-      case '[':
-        this.#bracket();
-        return;
-      case '"': {
-        const start = this.#at;
-        this.#push(keySegment(this.#quoted(), true), start);
-        return;
-      }
-      default:
-        this.#name();
-    }
+    if (this.#peek() === '.') this.#fail('recursive descent ".." is not supported', this.#at - 1);
   }
 
   #name(): void {
     const start = this.#at;
-    // A filter or script may hold dots and brackets: the message is to name all of it.
-    const isCode = this.#peek() === '(' || this.#text.startsWith('?(', start);
-    while (this.#at < this.#end && (isCode || !'.[]'.includes(this.#peek()))) this.#at++;
+    while (this.#at < this.#end && !'.[]'.includes(this.#peek())) this.#at++;
     const name = this.#text.slice(start, this.#at);
     if (name === '' && this.#peek() === ']') this.#fail('unexpected "]": no bracket is open');
-    if (name === '*') {
-      this.#push({ kind: 'wildcard' }, start);
+    const problem = name === '*' ? undefined : plainNameProblem(name);
+    if (problem !== undefined) this.#fail(problem, start);
+    if (READ_DIFFERENTLY.test(name)) {
+      this.#key(start, name);
       return;
     }
-    const problem = plainNameProblem(name);
-    if (problem !== undefined) this.#fail(problem, start);
-    this.#push(keySegment(name, false), start);
+    const index = isIndex(name) ? Number(name) : undefined;
+    const segment: Segment = name === '*' ? { kind: 'wildcard' } : { kind: 'key', key: name, index };
+    this.#push({ notation: `.${name}`, token: name, offset: start, segment });
   }
 
   #bracket(): void {
@@ -136,27 +144,46 @@ class PathParser {
     this.#blanks();
     const start = this.#at;
     const first = this.#peek();
-    const segment = first === '"' || first === "'" ? keySegment(this.#quoted(), true) : this.#bare(open);
+    if (first === '"' || first === "'") this.#key(start, this.#quoted());
+    else if (first === '?') this.#filter(open);
+    else this.#bare(open);
     this.#blanks();
     if (this.#peek() === '') this.#fail('unclosed bracket: "]" is missing', open);
     if (this.#peek() === ',') this.#fail('unions of several keys or indices are not supported', start);
     if (this.#peek() !== ']') this.#fail(`expected "]" before ${show(this.#rest())}`);
     this.#at++;
-    this.#push(segment, start);
   }
 
-  /** Unquoted text in a bracket: an index, a wildcard, or an error. */
-  #bare(open: number): Segment {
+  #filter(open: number): void {
+    this.#at++;
+    this.#blanks();
+    if (this.#peek() !== '(')
+      this.#fail('a filter has its expression in parentheses: [?(@.name === "http")]');
+    const start = this.#at;
+    const length = filterEnd(this.#rest());
+    if (length === undefined) return this.#fail('unclosed filter: ")]" is missing', open);
+    const expression = this.#text.slice(start + 1, start + length - 1);
+    this.#at = start + length;
+    const segment: Segment = { kind: 'filter', expression, offset: start + 1 };
+    this.#push({ notation: '[?(0)]', token: '?(0)', offset: start, segment });
+  }
+
+  /** Unquoted text in a bracket: an index, a wildcard, or a key as vCluster reads it. */
+  #bare(open: number): void {
     const start = this.#at;
     const text = this.#untilClosing(open).trim();
-    if (text === '')
-      this.#fail('unexpected empty segment: a bracket needs an index, * or a quoted key', start);
+    if (text === '') this.#fail('unexpected empty segment: a bracket needs an index, * or a key', start);
     const problem = bracketProblem(text);
     if (problem !== undefined) this.#fail(problem, start);
-    return text === '*' ? { kind: 'wildcard' } : { kind: 'index', index: Number(text) };
+    if (text !== '*' && !isIndex(text)) {
+      this.#key(start, text);
+      return;
+    }
+    const segment: Segment = text === '*' ? { kind: 'wildcard' } : { kind: 'index', index: Number(text) };
+    this.#push({ notation: `[${text}]`, token: text, offset: start, segment });
   }
 
-  /** Up to the matching bracket, so that an error contains a filter with nested brackets completely. */
+  /** Up to the matching bracket, so that an error contains nested brackets completely. */
   #untilClosing(open: number): string {
     const start = this.#at;
     let depth = 1;
@@ -191,11 +218,16 @@ class PathParser {
     return this.#fail(`unclosed quote: ${quote} is missing`, start);
   }
 
-  #push(segment: Segment, offset: number): void {
-    if (segment.kind === 'key' && isForbiddenKey(segment.key)) {
+  /** A key that is no index, whatever it looks like. */
+  #key(offset: number, key: string): void {
+    this.#push({ notation: "['k']", token: 'k', offset, segment: { kind: 'key', key, index: undefined } });
+  }
+
+  #push(part: Part): void {
+    const { segment, offset } = part;
+    if (segment.kind === 'key' && isForbiddenKey(segment.key))
       this.#fail(`${show(segment.key)} cannot be a segment`, offset);
-    }
-    this.#segments.push(segment);
+    this.#parts.push(part);
   }
 
   #blanks(): void {
@@ -225,7 +257,7 @@ function isIndex(text: string): boolean {
 /** The error for a name that is not allowed without quotes; undefined if it is allowed. */
 function plainNameProblem(name: string): string | undefined {
   if (name === '') return 'an empty name needs quotes: ""';
-  if (name.startsWith('?')) return `filters such as ${show(name)} are not supported`;
+  if (name.startsWith('?')) return 'a filter stands in brackets: [?(@.name === "http")]';
   if (name.startsWith('(')) return `scripts such as ${show(name)} are not supported`;
   if (name.trim() !== name) return 'a name with blanks at its edge needs quotes';
   if (/[.[\]]/.test(name)) return 'a name that holds ".", "[" or "]" needs quotes';
@@ -247,18 +279,19 @@ function plainNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** The error for text that is not allowed in a bracket without quotes; undefined for an index and `*`. */
+/** In a name: what jsonpath-plus splits at, or uses itself while it splits. */
+const READ_DIFFERENTLY = /[;^~']|#\d|%@%|@[\w$-]+\(/;
+
+/** The error for text that is not allowed in a bracket without quotes; undefined for an index, `*` and a key as vCluster reads it. */
 function bracketProblem(text: string): string | undefined {
-  if (text === '*') return undefined;
-  if (isIndex(text)) return undefined;
-  if (text.startsWith('?')) return `filters such as ${show(`[${text}]`)} are not supported`;
   if (text.startsWith('(')) return `scripts such as ${show(`[${text}]`)} are not supported`;
   if (/^-?\d*\s*:/.test(text)) return `slices such as ${show(`[${text}]`)} are not supported`;
   if (/^-\d+$/.test(text)) return `negative indices such as ${show(`[${text}]`)} are not supported`;
   if (text.includes('[')) return `unexpected bracket in bracket: ${show(`[${text}]`)}`;
   if (text.includes(',')) return `unions such as ${show(`[${text}]`)} are not supported`;
-  if (/^\d+$/.test(text)) return `${show(text)} is not an index: no leading zeros, at most ten digits`;
-  return `a key in brackets needs quotes: ["${text.length > 40 ? '…' : text.replaceAll('"', '\\"')}"]`;
+  if (/^\d+$/.test(text) && !isIndex(text))
+    return `${show(text)} is not an index: no leading zeros, at most ten digits`;
+  return /["']/.test(text) ? 'a key that holds a quote needs quotes around all of it' : undefined;
 }
 
 /** A part of the path for a message, of limited length. */

@@ -1,8 +1,18 @@
 /** The patches of one kind, compiled once and applied to one object at a time. Asynchronous only if an evaluation needs the sandbox process. */
 
-import { overlaps, type CompiledPatch, type CompiledPatches, createFlow, covers } from './compile.ts';
+import {
+  dependOnOrder,
+  type CompiledFilter,
+  type CompiledPatch,
+  type CompiledPatches,
+  createFlow,
+  covers,
+  type FilteredPaths,
+} from './compile.ts';
+import type { PathWalker, Selection } from './walk.ts';
 import type {
   Program,
+  EvaluateRequest,
   EvaluateResponse,
   Evaluator,
   ObjectIdentity,
@@ -17,11 +27,11 @@ import {
   UntranslatableValue,
 } from './reference-translation.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
 import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
 import { printPath } from './path-syntax.ts';
-import { excerptOf } from '../../base/excerpt.ts';
+import { excerptOf, placeOf } from '../../base/excerpt.ts';
 import type { Clock } from '../../base/clock.ts';
 
 export interface PipelineOptions extends RunSettings {
@@ -37,7 +47,9 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   return {
     isEmpty,
     readsHostObject: patches.some(
-      ({ actions: { toHost } }) => toHost.kind === 'evaluate' && readsHost(toHost.program),
+      ({ actions: { toHost }, filters }) =>
+        (toHost.kind === 'evaluate' && readsHost(toHost.program)) ||
+        filters.some(({ program }) => readsHost(program)),
     ),
     apply(direction, object, context) {
       if (isEmpty) return { object, references: [], notAllowed: [], unresolved: [] };
@@ -51,12 +63,12 @@ function readsHost({ reads }: Program): boolean {
   return reads.hostObject.length > 0;
 }
 
-/** Consecutive patches that never match the same place form one stage. */
+/** Consecutive patches whose order does not matter form one stage. */
 function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
   const stages: CompiledPatch[][] = [];
   for (const patch of patches) {
     const last = stages.at(-1);
-    if (last === undefined || last.some((other) => overlaps(other.segments, patch.segments))) {
+    if (last === undefined || last.some((other) => dependOnOrder(other, patch))) {
       stages.push([patch]);
     } else {
       last.push(patch);
@@ -72,7 +84,7 @@ export interface ResultProblem {
 }
 
 interface RunSettings {
-  /** Undefined if no patch has an expression. */
+  /** Undefined if no patch has an expression or a filter. */
   readonly evaluator: Evaluator | undefined;
   readonly references: ReferenceRules;
   readonly labels: LabelTranslator;
@@ -86,7 +98,7 @@ type Stage = readonly CompiledPatch[];
 const NOTHING: readonly never[] = [];
 
 class PatchRun {
-  readonly #settings: RunSettings;
+  readonly #settings: PipelineOptions;
   readonly #stages: readonly Stage[];
   readonly #direction: Direction;
   readonly #input: JsonObject;
@@ -96,11 +108,13 @@ class PatchRun {
   #pending = 0;
   #failure: { readonly index: number; readonly error: PatchError } | undefined;
   #references: ReferenceTranslation | undefined;
+  /** Of the patches with filters, by index: what their paths match in this object. */
+  readonly #filtered = new Map<number, FilteredPaths & { readonly walkers: CompiledPatch['walkers'] }>();
   #resolve: ((result: PatchedObject) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
 
   constructor(
-    settings: RunSettings,
+    settings: PipelineOptions,
     stages: readonly Stage[],
     direction: Direction,
     object: JsonObject,
@@ -147,8 +161,13 @@ class PatchRun {
   #finish(): PatchedObject {
     if (this.#failure !== undefined) throw this.#failure.error;
     this.#validate();
+    const { compiled, contentMembers } = this.#settings;
     return {
       object: this.#object,
+      ...(this.#filtered.size > 0 && {
+        flows: createFlow(compiled.patches, contentMembers, this.#filtered),
+        matched: new Map([...this.#filtered].map(([index, { matched }]) => [index, matched])),
+      }),
       references: this.#references?.references ?? NOTHING,
       notAllowed: this.#references?.notAllowed ?? NOTHING,
       unresolved: this.#references?.unresolved ?? NOTHING,
@@ -156,6 +175,59 @@ class PatchRun {
   }
 
   #run(patch: CompiledPatch): void {
+    if (patch.filters.length === 0) this.#act(patch);
+    else this.#select(patch, []);
+  }
+
+  /** Decides the next filter of a path, on this object and on that of the other side; after the last one, the patch acts. */
+  #select(patch: CompiledPatch, before: readonly Selection[]): void {
+    const filter = patch.filters[before.length];
+    if (filter === undefined) {
+      this.#remember(patch, before);
+      this.#act(patch);
+      return;
+    }
+    const walker = filter.candidates(before);
+    const object = this.#object;
+    const candidates = [object, this.#target() ?? {}].flatMap((root) =>
+      walker.locate(root).map((path): Candidate => ({ root, path, value: valueAt(root, path) ?? null })),
+    );
+    if (candidates.length === 0) {
+      this.#select(patch, [...before, new Map()]);
+      return;
+    }
+    const take = ({ values, errors }: EvaluateResponse): void => {
+      const failed = candidates.findIndex(({ root }, at) => root === object && errors?.has(at));
+      const error = errors?.get(failed);
+      if (error === undefined) this.#select(patch, [...before, selectionOf(candidates, values)]);
+      else this.#fail(patch, filterError(patch, filter, candidates[failed]?.path ?? [], error));
+    };
+    const values = candidates.map(({ value }) => value);
+    const paths = filter.program.reads.path ? candidates.map(({ path }) => printPath(path)) : undefined;
+    this.#request(filter.program, { values, paths }, take);
+  }
+
+  #remember(patch: CompiledPatch, selections: readonly Selection[]): void {
+    const walkers = patch.filtered(selections);
+    const { hostObject } = this.#context;
+    this.#filtered.set(patch.index, {
+      walkers,
+      matched: walkers[this.#direction].locate(this.#object),
+      host: hostObject === null ? undefined : walkers.toVirtual.locate(hostObject),
+    });
+  }
+
+  #walker(patch: CompiledPatch): PathWalker {
+    return (this.#filtered.get(patch.index)?.walkers ?? patch.walkers)[this.#direction];
+  }
+
+  /** The object of the other side. */
+  #target(): JsonObject | undefined {
+    const { hostObject, virtualObject } = this.#context;
+    return (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
+  }
+
+  #act(patch: CompiledPatch): void {
     const action = patch.actions[this.#direction];
     switch (action.kind) {
       case 'evaluate':
@@ -187,7 +259,7 @@ class PatchRun {
       this.#transform(patch, (value, path) =>
         translation.translate(reference, { value, path, object: this.#object }),
       );
-    const pending = translation.prepare(reference, () => patch.walker.values(this.#object));
+    const pending = translation.prepare(reference, () => this.#walker(patch).values(this.#object));
     if (pending === undefined) {
       translate();
       return;
@@ -201,9 +273,7 @@ class PatchRun {
 
   /** Keeps the value of the target. A whole object gets `apiVersion` and `kind` of this side. */
   #keep(patch: CompiledPatch): void {
-    const { hostObject, virtualObject } = this.#context;
-    const target = (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
-    const kept = patch.walker.overlay(this.#object, target) ?? {};
+    const kept = this.#walker(patch).overlay(this.#object, this.#target()) ?? {};
     const isWhole = patch.segments.length === 0;
     this.#put(patch, isWhole ? withKind(kept, this.#object) : kept, 'restore');
   }
@@ -211,16 +281,24 @@ class PatchRun {
   #evaluate(patch: CompiledPatch, program: Program): void {
     const values: (JsonValue | undefined)[] = [];
     const paths: string[] | undefined = program.reads.path ? [] : undefined;
-    patch.walkers[this.#direction].collect(this.#object, { values, paths });
-    if (values.length === 0) return;
+    this.#walker(patch).collect(this.#object, { values, paths });
+    if (values.length > 0)
+      this.#request(program, { values, paths }, (response) => this.#take(patch, response));
+  }
+
+  #request(
+    program: Program,
+    matches: Pick<EvaluateRequest, 'values' | 'paths'>,
+    take: (response: EvaluateResponse) => void,
+  ): void {
     const { evaluator } = this.#settings;
     if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
     const response = evaluator.evaluate(
-      { program: program.id, object: this.#identity(), context: this.#context, values, paths },
-      (later) => this.#resume(() => this.#take(patch, later)),
+      { program: program.id, object: this.#identity(), context: this.#context, ...matches },
+      (later) => this.#resume(() => take(later)),
     );
     if (response === undefined) this.#pending++;
-    else this.#take(patch, response);
+    else take(response);
   }
 
   /** Equal in both directions if the virtual object is known. */
@@ -233,7 +311,10 @@ class PatchRun {
 
   #take(patch: CompiledPatch, response: EvaluateResponse): void {
     if (response.errors !== undefined && response.errors.size > 0) {
-      this.#fail(patch, evaluateError(patch, this.#object, response.errors, this.#direction));
+      this.#fail(
+        patch,
+        evaluateError(patch, this.#walker(patch).locate(this.#object), response.errors, this.#direction),
+      );
     } else {
       this.#replace(patch, response.values);
     }
@@ -241,9 +322,10 @@ class PatchRun {
 
   /** A change without the sandbox. `change` throws {@link UntranslatableValue}. */
   #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
-    const places = patch.walker.locate(this.#object);
+    const walker = this.#walker(patch);
+    const places = walker.locate(this.#object);
     if (places.length === 0) return;
-    const values = patch.walker.values(this.#object);
+    const values = walker.values(this.#object);
     const results: JsonValue[] = [];
     for (const [at, place] of places.entries()) {
       try {
@@ -259,7 +341,7 @@ class PatchRun {
 
   #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
     if (patch.segments.length > 0) {
-      this.#put(patch, patch.walkers[this.#direction].replace(this.#object, results) ?? {});
+      this.#put(patch, this.#walker(patch).replace(this.#object, results) ?? {});
       return;
     }
     const whole = results[0];
@@ -300,6 +382,30 @@ class PatchRun {
   }
 }
 
+/** An element or a member that a filter decides on. */
+interface Candidate {
+  readonly root: JsonObject;
+  readonly path: ConcretePath;
+  readonly value: JsonValue;
+}
+
+/** A filter that fails on the object of the other side selects nothing there. */
+function selectionOf(
+  candidates: readonly Candidate[],
+  decisions: readonly (JsonValue | undefined)[],
+): Selection {
+  const selection = new Map<JsonValue, Set<string | number>>();
+  for (const [at, { root, path }] of candidates.entries()) {
+    const parent = valueAt(root, path.slice(0, -1));
+    const last = path.at(-1);
+    if (decisions[at] !== true || parent === undefined || last === undefined) continue;
+    const selected = selection.get(parent);
+    if (selected === undefined) selection.set(parent, new Set([last]));
+    else selected.add(last);
+  }
+  return selection;
+}
+
 /** The path of the patch matches this path, one above it or one below it. */
 function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
   return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
@@ -318,14 +424,14 @@ function translateLabels(value: JsonValue, direction: Direction, labels: LabelTr
 /** The error of the first match that failed in the sandbox; `errors` is not empty. */
 function evaluateError(
   patch: CompiledPatch,
-  object: JsonObject,
+  places: readonly ConcretePath[],
   errors: ReadonlyMap<number, EvaluateError>,
   direction: Direction,
 ): PatchError {
   const first = Math.min(...errors.keys());
   const error = errors.get(first);
   if (error === undefined) throw new InvariantError('an error without an index');
-  const path = patch.walkers[direction].locate(object)[first] ?? [];
+  const path = places[first] ?? [];
   const { expression, reverseExpression } = patch.config;
   const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
   const excerpt = excerptOf(source, error.line, error.column);
@@ -334,6 +440,27 @@ function evaluateError(
     kind: error.kind,
     excerpt,
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}
+
+/** Inside the sandbox, `@` is called `value`. */
+function filterError(
+  patch: CompiledPatch,
+  { offset }: CompiledFilter,
+  path: ConcretePath,
+  { kind, message, line, column, retryAfterMs }: EvaluateError,
+): PatchError {
+  const text = patch.config.path;
+  const start = placeOf(text, offset);
+  const excerpt =
+    line === undefined || column === undefined
+      ? placeOf(text, offset).excerpt
+      : excerptOf(text, start.line + line - 1, line === 1 ? start.column + column - 1 : column);
+  return patchError(patch, `filter: ${message.replaceAll(/\bvalue\b/g, '@')}`, {
+    path,
+    kind,
+    excerpt,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
 

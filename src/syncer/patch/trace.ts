@@ -2,10 +2,11 @@
 
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { Evaluator } from '../sandbox/types.ts';
+import type { Evaluator, ProgramId } from '../sandbox/types.ts';
 import type { CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';
 import { createPatchPipeline, type PipelineOptions } from './pipeline.ts';
+import type { ConcretePath } from '../translate/types.ts';
 import type { Direction, PatchContext, PatchPipeline } from './types.ts';
 
 /** One concrete path that a patch matched. */
@@ -85,13 +86,18 @@ async function tracePatch(
   options: TraceOptions,
   { direction, patch, object, context }: PatchStep,
 ): Promise<{ patch: TracedPatch; object: JsonObject }> {
-  const places = patch.walkers[direction].locate(object);
+  let places: readonly ConcretePath[] =
+    patch.filters.length === 0 ? patch.walkers[direction].locate(object) : [];
+  const action = patch.actions[direction];
   const results = new Map<number, JsonValue | undefined>();
   const { programs } = options.compiled;
   const pipeline = createPatchPipeline({
     ...options,
     compiled: { patches: [patch], programs },
-    evaluator: options.evaluator && recordingEvaluator(options.evaluator, results),
+    evaluator:
+      action.kind === 'evaluate' && options.evaluator !== undefined
+        ? recordingEvaluator(options.evaluator, action.program.id, results)
+        : options.evaluator,
   });
   const start = options.monotonicMs();
   let after = object;
@@ -99,6 +105,7 @@ async function tracePatch(
   try {
     const patched = await pipeline.apply(direction, object, context);
     ({ object: after } = patched);
+    places = patched.matched?.get(patch.index) ?? places;
     error = patched.unresolved[0]?.error;
   } catch (cause) {
     if (!(cause instanceof PatchError)) throw cause;
@@ -113,7 +120,7 @@ async function tracePatch(
   const traced = {
     index: patch.index,
     path: patch.config.path,
-    action: patch.actions[direction].kind,
+    action: action.kind,
     matches,
     durationMs,
     ...(places.length === 0 ? { nearest: nearestPath(object, patch) } : {}),
@@ -123,9 +130,14 @@ async function tracePatch(
 }
 
 /** Records the result of each match by index: the deletion of an element shifts the paths of the elements after it. */
-function recordingEvaluator(evaluator: Evaluator, results: Map<number, JsonValue | undefined>): Evaluator {
+function recordingEvaluator(
+  evaluator: Evaluator,
+  program: ProgramId,
+  results: Map<number, JsonValue | undefined>,
+): Evaluator {
   return {
     evaluate(request, done) {
+      if (request.program !== program) return evaluator.evaluate(request, done);
       const record = (values: readonly (JsonValue | undefined)[]): void =>
         values.forEach((value, at) => results.set(at, value));
       const response = evaluator.evaluate(request, (later) => {
@@ -157,7 +169,7 @@ function stepInto(
   segment: CompiledPatch['segments'][number],
 ): string | number | undefined {
   if (Array.isArray(value)) {
-    const index = segment.kind === 'wildcard' ? 0 : segment.index;
+    const index = segment.kind === 'key' || segment.kind === 'index' ? segment.index : 0;
     return index !== undefined && index < value.length ? index : undefined;
   }
   if (!isJsonObject(value)) return undefined;

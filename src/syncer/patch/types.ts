@@ -4,7 +4,7 @@ import type { NamespacedName } from '../../kube/object.ts';
 import type { PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ObjectContext } from '../sandbox/types.ts';
-import type { ConcretePath, Flow } from '../translate/types.ts';
+import type { ConcretePath, FlowRules } from '../translate/types.ts';
 
 export type Direction = 'toHost' | 'toVirtual';
 
@@ -34,6 +34,10 @@ export interface UnresolvedReference {
 export interface PatchedObject {
   /** The input, or a changed copy; parts that no patch touched are shared with the input. */
   readonly object: JsonObject;
+  /** How the members of this object flow, where filters have decided; undefined: as the pipeline says. */
+  readonly flows?: FlowRules;
+  /** What the paths with filters matched, by the index of the patch. */
+  readonly matched?: ReadonlyMap<number, readonly ConcretePath[]>;
   /** References that may be imported, in the order of the patches. */
   readonly references: readonly TranslatedReference[];
   /** References to a kind that was read from `kindPath` or `apiVersionPath` and is not allowed by the configuration; left unchanged. */
@@ -49,7 +53,7 @@ export interface PatchContext extends ObjectContext {
 }
 
 /** All patches of one kind, compiled. Immutable; a reload creates a new one. */
-export interface PatchPipeline {
+export interface PatchPipeline extends FlowRules {
   readonly isEmpty: boolean;
   /** An expression towards the host reads `context.hostObject`, so its result can change with the host copy. */
   readonly readsHostObject: boolean;
@@ -63,14 +67,6 @@ export interface PatchPipeline {
     object: JsonObject,
     context: PatchContext,
   ): PatchedObject | Promise<PatchedObject>;
-  /** The direction in which the member at these segments is synced, e.g. `['metadata','annotations','example.com/key']`. `none`: one patch
-   * keeps the host's value, another one prevents that it is synced back.
-   */
-  flowOf(segments: ConcretePath): Flow;
-  /** Concrete paths at or below `subsets` in this host object that a patch with both expressions makes two-way. */
-  twoWayPaths(object: JsonObject): readonly ConcretePath[];
-  /** Concrete paths in this object that only a `reverseExpression` matches: the host keeps its own value there. */
-  hostOwnedPaths(object: JsonObject): readonly ConcretePath[];
 }
 
 /** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the

@@ -10,6 +10,7 @@ import {
   ownValue,
   setOwn,
   type JsonArray,
+  valueAt,
 } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
@@ -44,13 +45,22 @@ export interface PathWalker {
 /** `create`: a last key that an existing map does not have is matched too. Indices and wildcards match what is there. */
 export type MissingPaths = 'skip' | 'create';
 
+/** What one filter selects in one object: by list or map, the indices or keys of its members. */
+export type Selection = ReadonlyMap<JsonValue, ReadonlySet<string | number>>;
+
+interface WalkerOptions {
+  readonly missingPaths?: MissingPaths;
+  /** Of the filters in the path, in order. A filter without a selection matches every element and member, as a wildcard does. */
+  readonly selections?: readonly Selection[];
+}
+
 /** `values` of the walker must not be called with `create`. */
 export function compileWalker(
   segments: readonly Segment[],
   protectedKeys: ProtectedKeys,
-  missingPaths: MissingPaths = 'skip',
+  { missingPaths = 'skip', selections = [] }: WalkerOptions = {},
 ): PathWalker {
-  const first = compileStep(segments, 0, 'root', { ...protectedKeys, missingPaths });
+  const first = compileStep(segments, 0, 'root', { ...protectedKeys, missingPaths, selections });
   return {
     values(root) {
       const found: JsonValue[] = [];
@@ -71,9 +81,7 @@ export function compileWalker(
   };
 }
 
-interface WalkerRules extends ProtectedKeys {
-  readonly missingPaths: MissingPaths;
-}
+type WalkerRules = ProtectedKeys & Required<WalkerOptions>;
 
 /** The position of a wildcard in a Kubernetes object, which determines the keys that it must not match. */
 type Place = 'root' | 'metadata' | 'annotations' | 'labels' | 'elsewhere';
@@ -96,6 +104,14 @@ function compileStep(segments: readonly Segment[], at: number, place: Place, key
       return new KeyStep(undefined, segment.index, below(''), isLast);
     case 'wildcard':
       return new WildcardStep(wildcardRule(place, keys, below), isLast);
+    case 'filter': {
+      const filtersBefore = segments.slice(0, at).filter(({ kind }) => kind === 'filter').length;
+      const selection = keys.selections[filtersBefore];
+      const rule = wildcardRule(place, keys, below);
+      return selection === undefined
+        ? new WildcardStep(rule, isLast)
+        : new FilterStep(rule, isLast, selection);
+    }
     default:
       return segment satisfies never;
   }
@@ -392,6 +408,80 @@ class WildcardStep implements Step {
   #step(key: string): Step | undefined {
     if (isForbiddenKey(key)) return undefined;
     return this.#stepFor === undefined ? this.#usual : this.#stepFor(key);
+  }
+}
+
+/** The elements of an array and the members of an object that a filter has selected. */
+class FilterStep implements Step {
+  readonly #rule: WildcardRule;
+  readonly #isLast: boolean;
+  readonly #selection: Selection;
+
+  constructor(rule: WildcardRule, isLast: boolean, selection: Selection) {
+    this.#rule = rule;
+    this.#isLast = isLast;
+    this.#selection = selection;
+  }
+
+  collect(node: JsonValue, values: (JsonValue | undefined)[]): void {
+    for (const [, child, step] of this.#selected(node)) step.collect(child, values);
+  }
+
+  collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void {
+    for (const [key, child, step] of this.#selected(node))
+      step.collectPaths(child, joinStep(prefix, key), matches);
+  }
+
+  locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void {
+    for (const [key, child, step] of this.#selected(node)) step.locate(child, [...prefix, key], found);
+  }
+
+  replace(node: JsonValue, cursor: Cursor): JsonValue {
+    return this.#map(node, node, (child, step) => step.replace(child, cursor));
+  }
+
+  /** As the last step, of an array: its other elements, and then the selected ones of the other side. */
+  overlay(node: JsonValue, other: JsonValue | undefined): JsonValue {
+    if (Array.isArray(node)) {
+      if (!this.#isLast)
+        return this.#map(node, node, (child, step, key) => step.overlay(child, valueAt(other, [key])));
+      const theirs = Array.isArray(other) ? other.filter((_, index) => this.#step(other, index)) : [];
+      const others = node.filter((_, index) => this.#step(node, index) === undefined);
+      return [...others, ...theirs];
+    }
+    if (!isJsonObject(node)) return node;
+    const theirs = isJsonObject(other) ? other : {};
+    const both = this.#map(node, theirs, (child, step, key) => step.overlay(child, valueAt(theirs, [key])));
+    if (!this.#isLast || !isJsonObject(both)) return both;
+    const added = Object.keys(theirs).filter((key) => !Object.hasOwn(node, key) && this.#step(theirs, key));
+    return added.reduce((object, key) => withMember(object, key, theirs[key]), both);
+  }
+
+  *#selected(node: JsonValue): Generator<readonly [string | number, JsonValue, Step]> {
+    for (const key of this.#selection.get(node) ?? []) {
+      const step = this.#step(node, key);
+      if (step !== undefined) yield [key, valueAt(node, [key]) ?? null, step];
+    }
+  }
+
+  /** Maps the members that are selected in one of both nodes. */
+  #map(
+    node: JsonValue,
+    other: JsonValue,
+    map: (child: JsonValue, step: Step, key: string | number) => JsonValue | undefined,
+  ): JsonValue {
+    const mapped = (child: JsonValue, key: string | number): JsonValue | undefined => {
+      const step = this.#step(node, key) ?? this.#step(other, key);
+      return step === undefined ? child : map(child, step, key);
+    };
+    if (Array.isArray(node)) return mapElements(node, mapped);
+    return isJsonObject(node) ? mapMembers(node, (key, child) => mapped(child, key)) : node;
+  }
+
+  #step(node: JsonValue, key: string | number): Step | undefined {
+    if (this.#selection.get(node)?.has(key) !== true) return undefined;
+    const { usual, stepFor } = this.#rule;
+    return typeof key === 'number' || stepFor === undefined ? usual : stepFor(key);
   }
 }
 

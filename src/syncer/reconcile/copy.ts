@@ -157,7 +157,8 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
     hostObject: host === undefined ? null : asJson(host),
   });
   const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
-  return { desired, kinds: kindsToRecord(patched.references), patched };
+  const { flows = options.pipeline } = patched;
+  return { desired, kinds: kindsToRecord(patched.references), patched, flows };
 }
 
 /** A host object after its reverse patches, before names and labels are translated back. Rejects with a `PatchError` also for a reference

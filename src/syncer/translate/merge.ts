@@ -77,6 +77,8 @@ export interface Forwarded {
   readonly desired: KubeObject;
   /** Kinds that the copy names, for the record; sorted. */
   readonly kinds?: readonly string[];
+  /** Instead of those of the pair: filters have decided. */
+  readonly flows?: FlowRules;
 }
 
 export interface Reversed {

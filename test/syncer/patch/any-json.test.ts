@@ -39,7 +39,8 @@ const { node, object } = fc.letrec<{ node: JsonValue; object: JsonObject }>((tie
 
 const PATHS = [
   '', 'a', 'a.b', 'a[*]', 'a.*', '*', '*.*', '*.*.*', 'a[0]', 'a.0', 'metadata', 'metadata.annotations', 'metadata.annotations.*',
-  'metadata.labels["x.y"]', 'subsets[*].a', 'toString', '"x.y".b',
+  'metadata.labels["x.y"]', 'subsets[*].a', 'toString', '"x.y".b', 'a[?(@)]', '[?(@.a)].b', '*[?(@.length > 1)]', '[?(@)][?(@)]',
+  'metadata.annotations[?(context.path.length > 22)]',
 ]; // prettier-ignore
 const path = fc.constantFrom(...PATHS);
 const expression = fc.constantFrom(
@@ -97,7 +98,7 @@ test('inverse expressions restore any JSON', async () => {
     ['[value, 1]', 'value[0]'],
     ['JSON.stringify(value)', 'JSON.parse(value)'],
   ] as const;
-  const places = ['a', 'a.b', 'a.*', 'b[*]', 'b[0]', '*.b'];
+  const places = ['a', 'a.b', 'a.*', 'b[*]', 'b[0]', '*.b', 'a[?(context.path)]', 'b[?(1)]'];
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...places),

@@ -64,6 +64,7 @@ describe('parse', () => {
     if (!parsed.ok) return 'error';
     return parsed.segments.map((segment) => {
       if (segment.kind === 'wildcard') return '[*]';
+      if (segment.kind === 'filter') return `[?(${segment.expression})]`;
       if (segment.kind === 'index') return `[${segment.index}]`;
       return path.includes(`["${segment.key}"]`) ? `[${segment.key}]` : segment.key;
     });

@@ -20,7 +20,11 @@ describe('errors of a patch', () => {
   });
 
   test.each<[string, PatchConfig, { field: string; offset: number; message: RegExp }]>([
-    ['the path', { path: 'a[?(@.x)]', labels: {} }, { field: 'path', offset: 2, message: /filters/ }],
+    [
+      'the path',
+      { path: 'a[?(@.x +)]', labels: {} },
+      { field: 'path', offset: 9, message: /filter: unexpected end/ },
+    ],
     [
       'an expression that does not parse',
       { path: 'a', expression: 'value +' },
@@ -197,15 +201,45 @@ describe('warnings', () => {
           'the expression does not read `value`, which its result replaces; if that is intended, write `void value;` before it',
         ] as const,
     ),
-    [
-      'metadata.annotations["a]b"]',
-      'value',
-      'path',
-      'jsonpath-plus reads this path as "metadata", "annotations", "ab\\""; here the key is "a]b"',
-    ],
   ] as const)('%s: %s', (path, expression, at, message) => {
-    const expected = at === 'path' ? { field: 'path', offset: 22 } : { field: 'expression', offset: at };
-    expect(checkPatch({ path, expression })).toEqual([{ ...expected, message, severity: 'warning' }]);
+    const expected = { field: 'expression', offset: at, message, severity: 'warning' };
+    expect(checkPatch({ path, expression })).toEqual([expected]);
+  });
+
+  test.each([
+    [
+      'a[?(true)].b',
+      4,
+      'filter: it reads neither `@` nor `context.path`, so it selects everything or nothing',
+    ],
+    [
+      'a[?(@ in ["x"])]',
+      4,
+      'filter: `in` checks for an index of the list, not for an element; use [...].includes(value)',
+    ],
+    [
+      'subsets[*].ports[?(1 && @.nmae === "x")].port',
+      24,
+      'filter: never matches: subsets[*].ports[*] has no field "nmae"; did you mean `@.name`?',
+    ],
+    [
+      'subsets[?(@.addresses && @.x)].ports[*].port',
+      25,
+      'filter: never matches: subsets[*] has no field "x"; it has addresses, notReadyAddresses, ports',
+    ],
+  ])('%s', (path, offset, message) => {
+    const known = path.startsWith('subsets') ? endpointsFields : undefined;
+    const warning = { field: 'path', offset, message, severity: 'warning' };
+    expect(checkPatch({ path, labels: {} }, known)).toEqual([warning]);
+  });
+
+  test.each([
+    'metadata.annotations[?(@.includes("{{"))]',
+    'metadata[?(@.x)]',
+    'subsets[*].ports[?(@.name === "https" && context.path)].port',
+    'subsets[?(@.ports.length > 0)].addresses[?(@["ip"].startsWith("10."))].hostname',
+  ])('none for %s', (path) => {
+    expect(checkPatch({ path, labels: {} }, endpointsFields)).toEqual([]);
   });
 
   test.each([

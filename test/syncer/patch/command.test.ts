@@ -164,7 +164,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
   test('invalid input: exit code 2 and the position', async () => {
     const good = file('- {path: a, expression: value}');
     const runs: [args: string[], object?: string][] = [
-      [['--patches', file('- path: a[?(@.x)]\n  expression: value')], 'a: 1'],
+      [['--patches', file('- path: a[?(@.x]\n  expression: value')], 'a: 1'],
       [['--patches', file('- {path: a, expression: "value +"}')], 'a: 1'],
       [['--patches', good], '{"a": ['],
       [['--patches', good], '[1]'],
@@ -179,7 +179,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     const [path, expression, object, list, empty, noPatches, noObject, nothing] = outcomes.map(
       ({ stderr }) => stderr,
     );
-    expect(path).toMatch(/:1:11: patches\[0\]\.path: filters such as .*\n- path: a\[\?\(@\.x\)\]\n {10}\^\n/);
+    expect(path).toMatch(/:1:10: patches\[0\]\.path: unclosed filter: .*\n- path: a\[\?\(@\.x\]\n {9}\^\n/);
     expect(expression).toMatch(/patches\[0\]\.expression: /);
     expect(object).toMatch(/\.yaml:1:/);
     expect(list).toMatch(/\.yaml:1:1: .*mapping/);

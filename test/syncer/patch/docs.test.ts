@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { refusalRows } from '../../../src/syncer/sandbox/front-end/refusals.ts';
 import { TestSandbox } from '../sandbox/test-sandbox.ts';
+import { build, context } from './build.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../../docs/patches.md'), 'utf8');
 
@@ -19,6 +20,13 @@ test('the list of refused names is equal to that of the compiler', () => {
   expect(rowsBelow('What an expression may not use')).toEqual(refusalRows());
 });
 
+function recipesBelow(heading: string) {
+  return rowsBelow(heading).map((row) => {
+    const [, what = '', path = '', expression = ''] = /^\| (.*?) \| `(.*?)` \| `(.*)` \|$/.exec(row) ?? [];
+    return { what, path, expression };
+  });
+}
+
 describe('each recipe gives the documented result', () => {
   let sandbox: TestSandbox;
   beforeAll(async () => {
@@ -27,10 +35,7 @@ describe('each recipe gives the documented result', () => {
   });
   afterAll(() => sandbox[Symbol.asyncDispose]());
 
-  const recipes = rowsBelow('Recipes').map((row) => {
-    const [, what = '', path = '', expression = ''] = /^\| (.*?) \| `(.*?)` \| `(.*)` \|$/.exec(row) ?? [];
-    return { what, path, expression };
-  });
+  const recipes = recipesBelow('Recipes');
   const cases: readonly [what: string, value: JsonValue, expected: JsonValue][] = [
     ['add an annotation', { a: '1' }, { a: '1', 'example.com/from': 'virtual' }],
     ['remove an annotation', 'x', null],
@@ -53,5 +58,47 @@ describe('each recipe gives the documented result', () => {
     expect(() => compilePatches([{ path, expression }])).not.toThrow();
     const virtualObject: JsonObject = { metadata: { namespace: 'shop' } };
     expect(await sandbox.run(expression, value, { virtualObject })).toEqual({ value: expected });
+  });
+});
+
+describe('each recipe with a filter gives the documented result', () => {
+  const recipes = recipesBelow('Recipes with filters');
+  const ADDRESSES = [
+    { ip: '192.168.0.1', nodeName: 'edge-1', hostname: 'a' },
+    { ip: '10.0.0.1', hostname: 'b' },
+  ];
+  const PORTS = [
+    { name: 'http', port: 80 },
+    { name: 'https', port: 443 },
+  ];
+  const cases: readonly [what: string, field: string, expected: JsonValue][] = [
+    ['move one port, by its name', 'ports', [PORTS[0] ?? null, { name: 'https', port: 8443 }]],
+    ['leave out the addresses of one network', 'addresses', [ADDRESSES[1] ?? null]],
+    [
+      'change the addresses of one node',
+      'addresses',
+      [{ ip: '192.168.0.1', nodeName: 'edge-1', hostname: 'edge-a' }, ADDRESSES[1] ?? null],
+    ],
+    ['fill in a template in any annotation', 'url', 'https://web.test'],
+    ['remove the annotations of one program', 'argocd.argoproj.io/sync', null],
+  ];
+
+  test('all recipes are run', () => {
+    expect(recipes.map(({ what }) => what)).toEqual(cases.map(([what]) => what));
+  });
+
+  test.each(cases)('%s', async (what, field, expected) => {
+    const { path = '', expression = '' } = recipes.find((recipe) => recipe.what === what) ?? {};
+    const annotations = { url: 'https://{{name}}.test', 'argocd.argoproj.io/sync': 'x', other: 'y' };
+    const virtualObject = {
+      metadata: { name: 'web', annotations },
+      subsets: [{ addresses: ADDRESSES, ports: PORTS }],
+    };
+    const { pipeline } = build([{ path, expression }]);
+    const { object } = await pipeline.apply('toHost', virtualObject, context({ virtualObject }));
+    const [subset] = object['subsets'] as JsonObject[];
+    const { annotations: after } = object['metadata'] as JsonObject;
+    expect({ ...subset, ...(after as JsonObject) }[field] ?? null).toEqual(expected);
+    expect(after).toMatchObject({ other: 'y' });
   });
 });

@@ -15,6 +15,7 @@ function parsed(text: string): readonly Segment[] {
 function short(text: string): (string | number | null)[] {
   return parsed(text).map((segment) => {
     if (segment.kind === 'wildcard') return null;
+    if (segment.kind === 'filter') return `?${segment.expression}@${segment.offset}`;
     return segment.kind === 'index' ? segment.index : segment.key;
   });
 }
@@ -53,6 +54,21 @@ describe('paths that parse', () => {
     ['metadata.annotations.ctx-1', ['metadata', 'annotations', 'ctx-1']],
     ['system:node', ['system:node']],
     ['ключ.日本', ['ключ', '日本']],
+    // Without quotes, as vCluster reads them.
+    ['a[b].c', ['a', 'b', 'c']],
+    ['a[example.com/owner]', ['a', 'example.com/owner']],
+    ['a[ b c ]', ['a', 'b c']],
+    // jsonpath-plus would read these differently.
+    ['a;b.c~d.e^f', ['a;b', 'c~d', 'e^f']],
+    ["a#1.it's.x@y(z)", ['a#1', "it's", 'x@y(z)']],
+    ['a["b]c"].d[?(@.e)]', ['a', 'b]c', 'd', '?@.e@13']],
+    ['a[?(@.b == "c")].d', ['a', '?@.b == "c"@4', 'd']],
+    ['a[?( @ )][*]', ['a', '? @ @4', null]],
+    ['[?(@)]', ['?@@3']],
+    [
+      'a[?(@[0] && (")]" + /[)\\]]/.test(`${@}]`)))].b',
+      ['a', '?@[0] && (")]" + /[)\\]]/.test(`${@}]`))@4', 'b'],
+    ],
   ])('%j', (text, expected) => {
     expect(short(text)).toEqual(expected);
   });
@@ -69,8 +85,14 @@ describe('paths that do not parse name the part and the character', () => {
     ['a..b', 1, /recursive descent/],
     ['..a', 0, /recursive descent/],
     ['$..a', 1, /recursive descent/],
-    ['a[?(@.b == "c")].d', 2, /filters such as "\[\?\(@\.b/],
-    ['a.?(@.b)', 2, /filters such as "\?\(@\.b\)"/],
+    ['a.?(@.b)', 2, /a filter stands in brackets/],
+    ['a[?@.b]', 3, /has its expression in parentheses/],
+    ['a[?(@.b', 1, /unclosed filter/],
+    ['a[?(@.b]', 1, /unclosed filter/],
+    ['a[?("x)]', 1, /unclosed filter/],
+    ['a[?(@) x]', 7, /expected "\]"/],
+    ['a[?(@),?(@)]', 2, /unions/],
+    ['a[b"c]', 2, /quote/],
     ['a[(@.length-1)]', 2, /scripts such as/],
     ['a.(@.length-1)', 2, /scripts such as/],
     ['a[0:2]', 2, /slices such as "\[0:2\]"/],
@@ -82,7 +104,6 @@ describe('paths that do not parse name the part and the character', () => {
     ['a.b,c', 2, /unions/],
     ['a[01]', 2, /not an index/],
     ['a[99999999999]', 2, /not an index/],
-    ['a[b]', 2, /needs quotes: \["b"\]/],
     ['a[', 1, /unclosed bracket/],
     ['a["b"', 1, /unclosed bracket/],
     ['a[]', 2, /empty segment/],
@@ -119,7 +140,7 @@ describe('paths that do not parse name the part and the character', () => {
   });
 
   test('leading spaces count in offsets', () => {
-    expect(parsePath('  a[b]')).toMatchObject({ problem: { offset: 4 } });
+    expect(parsePath('  a[-1]')).toMatchObject({ problem: { offset: 4 } });
   });
 
   test('parsing does not throw for any text, and every offset is inside the text', () => {
