@@ -106,24 +106,40 @@ function checkHostOwned(patch: PatchConfig, path: ConfigPath, checks: ConfigChec
   return [errorAtValue([...path, 'path'], message)];
 }
 
-/** Two entries with one path would depend on their order. Paths are compared by their segments, not by their text. */
+/**
+ * Two entries with one path would depend on their order, except references to different parts of the value. Paths are compared by their
+ * segments, not by their text.
+ */
 function duplicatePaths(
   entries: readonly (JsonObject | undefined)[],
   path: ConfigPath,
   checks: ConfigChecks,
 ): Finding[] {
-  const latest = new Map<string, { index: number; text: string }>();
+  const earlier = new Map<string, { index: number; text: string; part: string | undefined }[]>();
   return entries.flatMap((entry, index) => {
     const text = entry === undefined ? undefined : textMember(entry, 'path');
-    if (text === undefined) return [];
+    if (entry === undefined || text === undefined) return [];
     const meaning = meaningOf(checks.pathSegments(text), text);
-    const before = latest.get(meaning);
-    latest.set(meaning, { index, text });
+    const part = referencedPart(entry, checks);
+    const others = earlier.get(meaning) ?? [];
+    earlier.set(meaning, [...others, { index, text, part }]);
+    const before = others.findLast((other) => part === undefined || !other.part || other.part === part);
     if (before === undefined) return [];
     const both = `${formatPath([...path, before.index])} and ${formatPath([...path, index])}`;
     const written = before.text === text ? JSON.stringify(text) : `${show(before.text)} = ${show(text)}`;
-    return [errorAtValue([...path, index, 'path'], `${both} have the same path ${written}`)];
+    const areReferences = [entry, entries[before.index]].every((one) => one && isSet(one, 'reference'));
+    const hint = areReferences ? ': several references to one value need different namePaths' : '';
+    return [errorAtValue([...path, index, 'path'], `${both} have the same path ${written}${hint}`)];
   });
+}
+
+/** Which part of the value a reference changes; undefined: all of it, or the entry is no reference. */
+function referencedPart(entry: JsonObject, checks: ConfigChecks): string | undefined {
+  const reference = ownValue(entry, 'reference');
+  if (!isJsonObject(reference) || checkModes(entry, []).length > 0) return undefined;
+  const key = ['namePath', 'namespacePath'].find((one) => isSet(reference, one));
+  const text = key === undefined ? undefined : textMember(reference, key);
+  return text === undefined ? undefined : `${key} ${meaningOf(checks.pathSegments(text), text)}`;
 }
 
 function meaningOf(segments: readonly PathSegment[] | undefined, text: string): string {

@@ -213,6 +213,70 @@ describe('two entries with one path', () => {
     const entries = ['a', 'a.b', 'a[*]'].map((path) => JSON.stringify({ path, labels: {} }));
     expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([]);
   });
+
+  describe('several references under one path', () => {
+    const SECRET = { apiVersion: 'v1', kind: 'Secret' };
+    const list = (...entries: readonly object[]): string =>
+      withPatches(entries.map((entry) => JSON.stringify(entry)).join(',\n'));
+    const ref = (path: string, paths: object = {}): object => ({ path, reference: { ...SECRET, ...paths } });
+
+    test.each([
+      ['different namePaths', [ref('a', { namePath: 'b' }), ref('a', { namePath: 'c' })]],
+      [
+        'one namespacePath',
+        [
+          { namePath: 'b', namespacePath: 'n' },
+          { namePath: 'c', namespacePath: 'n' },
+        ].map((paths) => ref('a', paths)),
+      ],
+      ['a path written differently', [ref('a.b', { namePath: 'c' }), ref('$["a"]["b"]', { namePath: 'd' })]],
+      [
+        'a reference beside a namespace alone',
+        [ref('a', { namePath: 'b' }), ref('a', { namespacePath: 'n' })],
+      ],
+      ['two namespaces', [ref('a', { namespacePath: 'm' }), ref('a', { namespacePath: 'n' })]],
+      ['three', ['b', 'c', 'd'].map((namePath) => ref('a[*]', { namePath }))],
+    ])('%s', (_, entries) => {
+      expect(problemsIn(list(...entries))).toEqual([]);
+    });
+
+    const same = (index: number, written: string): string =>
+      `${5 + index}:13 ${BASE}[${index}].path ${BASE}[${index - 1}] and ${BASE}[${index}] have the same path ${written}`;
+    const needsOther = (written: string): string =>
+      same(1, `${written}: several references to one value need different namePaths`);
+
+    test.each<[string, object[], string[]]>([
+      ['one namePath', [ref('a', { namePath: 'b.c' }), ref('a', { namePath: 'b.c' })], [needsOther('"a"')]],
+      ...['["b"].c', '$.b.c', "b['c']", '."b"."c"'].map((namePath): [string, object[], string[]] => [
+        `b.c as ${namePath}`,
+        [ref('a', { namePath: 'b.c' }), ref('$.a', { namePath })],
+        [needsOther('"a" = "$.a"')],
+      ]),
+      ['b[0] as b.0', [ref('a', { namePath: 'b[0]' }), ref('a', { namePath: 'b.0' })], [needsOther('"a"')]],
+      [
+        'one namespace',
+        [ref('a', { namespacePath: 'n' }), ref('a', { namespacePath: 'n' })],
+        [needsOther('"a"')],
+      ],
+      ['no namePath', [ref('a'), ref('a', { namePath: 'b' })], [needsOther('"a"')]],
+      ['no namePath last', [ref('a', { namePath: 'b' }), ref('a')], [needsOther('"a"')]],
+      [
+        'beside an expression',
+        [ref('a', { namePath: 'b' }), { path: 'a', expression: 'value' }],
+        [same(1, '"a"')],
+      ],
+      ['beside labels', [{ path: 'a', labels: {} }, ref('a', { namePath: 'b' })], [same(1, '"a"')]],
+    ])('%s is an error', (_, entries, problems) => {
+      expect(problemsIn(list(...entries))).toEqual(problems);
+    });
+
+    test('the nearest entry that it conflicts with is named', () => {
+      const entries = ['b', 'c', 'b'].map((namePath) => ref('a', { namePath }));
+      expect(problemsIn(list(...entries))).toEqual([
+        `7:13 ${BASE}[2].path ${BASE}[0] and ${BASE}[2] have the same path "a": several references to one value need different namePaths`,
+      ]);
+    });
+  });
 });
 
 describe('references', () => {

@@ -732,6 +732,66 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('several references in one value', { concurrent: false }, () => {
+    const patches = [
+      { path: 'metadata.annotations', reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'secret' } },
+      {
+        path: 'metadata.annotations',
+        reference: { apiVersion: 'v1', kind: 'ConfigMap', namePath: 'config' },
+      },
+    ];
+    const shared = sharedWorld(newWorld, () => ({
+      config: { sync: { toHost: { endpoints: { patches } } } },
+    }));
+
+    test('are all written and imported, and each is translated back when the host changes it', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const nameOf = (name: string): string => short(world, `${ns}/${name}`)[1];
+      for (const name of ['one', 'two']) await world.virtual.create('Secret', secret(`${ns}/${name}`));
+      await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1' }));
+      const annotations = { secret: 'one', config: 'cfg', note: 'a' };
+      await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations }));
+      await importedTo(world, 'Secret', `${ns}/one`);
+      await importedTo(world, 'ConfigMap', `${ns}/cfg`);
+      const copy = await world.getCopy(`${ns}/web`);
+      expect(copy.metadata.annotations).toMatchObject({
+        secret: nameOf('one'),
+        config: nameOf('cfg'),
+        note: 'a',
+      });
+      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), {
+        metadata: { annotations: { secret: nameOf('two'), note: 'b' } },
+      });
+      const virtual = await world.whenVirtual(
+        `${ns}/web`,
+        ({ metadata }) => metadata.annotations?.['note'] === 'b',
+      );
+      expect(virtual.metadata.annotations).toMatchObject({ secret: 'two', config: 'cfg' });
+      await importedTo(world, 'Secret', `${ns}/two`);
+      await gone(world, 'Secret', short(world, `${ns}/one`));
+    });
+
+    test('an error names its entry, and the virtual object keeps its own names', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(`${ns}/web`, { annotations: { secret: 's', config: 'c' } }),
+      );
+      await world.whenCopy(`${ns}/web`, () => true);
+      const place = world.hostKey(`${ns}/web`);
+      await world.host.merge('Endpoints', place, { metadata: { annotations: { config: 'unknown' } } });
+      expect(await world.whenEvent(`${ns}/web`, 'PatchFailed')).toMatch(
+        /patches\[1\].*no ConfigMap of the virtual cluster has the name "unknown" on the host/su,
+      );
+      expect((await world.getVirtual(`${ns}/web`)).metadata.annotations).toEqual({
+        secret: 's',
+        config: 'c',
+      });
+    });
+  });
+
   describe('with the multi-namespace mode of vCluster 0.25', () => {
     test('the copy is in the hashed namespace under its own name', async ({ expect }) => {
       await using world = await newWorld();

@@ -7,6 +7,7 @@ import type { Config } from '../../config/types.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
+import { isReferenceIn } from '../../syncer/patch/reference-parts.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/types.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
@@ -33,7 +34,7 @@ export interface PatchCoverage {
 
 interface DirectionCoverage {
   readonly direction: Direction;
-  /** Values that the entry matched, over all cases. */
+  /** Values that the entry matched, over all cases; of a reference, those that name something. */
   readonly matches: number;
   readonly branches: readonly (Branch & { readonly isTaken: boolean })[];
 }
@@ -100,7 +101,12 @@ export class CoverageRun {
       );
       for (const patch of traced.patches) {
         const id = entryId(kind.resource.kind, patch.index, direction);
-        matches.set(id, (matches.get(id) ?? 0) + patch.matches.length);
+        const action = options.compiled.patches[patch.index]?.actions[direction];
+        const counted =
+          action?.kind === 'reference'
+            ? patch.matches.filter(({ before }) => isReferenceIn(action.reference, before))
+            : patch.matches;
+        matches.set(id, (matches.get(id) ?? 0) + counted.length);
       }
     }
     return matches;

@@ -2,7 +2,7 @@
 
 import { parsePath, type Segment, printPath } from './path-syntax.ts';
 import { isProtected } from './protect.ts';
-import { compileReference, type CompiledReference } from './reference-translation.ts';
+import { compileReference, type CompiledReference } from './reference-parts.ts';
 import { compileWalker, IDENTITY_KEYS, type MissingPaths, type PathWalker, type Selection } from './walk.ts';
 import type { Direction } from './types.ts';
 import type { PatchConfig } from '../../config/types.ts';

@@ -20,12 +20,8 @@ import type {
 } from '../sandbox/types.ts';
 import type { PatchPipeline, Direction, PatchContext, PatchedObject } from './types.ts';
 import { restoreProtected, layOver, withKind } from './protect.ts';
-import {
-  type CompiledReference,
-  ReferenceTranslation,
-  type ReferenceRules,
-  UntranslatableValue,
-} from './reference-translation.ts';
+import { type CompiledReference, UntranslatableValue } from './reference-parts.ts';
+import { ReferenceTranslation, type ReferenceRules } from './reference-translation.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';

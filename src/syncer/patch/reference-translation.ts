@@ -1,6 +1,6 @@
 /** Reference patches: the value is the name of another object, and is replaced with the name of that object on the other side. */
 
-import { printPath, parsePath, type Segment } from './path-syntax.ts';
+import { printPath } from './path-syntax.ts';
 import type {
   Direction,
   ObjectReference,
@@ -11,10 +11,19 @@ import type {
 } from './types.ts';
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import {
+  type CompiledReference,
+  isNamespaceReference,
+  type Part,
+  type ReferencedGvk,
+  type ReferenceParts,
+  ReferenceValue,
+  type SubPath,
+  UntranslatableValue,
+  validPartsOf,
+} from './reference-parts.ts';
 import { groupOf, type NamespacedName } from '../../kube/object.ts';
 import type { ConcretePath, NameTranslator } from '../translate/types.ts';
-import { compileWalker, type PathWalker } from './walk.ts';
-import type { ReferenceConfig } from '../../config/types.ts';
 
 /** The object that a value on the host names may appear later. */
 const UNKNOWN_RETRY_MS = 30_000;
@@ -29,7 +38,12 @@ export interface ReferenceRules {
   isKindAllowed(apiVersion: string, kind: string): boolean;
   /** The built-in translation has already translated the Pod `targetRef`s of the objects. */
   readonly skipPodTargetRefs: boolean;
+  /** Shared by the runs of a trace, each of which applies one patch to an object. Undefined: one run applies all of them. */
+  readonly translatedNamespaces?: TranslatedNamespaces;
 }
+
+/** Namespaces in one object that references have translated, by their path. Several references may have theirs at the same place. */
+type TranslatedNamespaces = Map<string, { readonly from: string; readonly to: string }>;
 
 /** One matched value and its path. */
 interface ReferenceMatch {
@@ -39,6 +53,9 @@ interface ReferenceMatch {
   readonly object: JsonObject;
 }
 
+/** What a translation writes. */
+type Texts = readonly Part[];
+
 /** Translates the references of one object in one direction, and collects them. */
 export class ReferenceTranslation {
   readonly references: TranslatedReference[] = [];
@@ -47,8 +64,10 @@ export class ReferenceTranslation {
   readonly #rules: ReferenceRules;
   readonly #direction: Direction;
   readonly #context: PatchContext;
+  readonly #translatedNamespaces: TranslatedNamespaces;
 
   constructor(rules: ReferenceRules, direction: Direction, context: PatchContext) {
+    this.#translatedNamespaces = rules.translatedNamespaces ?? new Map();
     this.#rules = rules;
     this.#direction = direction;
     this.#context = context;
@@ -65,59 +84,90 @@ export class ReferenceTranslation {
   /** The value for the other side; the same value if there is nothing to translate. Throws {@link UntranslatableValue}. */
   translate(configured: CompiledReference, match: ReferenceMatch): JsonValue {
     const isOwn = isOwnNamespace(configured, match);
-    if (isNamespaceReference(configured))
-      return isOwn ? match.value : this.#translateNamespace(configured.namespacePath, match);
+    const isNamespace = isNamespaceReference(configured);
+    if (isOwn && isNamespace) return match.value;
     const reference = isOwn ? { ...configured, namespacePath: undefined } : configured;
-    const parts = partsOf(reference, match.value);
-    if (parts === undefined || this.#isTranslatedAlready(reference, match)) return match.value;
+    const value = new ReferenceValue(reference, match.value);
+    const parts = this.#withOriginalNamespace(value.parts(), match);
+    return value.with(
+      isNamespace
+        ? this.#translateNamespace(reference, parts, match)
+        : this.#translateName(reference, parts, match),
+    );
+  }
+
+  /** The texts to write. */
+  #translateName(reference: CompiledReference, parts: ReferenceParts, match: ReferenceMatch): Texts {
+    const { name, namespace } = parts;
+    if (name === undefined || this.#isTranslatedAlready(name, match)) return [];
     const named: ObjectReference = {
       patchIndex: reference.patchIndex,
       path: printPath(match.path),
       apiVersion: parts.apiVersion,
       kind: parts.kind,
-      namespace: parts.namespace ?? this.#ownNamespace(),
-      name: parts.name,
+      namespace: namespace?.text ?? this.#ownNamespace(),
+      name: name.text,
     };
     if (!this.#isAllowed(reference, parts)) {
       this.notAllowed.push(named);
-      return match.value;
+      return [];
     }
     const target =
-      this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(reference, named, match);
+      this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(reference, parts, named, match);
     if (target === undefined) {
-      this.unresolved.push({ path: match.path, error: unknownName(named) });
-      return match.value;
+      this.unresolved.push({ path: [...match.path, ...name.place], error: unknownName(named) });
+      return [];
     }
     this.references.push({ ...named, written: target });
-    return withParts(reference, match.value, target);
+    const written = { ...name, text: target.name };
+    if (namespace === undefined || target.namespace === '') return [written];
+    return [written, this.#translated(namespace, target.namespace, match)];
   }
 
   /** The value references a namespace instead of an object, so nothing is imported for it. */
-  #translateNamespace(path: SubPath, { value, path: place }: ReferenceMatch): JsonValue {
-    if (!isJsonObject(value)) {
-      throw new UntranslatableValue(
-        `a reference with namespacePath is an object, this is ${describe(value)}`,
-      );
-    }
-    const namespace = stringAt(path, value, 'namespacePath');
-    if (namespace === undefined) return value;
+  #translateNamespace(
+    reference: CompiledReference,
+    { namespace }: ReferenceParts,
+    match: ReferenceMatch,
+  ): Texts {
+    if (namespace === undefined) return [];
     const written =
       this.#direction === 'toHost'
-        ? this.#rules.names.namespaceToHost(namespace)
-        : this.#virtualNamespace(namespace, path, place);
+        ? this.#rules.names.namespaceToHost(namespace.text)
+        : this.#virtualNamespace(reference, namespace.text, match.path);
     if (written === undefined && this.#direction === 'toHost') {
-      throw new UntranslatableValue(`no mapping covers the namespace ${namespace}`);
+      throw new UntranslatableValue(`no mapping covers the namespace ${namespace.text}`);
     }
-    return written === undefined ? value : (path.walker.replace(value, [written]) ?? null);
+    return written === undefined ? [] : [this.#translated(namespace, written, match)];
+  }
+
+  /** Another reference may have translated the namespace, which is that of this one, too. */
+  #withOriginalNamespace(parts: ReferenceParts, { path }: ReferenceMatch): ReferenceParts {
+    const { namespace } = parts;
+    const known = namespace && this.#translatedNamespaces.get(printPath([...path, ...namespace.place]));
+    if (known === undefined || known.to !== namespace?.text) return parts;
+    return { ...parts, namespace: { ...namespace, text: known.from } };
+  }
+
+  /** The namespace to write. Throws {@link UntranslatableValue} if another reference needs another one at this place. */
+  #translated(namespace: Part, to: string, { path }: ReferenceMatch): Part {
+    const place = printPath([...path, ...namespace.place]);
+    const known = this.#translatedNamespaces.get(place);
+    if (known !== undefined && known.from === namespace.text && known.to !== to) {
+      throw new UntranslatableValue(
+        `the namespace at ${place} is that of several references: it would be both "${known.to}" and "${to}"`,
+      );
+    }
+    this.#translatedNamespaces.set(place, { from: namespace.text, to });
+    return { ...namespace, text: to };
   }
 
   /** Several virtual namespaces may share one on the host. The value of the virtual object at the same path then selects one of them. */
-  #virtualNamespace(host: string, path: SubPath, place: ConcretePath): string | undefined {
+  #virtualNamespace(reference: CompiledReference, host: string, path: ConcretePath): string | undefined {
     const known = this.#rules.names.namespaceToVirtual(host);
     if (known !== undefined) return known;
-    const counterpart = valueAt(this.#context.virtualObject, place);
-    const [virtual] = counterpart === undefined ? [] : path.walker.values(counterpart);
-    if (typeof virtual !== 'string') return undefined;
+    const virtual = this.#virtualParts(reference, path)?.namespace?.text;
+    if (virtual === undefined) return undefined;
     return this.#rules.names.namespaceToHost(virtual) === host ? virtual : undefined;
   }
 
@@ -153,6 +203,7 @@ export class ReferenceTranslation {
    */
   #toVirtual(
     reference: CompiledReference,
+    parts: ReferenceParts,
     host: ObjectReference,
     match: ReferenceMatch,
   ): NamespacedName | undefined {
@@ -162,8 +213,9 @@ export class ReferenceTranslation {
     };
     const current = this.#virtualCounterpart(reference, match.path);
     if (current !== undefined && isForward(current)) return current;
-    const isWritable = (virtual: NamespacedName): boolean =>
-      this.#isWritable(reference, match.value, virtual);
+    // A value without a namespace can reference only objects in the namespace of the object.
+    const isWritable = ({ namespace }: NamespacedName): boolean =>
+      namespace === this.#context.objectNamespace || namespace === '' || parts.namespace !== undefined;
     // Looks through every virtual object of the kind.
     const known = this.#rules.lookup(host, 'toVirtual');
     if (known !== undefined && isWritable(known)) return known;
@@ -173,27 +225,24 @@ export class ReferenceTranslation {
     return isForward(same) ? same : undefined;
   }
 
-  /** A value without a namespace can reference only objects in the namespace of the object. */
-  #isWritable(reference: CompiledReference, value: JsonValue, { namespace }: NamespacedName): boolean {
-    if (namespace === this.#context.objectNamespace || namespace === '') return true;
-    return stringAt(reference.namespacePath, value, 'namespacePath') !== undefined;
-  }
-
   /** The reference in the virtual object at the same path. */
   #virtualCounterpart(reference: CompiledReference, path: ConcretePath): NamespacedName | undefined {
-    const value = valueAt(this.#context.virtualObject, path);
-    if (value === undefined) return undefined;
-    // Errors of the virtual value are reported by the translation to the host.
-    const parts = validPartsOf(reference, value);
-    return parts && { name: parts.name, namespace: parts.namespace ?? this.#context.objectNamespace };
+    const { name, namespace } = this.#virtualParts(reference, path) ?? {};
+    return name && { name: name.text, namespace: namespace?.text ?? this.#context.objectNamespace };
   }
 
-  #isTranslatedAlready(reference: CompiledReference, { path, object }: ReferenceMatch): boolean {
+  /** Errors of the virtual value are reported by the translation to the host. */
+  #virtualParts(reference: CompiledReference, path: ConcretePath): ReferenceParts | undefined {
+    const value = valueAt(this.#context.virtualObject, path);
+    return value === undefined ? undefined : validPartsOf(reference, value);
+  }
+
+  #isTranslatedAlready(name: Part, { path, object }: ReferenceMatch): boolean {
     if (!this.#rules.skipPodTargetRefs) return false;
-    const [subsets, , list, , targetRef] = [...path, ...keysOf(reference.namePath)];
+    const whole = [...path, ...name.place].slice(0, 5);
+    const [subsets, , list, , targetRef] = whole;
     if (subsets !== 'subsets' || targetRef !== 'targetRef') return false;
     if (list !== 'addresses' && list !== 'notReadyAddresses') return false;
-    const whole = [...path, ...keysOf(reference.namePath)].slice(0, 5);
     const target = valueAt(object, whole);
     return isJsonObject(target) && Object.hasOwn(target, 'kind') && target['kind'] === 'Pod';
   }
@@ -218,127 +267,4 @@ function keysOf(path: SubPath | undefined): ConcretePath {
     if (segment.kind === 'key') return segment.key;
     return segment.kind === 'index' ? segment.index : '';
   });
-}
-
-/** A kind that the data of an object contains. */
-interface ReferencedGvk {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
-interface ReferenceParts extends ReferencedGvk {
-  readonly name: string;
-  /** Undefined: the value has none. */
-  readonly namespace: string | undefined;
-}
-
-/** Undefined for a value without a name, which is not translated. Throws {@link UntranslatableValue}. */
-function partsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
-  const apiVersion = stringAt(reference.apiVersionPath, value, 'apiVersionPath') ?? reference.apiVersion;
-  const kind = stringAt(reference.kindPath, value, 'kindPath') ?? reference.kind;
-  if (reference.namePath === undefined) {
-    if (typeof value !== 'string') {
-      throw new UntranslatableValue(
-        `a reference is the name of an object, this is ${describe(value)}; set namePath`,
-      );
-    }
-    return value === '' ? undefined : { name: value, namespace: undefined, apiVersion, kind };
-  }
-  if (!isJsonObject(value)) {
-    throw new UntranslatableValue(`a reference with namePath is an object, this is ${describe(value)}`);
-  }
-  const name = stringAt(reference.namePath, value, 'namePath');
-  if (name === undefined) return undefined;
-  return { name, namespace: stringAt(reference.namespacePath, value, 'namespacePath'), apiVersion, kind };
-}
-
-/** Like {@link partsOf}, but undefined for an invalid value, for callers whose errors are reported elsewhere. */
-function validPartsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
-  try {
-    return partsOf(reference, value);
-  } catch (error) {
-    if (error instanceof UntranslatableValue) return undefined;
-    throw error;
-  }
-}
-
-/** Undefined without a path, without a value, and for an empty string, which Kubernetes treats as absent. */
-function stringAt(path: SubPath | undefined, value: JsonValue, field: string): string | undefined {
-  if (path === undefined) return undefined;
-  const [found] = path.walker.values(value);
-  if (found === undefined || found === '') return undefined;
-  if (typeof found === 'string') return found;
-  throw new UntranslatableValue(`${field} leads to ${describe(found)}, which must be a string`);
-}
-
-/** The value with another name, and with another namespace if the value has one. */
-function withParts(reference: CompiledReference, value: JsonValue, target: NamespacedName): JsonValue {
-  if (reference.namePath === undefined) return target.name;
-  const named = reference.namePath.walker.replace(value, [target.name]) ?? null;
-  const { namespacePath } = reference;
-  if (namespacePath === undefined || target.namespace === '') return named;
-  return stringAt(namespacePath, value, 'namespacePath') === undefined
-    ? named
-    : (namespacePath.walker.replace(named, [target.namespace]) ?? null);
-}
-
-/** Describes a value of the wrong type in a message of limited length. */
-function describe(value: JsonValue): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object'
-    ? 'an object'
-    : `the ${typeof value} ${JSON.stringify(value).slice(0, 40)}`;
-}
-
-/** A path relative to the matched value. */
-interface SubPath {
-  readonly segments: readonly Segment[];
-  readonly walker: PathWalker;
-}
-
-/** An undefined path is not configured. */
-export interface CompiledReference {
-  readonly patchIndex: number;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly apiVersionPath: SubPath | undefined;
-  readonly kindPath: SubPath | undefined;
-  readonly namePath: SubPath | undefined;
-  readonly namespacePath: SubPath | undefined;
-}
-
-export function compileReference(config: ReferenceConfig, patchIndex: number): CompiledReference {
-  const subPath = (text: string | undefined): SubPath | undefined => {
-    if (text === undefined || text === '') return undefined;
-    const parsed = parsePath(text);
-    if (!parsed.ok)
-      throw new PatchError(parsed.problem.message, { index: patchIndex, path: text, kind: 'syntax' });
-    const { segments } = parsed;
-    return { segments, walker: compileWalker(segments, NO_PROTECTED_KEYS) };
-  };
-  return {
-    patchIndex,
-    apiVersion: config.apiVersion,
-    kind: config.kind,
-    apiVersionPath: subPath(config.apiVersionPath),
-    kindPath: subPath(config.kindPath),
-    namePath: subPath(config.namePath),
-    namespacePath: subPath(config.namespacePath),
-  };
-}
-
-/** Sub-paths are relative, so a `metadata` in them is not that of the object, and they contain no wildcards. */
-const NO_PROTECTED_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
-
-/** The value names a namespace, not an object in one. */
-function isNamespaceReference(
-  reference: CompiledReference,
-): reference is CompiledReference & { readonly namespacePath: SubPath } {
-  return reference.namePath === undefined && reference.namespacePath !== undefined;
-}
-
-/** A matched value cannot be translated by a reference or labels patch; the message is for the user. */
-export class UntranslatableValue extends Error {
-  override readonly name = 'UntranslatableValue';
 }

@@ -6,6 +6,7 @@ import type { Evaluator, ProgramId } from '../sandbox/types.ts';
 import type { CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';
 import { createPatchPipeline, type PipelineOptions } from './pipeline.ts';
+import type { ReferenceRules } from './reference-translation.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import type { Direction, PatchContext, PatchPipeline } from './types.ts';
 
@@ -51,8 +52,9 @@ export async function tracePatches(
   const patches: TracedPatch[] = [];
   let object = input;
   const configured = options.compiled.patches;
+  const references: ReferenceRules = { ...options.references, translatedNamespaces: new Map() };
   for (const patch of direction === 'toHost' ? configured : configured.toReversed()) {
-    const traced = await tracePatch(options, { direction, patch, object, context });
+    const traced = await tracePatch({ ...options, references }, { direction, patch, object, context });
     patches.push(traced.patch);
     if (traced.patch.error !== undefined) break;
     object = traced.object;

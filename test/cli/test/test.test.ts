@@ -250,6 +250,28 @@ cases:
     ]);
   });
 
+  test('--coverage counts a reference only where its name is found', async () => {
+    const config = `sync:
+  toHost:
+    endpoints:
+      patches:
+        - {path: metadata.annotations, reference: {apiVersion: v1, kind: Secret, namePath: tls}}
+        - {path: metadata.annotations, reference: {apiVersion: v1, kind: ConfigMap, namePath: settings}}
+endpointSyncer: {name: vc, host: {namespace: host}}
+`;
+    const object = '{apiVersion: v1, kind: Endpoints, metadata: {name: web, annotations: {tls: a}}}';
+    const files = { ...oneCase(`virtual: [${object}]\nroundTrip: true`), 'config.yaml': config };
+    const { code, out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
+    expect(code).toBe(0);
+    expect((JSON.parse(out) as JsonReport).coverage?.[0]).toMatchObject({
+      patches: [
+        { index: 0, directions: [{ matches: 1 }, { matches: 1 }] },
+        { index: 1, directions: [{ matches: 0 }, { matches: 0 }] },
+      ],
+      missed: ['patches[1] metadata.annotations: never matched'],
+    });
+  });
+
   describe('--coverage of several kinds', () => {
     const files = {
       'config.yaml': `sync:

@@ -334,3 +334,103 @@ describe('namespacePath alone', () => {
     expect(await toVirtual({ ns: 'ns' }, { reference })).toEqual({ ns: 'ns' });
   });
 });
+
+describe('several references in one value', () => {
+  const at = (namePath: string, more: Partial<ReferenceConfig> = {}): ReferenceConfig => ({
+    ...SECRET,
+    namePath,
+    ...more,
+  });
+  const pair = [at('secret'), at('config', { kind: 'ConfigMap' })];
+  const shared = pair.map((reference) => ({ ...reference, namespacePath: 'in.ns' }));
+
+  async function both(
+    references: readonly ReferenceConfig[],
+    direction: Direction,
+    ref: JsonValue,
+    options: BuildOptions & { readonly path?: string; readonly virtual?: JsonValue } = {},
+  ): Promise<PatchedObject> {
+    const patches = references.map((reference) => ({ path: options.path ?? 'ref', reference }));
+    const virtualObject = options.virtual === undefined ? null : { ref: options.virtual };
+    return build(patches, options).pipeline.apply(direction, { ref }, context({ virtualObject }));
+  }
+
+  test('each is translated, reported with the index of its entry, and translated back', async () => {
+    const virtual = { secret: 'a', config: 'b', other: 'c' };
+    const { object, references } = await both(pair, 'toHost', virtual);
+    const [secret, config] = ['a', 'b'].map((name) => hostNameShort(name, 'default', 'vc'));
+    expect(object).toEqual({ ref: { secret, config, other: 'c' } });
+    expect(references).toMatchObject([
+      { patchIndex: 0, path: 'ref', kind: 'Secret', name: 'a' },
+      { patchIndex: 1, path: 'ref', kind: 'ConfigMap', name: 'b' },
+    ]);
+    const back = await both(pair, 'toVirtual', object['ref'] ?? null, { virtual });
+    expect(back.object).toEqual({ ref: virtual });
+  });
+
+  test.each<[string, BuildOptions, string, (name: string) => string]>([
+    ['single-namespace', {}, 'ns', (name) => hostNameShort(name, 'team', 'vc')],
+    ['mappings', MAPPINGS, 'host-team', (name) => name],
+  ])('they may share their namespace, %s', async (_, options, namespace, hostNameOf) => {
+    const virtual = [
+      { secret: 'a', config: 'b', in: { ns: 'team' } },
+      { config: 'c', in: { ns: 'team' } },
+    ];
+    const host = [
+      { secret: hostNameOf('a'), config: hostNameOf('b'), in: { ns: namespace } },
+      { config: hostNameOf('c'), in: { ns: namespace } },
+    ];
+    const path = 'ref[*]';
+    const { object, references } = await both(shared, 'toHost', virtual, { ...options, path });
+    expect(object).toEqual({ ref: host });
+    expect(references.map(({ namespace: ns, name }) => `${ns}/${name}`)).toEqual([
+      'team/a',
+      'team/b',
+      'team/c',
+    ]);
+    const back = await both(shared, 'toVirtual', host, { ...options, path, virtual });
+    expect(back.object).toEqual({ ref: virtual });
+  });
+
+  test('an expression between them may write another namespace', async () => {
+    const [first, second] = shared.map((reference) => ({ path: 'ref', reference }));
+    const between = { path: 'ref.in.ns', expression: '"other"' };
+    const { pipeline } = build([first ?? between, between, second ?? between]);
+    const input = { ref: { secret: 'a', config: 'b', in: { ns: 'team' } } };
+    const { references } = await pipeline.apply('toHost', input, context());
+    expect(references.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual(['team/a', 'other/b']);
+  });
+
+  test('a shared namespace that would have to be two is an error of the later entry', async () => {
+    const lookup = ({ kind, name }: { kind: string; name: string }): { namespace: string; name: string } => ({
+      namespace: kind,
+      name,
+    });
+    const ref = { secret: 'a', config: 'b', in: { ns: 'ns' } };
+    await expect(both(shared, 'toVirtual', ref, { references: { lookup } })).rejects.toMatchObject({
+      index: 0,
+      path: 'ref',
+      message:
+        'the namespace at ref.in.ns is that of several references: it would be both "ConfigMap" and "Secret"',
+    });
+  });
+
+  test('an error names the entry', async () => {
+    await expect(both(pair, 'toHost', { secret: 'a', config: 5 })).rejects.toMatchObject({
+      index: 1,
+      path: 'ref',
+      message: 'namePath leads to the number 5, which must be a string',
+    });
+  });
+
+  test('a name that no object has is unresolved where it is, not in the whole value', async () => {
+    const host = { secret: 'v-unknown', config: 'b' };
+    const { object, unresolved } = await both(pair, 'toVirtual', host, {
+      references: {
+        lookup: ({ kind, name }) => (kind === 'ConfigMap' ? { namespace: 'default', name } : undefined),
+      },
+    });
+    expect(object).toEqual({ ref: host });
+    expect(unresolved).toMatchObject([{ path: ['ref', 'secret'], error: { index: 0, path: 'ref' } }]);
+  });
+});

@@ -8,6 +8,7 @@ import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/p
 import { tracePatches, type PatchTrace } from '../../../src/syncer/patch/trace.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { context } from './build.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';
@@ -51,6 +52,24 @@ async function trace(
 }
 
 describe('the trace of patches', () => {
+  test('shows the change of each reference where several have one path and one namespace', async () => {
+    const entries = ['secret', 'config'].map((namePath) => ({
+      path: 'ref',
+      reference: { apiVersion: 'v1', kind: 'Secret', namePath, namespacePath: 'in.ns' },
+    }));
+    const object = { ref: { secret: 'a', config: 'b', in: { ns: 'team' } } };
+    const traced = await trace(entries, 'toHost', object);
+    const names = { secret: hostNameShort('a', 'team', 'vc'), config: hostNameShort('b', 'team', 'vc') };
+    const first = { ...object.ref, secret: names.secret, in: { ns: 'ns' } };
+    const second = { ...names, in: { ns: 'ns' } };
+    expect(traced.patches.map(({ index, matches }) => ({ index, matches }))).toEqual([
+      { index: 0, matches: [{ path: 'ref', before: object.ref, after: first }] },
+      { index: 1, matches: [{ path: 'ref', before: first, after: second }] },
+    ]);
+    const pipeline = createPatchPipeline(settings(entries));
+    expect((await pipeline.apply('toHost', object, context())).object).toEqual(traced.object);
+  });
+
   test('names every concrete path with its value before and after', async () => {
     const { patches } = await trace([
       { path: 'subsets[*].addresses[*].hostname', expression: 'value + "-x"' },
