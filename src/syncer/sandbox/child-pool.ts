@@ -1,17 +1,13 @@
 /** The active child process and, for some time after a kill, a spare that can replace it. */
 
-import type { Clock, Timer } from '../../base/clock.ts';
+import type { Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
-import { SandboxChild } from './child.ts';
+import { SandboxChild, type ChildOptions, type KillReason } from './child.ts';
 import { oneLine } from '../../base/excerpt.ts';
-import type { GuestSource } from './guest-source.ts';
 import type { Route } from './quarantine.ts';
-import type { KillReason } from './watchdog.ts';
 
-export interface PoolOptions {
-  readonly source: GuestSource;
-  readonly clock: Clock;
+export interface PoolOptions extends ChildOptions {
   readonly logger: Logger;
   /** Only the main process has a spare. */
   readonly route: Route;
@@ -44,7 +40,6 @@ export class ChildPool {
   #spare: SandboxChild | undefined;
   /** A spare is kept until this timer fires. */
   #spareTimer: Timer | undefined;
-  #killReason: KillReason | undefined;
   #restartTimer: Timer | undefined;
   #startFailures = 0;
   #failure = '';
@@ -78,12 +73,6 @@ export class ChildPool {
     return used.reduce<number>((sum, ms) => sum + (ms ?? 0), this.#endedProcessorMs);
   }
 
-  /** Kills the active child; `lost` follows. */
-  kill(reason: KillReason): void {
-    this.#killReason = reason;
-    this.#active?.kill();
-  }
-
   /** Replaces a child that has no work in flight; `lost` does not follow. */
   retire(child: SandboxChild): void {
     if (child !== this.#active) return;
@@ -100,11 +89,10 @@ export class ChildPool {
     [this.#active, this.#spare] = [undefined, undefined];
   }
 
-  #ended(child: SandboxChild, how: string): void {
+  #ended(child: SandboxChild, how: string, reason: KillReason | 'exit'): void {
     this.#endedProcessorMs += child.processorMs() ?? 0;
     if (child === this.#spare) this.#spare = undefined;
     if (child !== this.#active || this.#isClosed) return;
-    const reason = this.#killReason ?? 'exit';
     const fields = { pid: child.pid, reason, how, stderr: oneLine(child.stderr, 500) };
     this.#options.logger.warn(fields, 'the sandbox process was ended');
     this.#options.killed(reason);
@@ -131,7 +119,6 @@ export class ChildPool {
 
   /** Makes the spare active and starts another. */
   #replace(): void {
-    this.#killReason = undefined;
     this.#active = this.#spare;
     this.#spare = undefined;
     if (this.#options.route === 'throttled') return;
@@ -149,7 +136,7 @@ export class ChildPool {
   }
 
   #spawn(): SandboxChild {
-    const child: SandboxChild = new SandboxChild(this.#options.source, {
+    const child: SandboxChild = new SandboxChild(this.#options, {
       ready: () => {
         this.#startFailures = 0;
         if (child !== this.#active) return;
@@ -159,7 +146,7 @@ export class ChildPool {
       message: (line) => {
         if (child === this.#active) this.#events.message(child, line);
       },
-      ended: (how) => this.#ended(child, how),
+      ended: (how, reason) => this.#ended(child, how, reason ?? 'exit'),
     });
     this.#options.clock.schedule(START_MS_MAX, () => {
       if (!child.isReady) child.kill();

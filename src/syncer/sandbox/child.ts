@@ -1,17 +1,29 @@
-/** One sandbox process: started without environment, network or files; line-based messages; ended with SIGKILL. */
+/** One sandbox process: started without environment, network or files; line-based messages; ended with SIGKILL, also by itself if it is
+ * silent for too long or takes too much memory.
+ */
 
 import { spawn, type ChildProcess, execFileSync } from 'node:child_process';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import type { GuestSource } from './guest-source.ts';
 import { readFileSync } from 'node:fs';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { PROCESSOR_SHARE, STARVED_FACTOR, type GuestSource } from './guest-source.ts';
+
+export type KillReason = 'timeout' | 'memory';
+
+export interface ChildOptions {
+  readonly source: GuestSource;
+  readonly clock: Clock;
+  /** Limit of its resident memory, above its baseline. */
+  readonly memoryBytes: number;
+}
 
 interface ChildEvents {
   /** The child can take work. */
   ready(): void;
   /** One line from the child. */
   message(line: string): void;
-  /** The process has ended. Called once, last. */
-  ended(how: string): void;
+  /** The process has ended. Called once, last. The reason is undefined unless a limit was exceeded. */
+  ended(how: string, reason: KillReason | undefined): void;
 }
 
 /** The child's own heap, which holds the text of a batch several times; the isolate's heap is additional. */
@@ -19,6 +31,20 @@ const HEAP_MIB = 128;
 /** Longer than any message of the realm: a child that sends more is compromised. */
 const MESSAGE_BYTES_MAX = 32 * 1024 * 1024;
 const STDERR_CHARS_MAX = 2000;
+const TICK_MS = 10;
+/** A silent child is checked every tick, a child that sends results less often. */
+const RESPONSIVE_TICKS = 10;
+
+interface Watch {
+  readonly silenceMs: number;
+  allowanceMs: number;
+  /** When its last message came. */
+  heardMs: number;
+  /** Its processor time when it became silent. */
+  processorMs: number | undefined;
+  /** The limit was exceeded at the last check. */
+  isSuspect: boolean;
+}
 
 export class SandboxChild {
   readonly pid: number;
@@ -38,8 +64,17 @@ export class SandboxChild {
   #stderr = '';
   #hasEnded = false;
   #processorMs: number | undefined;
+  readonly #clock: Clock;
+  readonly #memoryBytes: number;
+  #killReason: KillReason | undefined;
+  /** Present while it has work. */
+  #watch: Watch | undefined;
+  #watchTimer: Timer | undefined;
+  #ticks = 0;
 
-  constructor(source: GuestSource, events: ChildEvents) {
+  constructor({ source, clock, memoryBytes }: ChildOptions, events: ChildEvents) {
+    this.#clock = clock;
+    this.#memoryBytes = memoryBytes;
     this.#events = events;
     const child = spawn(process.execPath, [...flags(source), '-e', source.main], {
       cwd: '/',
@@ -82,7 +117,19 @@ export class SandboxChild {
   /** Sends SIGKILL; `ended` follows. */
   kill(): void {
     this.processorMs();
+    this.#watchTimer?.cancel();
     this.#process.kill('SIGKILL');
+  }
+
+  /** It has work: it may be silent for `silenceMs`, and for `allowanceMs` more before its first response. */
+  expectResponse(silenceMs: number, allowanceMs: number): void {
+    this.#watch = { silenceMs, ...this.#heardNow(), allowanceMs };
+    this.#watchTimer ??= this.#clock.schedule(TICK_MS, () => this.#tick());
+  }
+
+  /** It has no more work. */
+  expectNothing(): void {
+    this.#watch = undefined;
   }
 
   residentBytes(): number | undefined {
@@ -118,6 +165,7 @@ export class SandboxChild {
 
   #dispatch(line: string): void {
     if (line !== 'H') {
+      if (this.#watch !== undefined) Object.assign(this.#watch, this.#heardNow());
       this.#events.message(line);
       return;
     }
@@ -129,7 +177,54 @@ export class SandboxChild {
   #end(how: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#events.ended(how);
+    this.#watchTimer?.cancel();
+    this.#events.ended(how, this.#killReason);
+  }
+
+  #heardNow(): Omit<Watch, 'silenceMs'> {
+    return {
+      heardMs: this.#clock.monotonicMs(),
+      allowanceMs: 0,
+      processorMs: undefined,
+      isSuspect: false,
+    };
+  }
+
+  #tick(): void {
+    this.#watchTimer = undefined;
+    const watch = this.#watch;
+    if (watch === undefined) return;
+    this.#killReason = this.#exceededLimit(watch);
+    if (this.#killReason !== undefined) {
+      this.kill();
+      return;
+    }
+    this.#watchTimer = this.#clock.schedule(watch.isSuspect ? 1 : TICK_MS, () => this.#tick());
+  }
+
+  #exceededLimit(watch: Watch): KillReason | undefined {
+    this.#ticks += 1;
+    const silenceMs = this.#clock.monotonicMs() - watch.heardMs;
+    if (silenceMs >= TICK_MS || this.#ticks % RESPONSIVE_TICKS === 0) {
+      const bytes = this.residentBytes();
+      if (bytes !== undefined && bytes > this.baselineBytes + this.#memoryBytes) return 'memory';
+    }
+    watch.processorMs ??= silenceMs >= TICK_MS ? this.processorMs() : undefined;
+    const limitMs = watch.silenceMs + watch.allowanceMs;
+    if (silenceMs <= limitMs) return undefined;
+    // If this process was delayed, the response may already be in the pipe, so check once more after the next turn of the event loop.
+    if (!watch.isSuspect) {
+      watch.isSuspect = true;
+      return undefined;
+    }
+    return this.#isStarved(watch, silenceMs, limitMs) ? undefined : 'timeout';
+  }
+
+  #isStarved(watch: Watch, silenceMs: number, limitMs: number): boolean {
+    const now = this.processorMs();
+    if (now === undefined || watch.processorMs === undefined || silenceMs > limitMs * STARVED_FACTOR)
+      return false;
+    return now - watch.processorMs < limitMs * PROCESSOR_SHARE;
   }
 }
 

@@ -25,7 +25,7 @@ export interface GuestSource {
 }
 
 /** Share of its time limit that an expression must have used as processor time to count as timed out. On a busy machine, an expression could
- * time out without having run otherwise. The guest measures its own processor time; the watchdog reads it from the system.
+ * time out without having run otherwise. The guest measures its own processor time; the daemon reads it from the system.
  */
 export const PROCESSOR_SHARE = 0.7;
 /** After this multiple of its limit, an expression counts as timed out in any case. */

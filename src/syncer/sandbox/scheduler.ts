@@ -9,13 +9,10 @@ import type { SandboxChild } from './child.ts';
 import { ChildPool, type PoolOptions } from './child-pool.ts';
 import type { EvaluateError } from './types.ts';
 import { handleStop, type Stop, type StopOptions } from './stops.ts';
-import { Watchdog } from './watchdog.ts';
 import type { SetupMessage } from './protocol.ts';
 import type { Route } from './quarantine.ts';
 
 export interface SchedulerOptions extends PoolOptions {
-  /** Resident memory of the child above its baseline. */
-  readonly memoryBytes: number;
   /** A batch of this many matches was sent. */
   batched(matches: number): void;
   /** Receives queued jobs that the quarantine now assigns to the throttled process; undefined: this is that process. */
@@ -41,7 +38,6 @@ const STOPS: ReadonlyMap<string, Stop> = new Map([
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #stopOptions: StopOptions;
-  readonly #watchdog: Watchdog;
   readonly #pool: ChildPool;
   #jobs: Job[] = [];
   #matches = 0;
@@ -54,9 +50,8 @@ export class Scheduler {
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
-    const { memoryBytes, clock, source, logger } = options;
+    const { clock, source, logger } = options;
     this.#stopOptions = { ...source.setup, clock, logger };
-    this.#watchdog = new Watchdog(clock, memoryBytes, (reason) => this.#pool.kill(reason));
     this.#pool = new ChildPool(options, {
       ready: () => this.#flush(),
       message: (child, line) => this.#receive(child, line),
@@ -110,7 +105,6 @@ export class Scheduler {
   /** Kills the children and fails all waiting jobs. */
   close(): void {
     this.#isClosed = true;
-    this.#watchdog.stop();
     this.#collectTimer?.cancel();
     this.#pool.close();
     this.#failEverything({ kind: 'killed', message: 'the sandbox is closed' });
@@ -167,24 +161,22 @@ export class Scheduler {
     child.send((batch.isCareful ? `C${batch.starvations}` : 'B') + text);
     this.#inFlight.push(encoded);
     this.#options.batched(batch.matchesLeft);
-    if (this.#inFlight.length === 1) this.#watchHead();
+    if (this.#inFlight.length === 1) this.#watchHead(child);
   }
 
-  #watchHead(): void {
+  #watchHead(child: SandboxChild): void {
     const [head] = this.#inFlight;
-    const child = head && this.#pool.active;
-    if (head === undefined || child === undefined) {
-      this.#watchdog.rest();
+    if (head === undefined) {
+      child.expectNothing();
       return;
     }
     const { silenceMs, allowanceMs } = silenceOf(head, this.#options.route, this.#options.source.setup);
-    this.#watchdog.expect(child, silenceMs, allowanceMs);
+    child.expectResponse(silenceMs, allowanceMs);
   }
 
   #receive(child: SandboxChild, line: string): void {
     const [head] = this.#inFlight;
     if (head === undefined) return;
-    this.#watchdog.heard();
     const stop = STOPS.get(line);
     if (stop !== undefined) {
       this.#stopped(child, head.batch, stop);
@@ -198,7 +190,7 @@ export class Scheduler {
     }
     if (!isLast) return;
     this.#inFlight.shift();
-    this.#watchHead();
+    this.#watchHead(child);
     this.#flush();
     if (this.#inFlight.length === 0) this.#collectTimer ??= this.#scheduleCollection();
   }
@@ -220,13 +212,12 @@ export class Scheduler {
       this.#pool.retire(child);
     }
     if (handleStop(batch, stop, isFresh, this.#stopOptions)) this.#again.unshift(batch);
-    this.#watchHead();
+    this.#watchHead(child);
     this.#flush();
   }
 
   /** The child has exited with all its batches in flight, of which only the first had started. */
   #lost(child: SandboxChild, stop: Stop): void {
-    this.#watchdog.rest();
     const [first, ...rest] = this.#inFlight.splice(0).map(({ batch }) => batch);
     this.#again.unshift(...rest);
     const isFresh = child.completed === 0;

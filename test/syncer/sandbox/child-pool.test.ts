@@ -19,7 +19,7 @@ test('starts back off, and after several failures requests fail immediately unti
   const failures: string[] = [];
   let attempts = 0;
   const pool: ChildPool = new ChildPool(
-    { source, clock, logger: recordingLogger(log), route: 'main', killed: () => void attempts++ },
+    { ...LIMITS, source, clock, logger: recordingLogger(log), route: 'main', killed: () => void attempts++ },
     {
       ready: () => void pool.active,
       message: () => undefined,
