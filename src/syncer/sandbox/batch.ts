@@ -1,10 +1,14 @@
-/** Requests that are sent to the child together, in the order of their arrival. A batch tracks its progress, so that the remaining part can be
- * sent again. Responses are validated, because the child is not trusted.
+/** Requests that are sent to the child together, in the order of their arrival. A batch tracks its progress: after a stop, finished matches
+ * keep their results, and the rest is sent again or fails.
  */
 
+import type { Clock } from '../../base/clock.ts';
+import { oneLine } from '../../base/excerpt.ts';
 import type { JsonValue } from '../../base/json.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { ProgramEntry } from './program-entry.ts';
-import type { ErrorMessage, JobMessage, ResultMessage } from './protocol.ts';
+import type { JobMessage } from './protocol.ts';
+import { readResults, toEvaluateError } from './response.ts';
 import type { EvaluateError, ObjectContext, ObjectIdentity } from './types.ts';
 
 /** The matches of one request that have to be evaluated. */
@@ -28,48 +32,68 @@ export function failJob(job: Job, error: EvaluateError): void {
   job.complete(values, new Map(values.map((_, index) => [index, error])));
 }
 
-/** The progress of a batch. */
-export interface Position {
-  readonly job: Job;
-  /** The job started in this batch, or in the part of it that was sent last. */
-  readonly isFirstJob: boolean;
+/** Why a batch stopped: a message of the child, or its end. */
+export type Stop =
+  /** The call timed out. */
+  | 'timeout'
+  /** The same, but the child got too little processor time to attribute it to an expression. */
+  | 'starved'
+  /** The batch as a whole took too long. */
+  | 'late'
+  /** The call failed for a reason outside the expression. */
+  | 'failed'
+  /** The isolate or the child exceeded its memory limit. */
+  | 'memory'
+  /** The child did not respond and was killed. */
+  | 'killed'
+  /** The child ended for an unknown reason. */
+  | 'lost';
+
+export interface StopOptions {
+  readonly expressionTimeoutMs: number;
+  readonly batchTimeoutMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
+
+const STARVATIONS_MAX = 5;
+const KINDS: Readonly<Record<Stop, EvaluateError['kind']>> = {
+  late: 'timeout',
+  timeout: 'timeout',
+  starved: 'timeout',
+  memory: 'memory',
+  killed: 'killed',
+  lost: 'killed',
+  failed: 'killed',
+};
 
 export class Batch {
   /** The programs of all jobs. */
   readonly entries = new Set<ProgramEntry>();
-  #jobs: Job[] = [];
+  /** Length of the message that was sent last. */
+  sentChars = 0;
+  /** How often it was sent again because the child had too little processor time. */
+  starvations = 0;
+  #isCareful: boolean;
+  #jobs: { readonly job: Job; readonly text: string }[] = [];
+  #matchesLeft = 0;
   /** The first job that is not finished, and its results so far. */
   #at = 0;
   #values: (JsonValue | undefined)[] = [];
   #errors: Map<number, EvaluateError> | undefined;
   /** The first job of the part that was sent last. */
   #sentAt = 0;
-  #matchesLeft = 0;
-  #isCareful = false;
   /** `matchesLeft` when it was last sent to a new process, because earlier matches may have used the memory. */
-  retriedFreshAt: number | undefined;
-  /** How often it was sent again because the child had too little processor time. */
-  starvations = 0;
+  #retriedFreshAt: number | undefined;
 
-  add(job: Job): void {
-    this.#jobs.push(job);
-    this.entries.add(job.entry);
-    this.#matchesLeft += job.values.length;
-  }
-
-  /** One call per match, so that a failure is attributed to one match. Free for a single match. */
-  get isCareful(): boolean {
-    return this.#isCareful || this.matchesLeft === 1;
-  }
-
-  set isCareful(isCareful: boolean) {
+  /** `isCareful`: one call per match, so that a failure is attributed to one match. */
+  constructor(isCareful = false) {
     this.#isCareful = isCareful;
   }
 
-  /** The jobs that are not finished. */
-  get jobs(): readonly Job[] {
-    return this.#jobs.slice(this.#at);
+  /** Free for a single match. */
+  get isCareful(): boolean {
+    return this.#isCareful || this.#matchesLeft === 1;
   }
 
   get isFinished(): boolean {
@@ -80,11 +104,33 @@ export class Batch {
     return this.#matchesLeft;
   }
 
-  /** The remaining part as JSON. Throws a RangeError if a value is too deep or the text too long. */
+  /** The first job that is not finished. */
+  get nextJob(): Job | undefined {
+    return this.#jobs[this.#at]?.job;
+  }
+
+  /** Fails the job immediately if its values are too large for a text, or too deep. */
+  add(job: Job): void {
+    const text = encode(job);
+    if (text === undefined) {
+      failJob(job, { kind: 'runtime', message: 'the value is too large or too deep for the sandbox' });
+      return;
+    }
+    this.#jobs.push({ job, text });
+    this.entries.add(job.entry);
+    this.#matchesLeft += job.values.length;
+  }
+
+  /** The message with the remaining part. */
   encode(): string {
     this.#sentAt = this.#at;
     const begun = this.#values.length;
-    return JSON.stringify(this.jobs.map((job, i) => messageOf(job, i === 0 ? begun : 0)));
+    const texts = this.#jobs
+      .slice(this.#at)
+      .map(({ job, text }, i) => (i === 0 && begun > 0 ? JSON.stringify(messageOf(job, begun)) : text));
+    const text = `${this.isCareful ? `C${this.starvations}` : 'B'}[${texts.join(',')}]`;
+    this.sentChars = text.length;
+    return text;
   }
 
   /** Adds the next results. False if the text is not a valid response to the request. */
@@ -94,15 +140,15 @@ export class Batch {
     const { values, errors } = results;
     const errorAt = new Map(errors.map((error) => [error.index, error]));
     for (let at = 0; at < values.length;) {
-      const job = this.#jobs[this.#at];
+      const job = this.nextJob;
       if (job === undefined) return true; // failed by a callback
-      const count = Math.min(values.length - at, job.values.length - this.#values.length);
       const begun = this.#values.length;
+      const count = Math.min(values.length - at, job.values.length - begun);
       if (begun === 0) this.#values = values.slice(at, at + count);
       else for (let i = at; i < at + count; i++) this.#values.push(values[i]);
       for (let i = at; errorAt.size > 0 && i < at + count; i++) {
         const error = errorAt.get(i);
-        if (error !== undefined) this.#fail(begun + i - at, job.entry.errorOf(error));
+        if (error !== undefined) this.#fail(begun + i - at, toEvaluateError(error, job.entry.program));
       }
       at += count;
       this.#matchesLeft -= count;
@@ -111,34 +157,52 @@ export class Batch {
     return true;
   }
 
-  /** The next match; undefined if all are finished. */
-  position(): Position | undefined {
-    const job = this.#jobs[this.#at];
-    return job && { job, isFirstJob: this.#at === this.#sentAt };
-  }
-
-  /** Fails the next match and the rest of its job. */
-  failNext(error: EvaluateError): void {
-    const job = this.#jobs[this.#at];
-    if (job === undefined) return;
-    this.#matchesLeft -= job.values.length - this.#values.length;
-    while (this.#values.length < job.values.length) this.#fail(this.#values.push(undefined) - 1, error);
-    this.#finish(job);
+  /**
+   * Handles a stop. If the cause is unknown, the rest is to be sent again with one call per match; if one match is the cause, that match and
+   * the rest of its object fail. `isFresh`: the child had evaluated nothing before. Returns true when a part has to be sent again.
+   */
+  handleStop(stop: Stop, isFresh: boolean, options: StopOptions): boolean {
+    const job = this.nextJob;
+    if (job === undefined) return false;
+    if (stop === 'starved' && this.isCareful && this.starvations < STARVATIONS_MAX) {
+      this.starvations += 1;
+    } else if (stop === 'late') {
+      // Only the first object had the whole time; the others are sent again.
+      if (this.#at === this.#sentAt) this.#failNext(recordStop(job, stop, options));
+    } else if (!this.isCareful) {
+      this.#isCareful = true;
+    } else if (isAmbiguous(stop, isFresh) && this.#retriedFreshAt !== this.#matchesLeft) {
+      this.#retriedFreshAt = this.#matchesLeft;
+    } else {
+      // The rest stays in careful mode, because a stop often affects several matches, and each search may cost a process. The patch fails
+      // on the object in any case, so its other matches are not evaluated and do not delay other objects.
+      this.#failNext(recordStop(job, stop, options));
+      this.starvations = 0;
+    }
+    return !this.isFinished;
   }
 
   /** Fails all remaining matches. */
   failAll(error: EvaluateError): void {
-    while (!this.isFinished) this.failNext(error);
+    while (!this.isFinished) this.#failNext(error);
   }
 
   /** Removes the jobs that have not begun and that `isWanted` selects. */
   extract(isWanted: (job: Job) => boolean): Job[] {
     const firstUntouched = this.#values.length === 0 ? this.#at : this.#at + 1;
-    const extracted = this.#jobs.filter((job, i) => i >= firstUntouched && isWanted(job));
-    const removed = new Set(extracted);
-    this.#jobs = this.#jobs.filter((job) => !removed.has(job));
-    for (const { values } of extracted) this.#matchesLeft -= values.length;
-    return extracted;
+    const extracted = this.#jobs.filter(({ job }, i) => i >= firstUntouched && isWanted(job));
+    this.#jobs = this.#jobs.filter((each) => !extracted.includes(each));
+    for (const { job } of extracted) this.#matchesLeft -= job.values.length;
+    return extracted.map(({ job }) => job);
+  }
+
+  /** Fails the next match and the rest of its job. */
+  #failNext(error: EvaluateError): void {
+    const job = this.nextJob;
+    if (job === undefined) return;
+    this.#matchesLeft -= job.values.length - this.#values.length;
+    while (this.#values.length < job.values.length) this.#fail(this.#values.push(undefined) - 1, error);
+    this.#finish(job);
   }
 
   #fail(index: number, error: EvaluateError): void {
@@ -151,6 +215,16 @@ export class Batch {
     [this.#values, this.#errors] = [[], undefined];
     this.#at++;
     job.complete(values, errors);
+  }
+}
+
+/** Undefined if it is too large or too deep. */
+function encode(job: Job): string | undefined {
+  try {
+    return JSON.stringify(messageOf(job, 0));
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   }
 }
 
@@ -173,88 +247,37 @@ function indicesOfUndefined(values: readonly (JsonValue | undefined)[]): readonl
   return [...values.keys()].filter((index) => values[index] === undefined);
 }
 
-/** Undefined: not a valid response. */
-export function readResults(text: string): Results | undefined {
-  const parsed = parse(text);
-  if (!isResult(parsed)) return undefined;
-  const { values, undefinedAt = NONE, errors = NONE } = parsed;
-  // Lone surrogates are stringified as escapes, so one check of the text replaces a check of every string.
-  const refused = refusedValues(values, text.includes('\\ud'));
-  const all = refused.length === 0 ? errors : [...errors, ...refused];
-  for (const index of undefinedAt) values[index] = undefined;
-  for (const { index } of all) values[index] = undefined;
-  return { values, errors: all };
+/** Earlier matches may have used the memory, or the system may have killed the process. A retry in a new process decides. */
+function isAmbiguous(stop: Stop, isFresh: boolean): boolean {
+  return stop === 'lost' || (stop === 'memory' && !isFresh);
 }
 
-/** Valid results of consecutive matches. */
-interface Results {
-  readonly values: readonly (JsonValue | undefined)[];
-  readonly errors: readonly ErrorMessage[];
+/** Puts the object of the job into quarantine. Returns the error for its matches. */
+function recordStop({ entry, object }: Job, stop: Stop, options: StopOptions): EvaluateError {
+  const { clock, logger } = options;
+  const kind = KINDS[stop];
+  const retryAfterMs = Math.max(0, entry.quarantine.recordStop(object) - clock.now());
+  const expression = oneLine(entry.program.expression, 200);
+  logger.warn({ expression, ...object, kind, retryAfterMs }, 'an expression was stopped');
+  return { kind, message: explain(stop, options), retryAfterMs };
 }
 
-const NONE: readonly never[] = [];
-
-function refusedValues(
-  values: readonly (JsonValue | undefined)[],
-  mayBeIllFormed: boolean,
-): readonly ErrorMessage[] {
-  const refused: ErrorMessage[] = [];
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index];
-    if (typeof value !== 'object' && !mayBeIllFormed) continue;
-    const message = acceptResult(value, mayBeIllFormed);
-    if (message !== undefined) refused.push({ index, kind: 'result', message, line: 0, column: 0 });
+function explain(stop: Stop, { expressionTimeoutMs, batchTimeoutMs }: StopOptions): string {
+  switch (stop) {
+    case 'late':
+      return `all matches of one object together took longer than ${batchTimeoutMs} ms`;
+    case 'timeout':
+    case 'starved':
+      return `took longer than ${expressionTimeoutMs} ms`;
+    case 'memory':
+      return 'exceeded the memory limit of the sandbox';
+    case 'killed':
+      return `did not stop after ${expressionTimeoutMs} ms, so its process was ended`;
+    case 'lost':
+      return 'ended the process that it ran in';
+    case 'failed':
+      return 'the sandbox could not run it';
+    default:
+      return stop satisfies never;
   }
-  return refused;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isResult(
-  value: unknown,
-): value is Omit<ResultMessage, 'values'> & { readonly values: (JsonValue | undefined)[] } {
-  if (typeof value !== 'object' || value === null) return false;
-  const { values, undefinedAt, errors } = value as Record<string, unknown>; // of any type
-  if (!Array.isArray(values) || values.length === 0) return false;
-  const isIndex = (index: unknown): boolean =>
-    typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < values.length;
-  const isError = (error: unknown): boolean => {
-    if (typeof error !== 'object' || error === null) return false;
-    const { index, message } = error as Partial<Record<string, unknown>>; // of any type
-    return isIndex(index) && typeof message === 'string';
-  };
-  return (
-    (undefinedAt === undefined || (Array.isArray(undefinedAt) && undefinedAt.every(isIndex))) &&
-    (errors === undefined || (Array.isArray(errors) && errors.every(isError)))
-  );
-}
-
-const RESULT_DEPTH_MAX = 64;
-
-/** Freezes a result, because it may be cached and returned again. Returns its problem, if any. */
-function acceptResult(result: JsonValue | undefined, mayBeIllFormed: boolean): string | undefined {
-  const pending: { value: unknown; depth: number }[] = [{ value: result, depth: 0 }];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { value, depth } = next;
-    if (typeof value === 'string') {
-      if (mayBeIllFormed && !value.isWellFormed())
-        return 'the result contains a lone surrogate, which cannot be encoded as UTF-8';
-      continue;
-    }
-    if (typeof value !== 'object' || value === null) continue;
-    if (depth >= RESULT_DEPTH_MAX) return `the result is nested deeper than ${RESULT_DEPTH_MAX} levels`;
-    Object.freeze(value);
-    for (const [key, member] of Object.entries(value)) {
-      if (key === '__proto__') return 'the result has a member named `__proto__`';
-      if (mayBeIllFormed) pending.push({ value: key, depth: depth + 1 });
-      if (mayBeIllFormed || typeof member === 'object') pending.push({ value: member, depth: depth + 1 });
-    }
-  }
-  return undefined;
 }

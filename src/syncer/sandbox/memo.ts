@@ -110,7 +110,7 @@ export class ProgramMemo {
       values[index] = outcome.value;
       if (outcome.error !== undefined) all.set(index, outcome.error);
       const key = keys[m];
-      if (key !== undefined && isDeterministic(outcome)) this.set(key, outcome);
+      if (key !== undefined && isDeterministic(outcome.error)) this.set(key, outcome);
     }
     return { values, errors: all.size === 0 ? undefined : all };
   }
@@ -149,8 +149,8 @@ export class ProgramMemo {
   }
 }
 
-/** False for an outcome that must not be cached, because it does not depend on the inputs alone. */
-export function isDeterministic({ error }: Outcome): boolean {
+/** False if the outcome must not be cached, because it does not depend on the inputs alone. */
+export function isDeterministic(error: EvaluateError | undefined): boolean {
   return error?.kind !== 'timeout' && error?.kind !== 'memory' && error?.kind !== 'killed';
 }
 

@@ -1,18 +1,13 @@
 /** The daemon's record of a program: the part of objects that it reads, its cached results and its quarantine. */
 
 import type { Clock } from '../../base/clock.ts';
-import { oneLine } from '../../base/excerpt.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject } from '../../base/json.ts';
-import type { Memo, ProgramMemo } from './memo.ts';
-import type { ErrorMessage, ProgramMessage } from './protocol.ts';
+import { isDeterministic, type Memo, type ProgramMemo } from './memo.ts';
+import type { ProgramMessage } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import type { EvaluateError, ObjectContext, ObjectIdentity, Program } from './types.ts';
 
 export const NO_OBJECTS: ObjectContext = { hostObject: null, virtualObject: null };
-
-/** Longest message that an expression can put into a log line. */
-const MESSAGE_CHARS_MAX = 300;
-const KINDS: ReadonlySet<string> = new Set(['runtime', 'result', 'result-size', 'syntax']);
 
 export class ProgramEntry {
   readonly program: Program;
@@ -44,28 +39,10 @@ export class ProgramEntry {
     };
   }
 
-  /** Converts an error of the child: validated, on one line, with the position in the user's expression. */
-  errorOf({ kind, message, line, column }: ErrorMessage): EvaluateError {
-    return {
-      kind: KINDS.has(kind) ? kind : 'runtime',
-      message: oneLine(message, MESSAGE_CHARS_MAX),
-      ...this.#placeOf(line, column),
-    };
-  }
-
   /** An error thrown by the expression counts as success for the quarantine. */
   recordOutcome(object: ObjectIdentity, errors: ReadonlyMap<number, EvaluateError> | undefined): void {
-    if (errors !== undefined) for (const { kind } of errors.values()) if (!KINDS.has(kind)) return;
+    for (const error of errors?.values() ?? []) if (!isDeterministic(error)) return;
     this.quarantine.recordSuccess(object);
-  }
-
-  #placeOf(line: unknown, column: unknown): { line?: number; column?: number } {
-    if (typeof line !== 'number' || typeof column !== 'number' || line <= 0) return {};
-    let found: Program['mappings'][number] | undefined;
-    for (const mapping of this.program.mappings) {
-      if (mapping.line === line && mapping.column <= column) found = mapping;
-    }
-    return found === undefined ? {} : { line: found.toLine, column: found.toColumn };
   }
 }
 

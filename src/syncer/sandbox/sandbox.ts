@@ -138,7 +138,7 @@ class ProcessSandbox implements Sandbox {
       objects: NO_OBJECTS,
       complete: ([value], errors) => {
         const outcome = { value, error: errors?.get(0) };
-        if (isDeterministic(outcome)) this.#folded.set(entry.program.id, outcome);
+        if (isDeterministic(outcome.error)) this.#folded.set(entry.program.id, outcome);
         done(everyOutcome(count, outcome));
       },
     });

@@ -4,11 +4,10 @@
  */
 
 import type { Timer } from '../../base/clock.ts';
-import { Batch, failJob, type Job } from './batch.ts';
+import { Batch, failJob, type Job, type Stop, type StopOptions } from './batch.ts';
 import type { SandboxChild } from './child.ts';
 import { ChildPool, type PoolOptions } from './child-pool.ts';
 import type { EvaluateError } from './types.ts';
-import { handleStop, type Stop, type StopOptions } from './stops.ts';
 import type { SetupMessage } from './protocol.ts';
 import type { Route } from './quarantine.ts';
 
@@ -43,7 +42,7 @@ export class Scheduler {
   #matches = 0;
   /** Batches that are sent again, before new jobs. */
   #again: Batch[] = [];
-  #inFlight: EncodedBatch[] = [];
+  #inFlight: Batch[] = [];
   #collectTimer: Timer | undefined;
   #isFlushDue = false;
   #isClosed = false;
@@ -117,14 +116,13 @@ export class Scheduler {
       if (child === undefined) return;
       const again = this.#again.shift();
       if (again !== undefined) this.#divertFrom(again);
-      const encoded = encodeBatch(again ?? this.#nextBatch());
-      if (encoded !== undefined) this.#send(child, encoded);
+      const batch = again ?? this.#nextBatch();
+      if (!batch.isFinished) this.#send(child, batch);
     }
   }
 
   #nextBatch(): Batch {
-    const batch = new Batch();
-    batch.isCareful = this.#options.route === 'throttled';
+    const batch = new Batch(this.#options.route === 'throttled');
     let taken = 0;
     while (taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matchesLeft < BATCH_MATCHES_MAX) {
       const job = this.#jobs[taken++];
@@ -151,15 +149,14 @@ export class Scheduler {
     for (const job of batch.extract((each) => this.#isDiverted(each))) divert(job);
   }
 
-  #send(child: SandboxChild, encoded: EncodedBatch): void {
-    const { batch, text } = encoded;
+  #send(child: SandboxChild, batch: Batch): void {
     for (const { message } of batch.entries) {
       if (child.programs.has(message.id)) continue;
       child.programs.add(message.id);
       child.sendLater(`P${JSON.stringify(message)}`);
     }
-    child.send((batch.isCareful ? `C${batch.starvations}` : 'B') + text);
-    this.#inFlight.push(encoded);
+    child.send(batch.encode());
+    this.#inFlight.push(batch);
     this.#options.batched(batch.matchesLeft);
     if (this.#inFlight.length === 1) this.#watchHead(child);
   }
@@ -179,11 +176,11 @@ export class Scheduler {
     if (head === undefined) return;
     const stop = STOPS.get(line);
     if (stop !== undefined) {
-      this.#stopped(child, head.batch, stop);
+      this.#stopped(child, head, stop);
       return;
     }
     const isLast = line.startsWith('.');
-    if (!(isLast || line.startsWith('+')) || !takeResponse(child, head.batch, line.slice(1), isLast)) {
+    if (!(isLast || line.startsWith('+')) || !takeResponse(child, head, line.slice(1), isLast)) {
       // A violation of the protocol: the child is compromised.
       child.kill();
       return;
@@ -208,60 +205,29 @@ export class Scheduler {
     const isFresh = child.completed === 0;
     const limit = child.baselineBytes + this.#options.memoryBytes * BLOATED_SHARE;
     if (stop === 'memory' || (child.residentBytes() ?? 0) > limit) {
-      this.#again.unshift(...this.#inFlight.splice(0).map((each) => each.batch));
+      this.#again.unshift(...this.#inFlight.splice(0));
       this.#pool.retire(child);
     }
-    if (handleStop(batch, stop, isFresh, this.#stopOptions)) this.#again.unshift(batch);
+    if (batch.handleStop(stop, isFresh, this.#stopOptions)) this.#again.unshift(batch);
     this.#watchHead(child);
     this.#flush();
   }
 
   /** The child has exited with all its batches in flight, of which only the first had started. */
   #lost(child: SandboxChild, stop: Stop): void {
-    const [first, ...rest] = this.#inFlight.splice(0).map(({ batch }) => batch);
+    const [first, ...rest] = this.#inFlight.splice(0);
     this.#again.unshift(...rest);
     const isFresh = child.completed === 0;
-    if (first !== undefined && handleStop(first, stop, isFresh, this.#stopOptions))
-      this.#again.unshift(first);
+    if (first !== undefined && first.handleStop(stop, isFresh, this.#stopOptions)) this.#again.unshift(first);
     this.#flush();
   }
 
   #failEverything(error: EvaluateError): void {
-    const batches = [...this.#inFlight.map(({ batch }) => batch), ...this.#again];
+    const batches = [...this.#inFlight, ...this.#again];
     const jobs = this.#jobs;
     [this.#inFlight, this.#again, this.#jobs, this.#matches] = [[], [], [], 0];
     for (const batch of batches) batch.failAll(error);
     for (const job of jobs) failJob(job, error);
-  }
-}
-
-interface EncodedBatch {
-  readonly batch: Batch;
-  readonly text: string;
-}
-
-/** The batch and its text, without jobs that cannot be encoded as JSON; undefined if none is left. */
-function encodeBatch(batch: Batch): EncodedBatch | undefined {
-  if (batch.isFinished) return undefined;
-  try {
-    return { batch, text: batch.encode() };
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-  }
-  const rest = new Batch();
-  for (const job of batch.jobs) {
-    if (isWritable(job)) rest.add(job);
-    else failJob(job, { kind: 'runtime', message: 'the value is too large or too deep for the sandbox' });
-  }
-  return rest.isFinished ? undefined : { batch: rest, text: rest.encode() };
-}
-
-function isWritable({ values, objects }: Job): boolean {
-  try {
-    return JSON.stringify([values, objects]).length > 0;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
   }
 }
 
@@ -291,11 +257,7 @@ interface Silence {
   readonly allowanceMs: number;
 }
 
-function silenceOf(
-  { batch, text }: EncodedBatch,
-  route: Route,
-  { expressionTimeoutMs, settings }: SetupMessage,
-): Silence {
+function silenceOf(batch: Batch, route: Route, { expressionTimeoutMs, settings }: SetupMessage): Silence {
   const carefulMs =
     route === 'throttled'
       ? expressionTimeoutMs * THROTTLED_SILENCE
@@ -305,6 +267,6 @@ function silenceOf(
     : expressionTimeoutMs * BATCH_SILENCE;
   return {
     silenceMs: silenceMs + settings.shareMs,
-    allowanceMs: text.length / CHARS_PER_MS + batch.entries.size,
+    allowanceMs: batch.sentChars / CHARS_PER_MS + batch.entries.size,
   };
 }

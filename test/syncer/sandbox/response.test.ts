@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { Batch, readResults } from '../../../src/syncer/sandbox/batch.ts';
+import { Batch } from '../../../src/syncer/sandbox/batch.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
+import { readResults } from '../../../src/syncer/sandbox/response.ts';
 import { programOf } from './test-sandbox.ts';
 
 describe('an answer', () => {
@@ -79,7 +80,7 @@ describe('a batch', () => {
     const outcomes: unknown[] = [];
     const batch = twoJobs(outcomes);
     expect(batch.receive(JSON.stringify({ values: [1] }))).toBe(true);
-    expect(JSON.parse(batch.encode())).toMatchObject([
+    expect(JSON.parse(batch.encode().slice(1))).toMatchObject([
       { program: 1, values: ['b', 'c'] },
       { program: 1, values: ['d'] },
     ]);

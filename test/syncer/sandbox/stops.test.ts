@@ -6,7 +6,6 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { Batch } from '../../../src/syncer/sandbox/batch.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
-import { handleStop } from '../../../src/syncer/sandbox/stops.ts';
 import { programOf } from './test-sandbox.ts';
 
 const OPTIONS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, clock: systemClock, logger: silentLogger };
@@ -26,14 +25,14 @@ test('each match that runs out of memory is tried on a new process before it fai
     });
   }
   batch.encode();
-  const memory = (isFresh: boolean): boolean => handleStop(batch, 'memory', isFresh, OPTIONS);
+  const memory = (isFresh: boolean): boolean => batch.handleStop('memory', isFresh, OPTIONS);
   expect(memory(false)).toBe(true); // sent again with one call per match
   expect(memory(false)).toBe(true); // `a` on a new process
   expect(batch.receive('{"values":["a"]}')).toBe(true);
   expect(memory(false)).toBe(true); // `b` on a new process: the memory may be that of `a`
-  expect(batch.position()?.job.object.name).toBe('b');
+  expect(batch.nextJob?.object.name).toBe('b');
   expect(memory(true)).toBe(true); // `b` alone
-  expect(batch.position()?.job.object.name).toBe('c');
+  expect(batch.nextJob?.object.name).toBe('c');
   batch.receive('{"values":["c"]}');
   expect(outcomes).toEqual(['a: value', 'b: memory', 'c: value']);
 });
