@@ -3,6 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { configJsonSchema } from '../config/schema/schema.ts';
+import { packageFile } from './version.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
@@ -37,7 +38,7 @@ async function run({ write = false, check = false, modeline = false }: SchemaOpt
 
 // The JSON Schema file of this installation.
 
-const SHIPPED_SCHEMA = new URL('../../config/schema.json', import.meta.url);
+const SHIPPED_SCHEMA = packageFile('config/schema.json');
 
 /** The first line of a configuration file, wherever the file is. */
 export const SCHEMA_MODELINE = `# yaml-language-server: $schema=${SHIPPED_SCHEMA.href}\n`;

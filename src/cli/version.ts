@@ -1,7 +1,10 @@
 /** `version`: one line of text, or JSON. */
 
 import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
+import { InvariantError } from '../base/errors.ts';
 
 export function define(command: Command): void {
   const output = new Option('-o, --output <format>', 'text or json')
@@ -19,7 +22,13 @@ export function define(command: Command): void {
 
 /** Reads package.json, so that the version has one source. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  const { version } = JSON.parse(text) as { version: string }; // our own file
+  const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }; // our own file
   return version;
+}
+
+/** A file by its path in the package, from a source file and from the bundle, which are in different folders. */
+export function packageFile(path: string): URL {
+  const manifest = findPackageJSON(import.meta.url);
+  if (manifest === undefined) throw new InvariantError('the program is outside of its package');
+  return new URL(path, pathToFileURL(manifest));
 }
