@@ -1,4 +1,4 @@
-# The image holds Node.js, the built program and its production dependencies; no shell and no package manager. `scripts/image/check.sh` runs the
+# The image holds Node.js, the bundled program and isolated-vm; no shell and no package manager. `scripts/image/check.sh` runs the
 # same steps without a container engine.
 FROM node:26.10.0-bookworm-slim AS build
 WORKDIR /src
@@ -22,6 +22,6 @@ STOPSIGNAL SIGTERM
 # 8080: health and metrics of `run`; 9443: the key and token API, as the Helm chart configures it.
 EXPOSE 8080 9443
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s \
-  CMD ["/usr/local/bin/node", "/app/dist/cli/healthcheck.js"]
+  CMD ["/usr/local/bin/node", "/app/dist/healthcheck.js"]
 ENTRYPOINT ["/usr/local/bin/node", "/app/dist/main.js"]
 CMD ["run", "--config", "/etc/endpoint-syncer/config.yaml"]

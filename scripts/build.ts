@@ -1,19 +1,119 @@
-/** Builds `dist/` for the package, because Node does not strip types of files below `node_modules`. */
+/** Builds `dist/` for the package and the image: the program and its dependencies in a few files, and the licenses of what they contain. */
 
-import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { dirname, join } from 'node:path';
+import { type BuildOptions, type OutputOptions, type Plugin, type RolldownOutput, build } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '..');
 const [SOURCE, TARGET] = [join(ROOT, 'src'), join(ROOT, 'dist')];
+const GUEST = join(SOURCE, 'syncer/sandbox/guest');
+
+/** Bundled by `require` on first use: the bundler knows the name, but not what `createRequire` returns. */
+const lazyModules: Plugin = {
+  name: 'lazy-modules',
+  transform: {
+    filter: { code: 'const require = createRequire(import.meta.url);' },
+    handler: (code) => code.replaceAll('const require = createRequire(import.meta.url);', ''),
+  },
+};
+
+/** undici runs without it, and the connections of this program use HTTP/1.1. Loading it takes 5 MiB. */
+const withoutHttp2: Plugin = {
+  name: 'without-http2',
+  resolveId: { filter: { id: /^node:http2$/ }, handler: (id) => `\0${id}` },
+  load: { filter: { id: /^\0node:http2$/ }, handler: () => 'export const constants = {};' },
+};
+
+const OPTIONS = {
+  cwd: ROOT,
+  plugins: [lazyModules, withoutHttp2],
+  onLog(_level, log) {
+    throw new Error(`${log.code}: ${log.message}`);
+  },
+} satisfies BuildOptions;
+
+const OUTPUT: OutputOptions = {
+  dir: TARGET,
+  // All in one folder, so that the paths of other files are relative to it.
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name].js',
+  // V8 keeps a text with a single character beyond Latin-1 in two bytes per character.
+  charset: 'ascii',
+  // Stack traces have the names of functions, and each module begins with its path.
+  minify: false,
+  comments: { legal: false, annotation: false, jsdoc: false },
+};
 
 rmSync(TARGET, { recursive: true, force: true });
-execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
-  cwd: ROOT,
-  stdio: 'inherit',
-});
-// Files that the program reads, such as vCluster's default values.
-cpSync(SOURCE, TARGET, {
-  recursive: true,
-  filter: (path) => statSync(path).isDirectory() || !path.endsWith('.ts'),
-});
+const outputs = await build([
+  {
+    ...OPTIONS,
+    platform: 'node',
+    // A native addon, whose files the sandbox looks for.
+    external: ['isolated-vm'],
+    input: { main: join(SOURCE, 'main.ts') },
+    output: {
+      ...OUTPUT,
+      // One file for `run`, which costs less than many: what a command needs beyond it is in files of its own.
+      codeSplitting: {
+        groups: [
+          { name: 'program', test: /src\/cli\/(?:program|heap-growth)\.ts$/, priority: 1 },
+          { name: 'run', test: /src\/cli\/run\.ts$/ },
+        ],
+      },
+    },
+  },
+  ...[
+    'cli/healthcheck',
+    'apiserver/request/yaml-thread',
+    'apiserver/storage/sqlite/writer/writer-thread',
+  ].map((entry): BuildOptions => ({
+    ...OPTIONS,
+    platform: 'node',
+    input: join(SOURCE, `${entry}.ts`),
+    output: { ...OUTPUT, codeSplitting: false },
+  })),
+  {
+    ...OPTIONS,
+    platform: 'browser',
+    input: join(SOURCE, 'cli/page/assets/main.js'),
+    output: { ...OUTPUT, dir: join(TARGET, 'assets'), codeSplitting: false },
+  },
+]);
+for (const name of ['page.html', 'page.css'])
+  cpSync(join(SOURCE, 'cli/page/assets', name), join(TARGET, 'assets', name));
+cpSync(join(SOURCE, 'config/schema/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
+mkdirSync(join(TARGET, 'guest'));
+for (const name of readdirSync(GUEST)) {
+  const text = stripTypeScriptTypes(readFileSync(join(GUEST, name), 'utf8'));
+  writeFileSync(join(TARGET, 'guest', name.replace(/\.ts$/, '.js')), text);
+}
+writeFileSync(join(TARGET, 'third-party-licenses.txt'), licensesOf(outputs));
+
+/** For each bundled package a heading `name@version (license)`, and its license files. */
+function licensesOf(bundles: readonly RolldownOutput[]): string {
+  const modules = bundles.flatMap(({ output }) =>
+    output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : [])),
+  );
+  const folders = new Set(modules.filter((id) => id.includes('/node_modules/')).map(packageFolder));
+  return [...folders].map(licenseOf).toSorted().join('\n');
+}
+
+/** The nearest folder above a module that has the manifest of a package; some have others for their ES modules. */
+function packageFolder(file: string): string {
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder))
+    if (existsSync(join(folder, 'package.json')) && manifestOf(folder).version !== undefined) return folder;
+  throw new Error(`${file} is in no package`);
+}
+
+function licenseOf(folder: string): string {
+  const { name, version, license } = manifestOf(folder);
+  const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|copying|notice)(?!.*\.js$)/i.test(file));
+  const texts = files.toSorted().map((file) => readFileSync(join(folder, file), 'utf8').trim());
+  return [`## ${name}@${version} (${license})`, ...texts, ''].join('\n\n');
+}
+
+function manifestOf(folder: string): { name: string; version?: string; license?: string } {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as ReturnType<typeof manifestOf>; // npm has read it
+}

@@ -15,7 +15,7 @@ awk -v heading="## $version " 'index($0, "## ") == 1 { isIn = index($0, heading)
 grep -q '[^[:space:]]' "$out/notes.md" || fail "CHANGELOG.md has no section for version $version"
 
 npm pack --silent --pack-destination "$out" > /dev/null
-npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > "$out/sbom.cdx.json"
+npm run --silent sbom > "$out/sbom.cdx.json"
 "${HELM:-helm}" package charts/endpoint-syncer --destination "$out/chart" > /dev/null
 mv "$out/chart/endpoint-syncer-$version.tgz" "$out/chart-$version.tgz" # npm's tarball has the same name
 rmdir "$out/chart"

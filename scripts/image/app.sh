@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Assembles the project's part of the image in a folder (first argument): the built program, its production dependencies, and an SBOM.
+# Assembles the project's part of the image in a folder (first argument): the built program, isolated-vm, and an SBOM.
 set -euo pipefail
 out=${1:?folder}
 cd "$(dirname "$0")/../.."
 npm run --silent build
 mkdir -p "$out"
 cp -r package.json package-lock.json dist config LICENSE "$out/"
+npm run --silent sbom > "$out/sbom.cdx.json"
 cd "$out"
 npm ci --omit=dev --ignore-scripts --no-audit --no-fund > /dev/null
-npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > sbom.cdx.json
 # Remove binaries for other platforms, and sources.
 node -e '
 const { readdirSync, rmSync } = require("node:fs");

@@ -20,16 +20,7 @@ import { eventually } from '../support/eventually.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const CACHE = join(ROOT, 'node_modules', '.cache', 'endpoint-syncer-packed');
 /** Everything that the installed program depends on. */
-const SOURCES = [
-  'bin',
-  'config',
-  'src',
-  'scripts/build.ts',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'package.json',
-  'package-lock.json',
-];
+const SOURCES = ['bin', 'config', 'src', 'scripts/build.ts', 'package.json', 'package-lock.json'];
 const INSTALL_MAX_MS = 300_000;
 const run = promisify(execFile);
 

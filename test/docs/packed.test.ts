@@ -36,6 +36,36 @@ describe('the packed install', () => {
     );
   });
 
+  test('installs nothing but the native addon and what finds it', async () => {
+    const folder = join(await packedInstall(), 'lib', 'node_modules', 'endpoint-syncer', 'node_modules');
+    const packages = readdirSync(folder).filter((name) => !name.startsWith('.'));
+    expect(packages.toSorted()).toEqual(['isolated-vm', 'node-gyp-build']);
+  });
+
+  test('has the license of every package that it contains', async () => {
+    const dist = join(await packedInstall(), 'lib', 'node_modules', 'endpoint-syncer', 'dist');
+    const scripts = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.js'),
+    );
+    const contained = scripts.flatMap((path) =>
+      [
+        ...readFileSync(join(dist, path), 'utf8').matchAll(/^\/\/ .*node_modules\/((?:@[^/]+\/)?[^/]+)\//gmu),
+      ].map(([, name = '']) => name),
+    );
+    const text = readFileSync(join(dist, 'third-party-licenses.txt'), 'utf8');
+    const licenses = new Map(
+      text
+        .split(/^## (?=\S+@\d)/mu)
+        .map((part) => [part.slice(0, part.lastIndexOf('@', part.indexOf(' '))), part]),
+    );
+    expect(new Set(contained).size).toBeGreaterThan(50);
+    for (const name of new Set(contained))
+      expect([name, licenses.get(name) ?? '']).toMatchObject([
+        name,
+        expect.stringMatching(/\(\S+\)\n\n.{3}/su),
+      ]);
+  });
+
   test('has the version of package.json', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const { stdout } = await command('version', '-o', 'json');

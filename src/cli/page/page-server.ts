@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { TerminalError, messageOf } from '../../base/errors.ts';
+import { sourceExtension } from '../../base/source-extension.ts';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
 
 const ASSETS: Readonly<Record<string, string>> = {
@@ -38,7 +39,8 @@ export interface PageServer extends AsyncDisposable {
 
 /** Rejects with a `TerminalError` when the port is not available. */
 export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
-  const modules = findPageModules();
+  // In the package, main.js contains them.
+  const modules = sourceExtension(import.meta.url) === 'ts' ? findPageModules() : NO_MODULES;
   const closing = new AbortController();
   let port = options.port;
   const server = createServer((request, response) => {
@@ -212,6 +214,8 @@ interface PageModules {
   /** The text of a module by its URL path; undefined: there is none. */
   read(path: string): string | undefined;
 }
+
+const NO_MODULES: PageModules = { importMap: '{}', read: () => undefined };
 
 /** Reads each file when it is requested. Throws where a package is not installed. */
 export function findPageModules(): PageModules {

@@ -2,7 +2,6 @@
 
 import { createRequire } from 'node:module';
 import type { JsonPrimitive } from '../../../base/json.ts';
-import { sourceExtension } from '../../../base/source-extension.ts';
 import { expressionWarnings, type ExpressionWarning, type MatchFacts } from './warnings.ts';
 import { forbiddenProblem } from './forbidden.ts';
 import { placeOf } from '../../../base/excerpt.ts';
@@ -85,10 +84,9 @@ function elementProblem(filter: string, { visits, shift }: ParsedExpression): Pa
  */
 function languageTools(): typeof Parse & typeof Generate {
   const require = createRequire(import.meta.url);
-  const extension = sourceExtension(import.meta.url);
   return {
-    ...(require(`./parse.${extension}`) as typeof Parse), // the module that its type was taken from
-    ...(require(`./generate.${extension}`) as typeof Generate), // the same
+    ...(require('./parse.ts') as typeof Parse), // the module that its type was taken from
+    ...(require('./generate.ts') as typeof Generate), // the same
   };
 }
 
