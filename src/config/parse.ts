@@ -4,12 +4,12 @@ import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
 import { withoutConsequences, type Finding } from './finding.ts';
 import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './layers.ts';
-import { overridesOf } from './flags.ts';
+import { applyOverrides, overridesOf } from './flags.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { configWarnings, syncedByVcluster, vclusterFindings } from './warnings.ts';
 import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
-import { Fields, pathOf } from './schema/fields.ts';
+import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema } from './schema/schema-check.ts';
 import type {
@@ -57,12 +57,15 @@ export function parseConfig(
   const { own, merged, written, vcluster } = layers;
   const defaults = vclusterDefaults();
   const fields = new Fields(merged);
-  const { config: parsed, findings } = checkSchema(merged, options.isNameOptional);
+  const isSyncingServices = syncsServices(fields);
+  const patchedKeys = [...PATCHED_KEYS, ...(isSyncingServices ? ['services'] : [])];
+  const ours = isSyncingServices ? merged : withoutServicePatches(merged);
+  const { config: parsed, findings } = checkSchema(ours, options.isNameOptional);
   const all = withoutConsequences([
     ...findings,
-    ...PATCHED_KEYS.map((key) => `sync.toHost.${key}.patches`).flatMap((list) =>
-      checkPatches(new Fields(written).value(list), pathOf(list), options.checks),
-    ),
+    ...patchedKeys
+      .map((key) => `sync.toHost.${key}.patches`)
+      .flatMap((list) => checkPatches(new Fields(written).value(list), pathOf(list), options.checks)),
     ...checkRules(merged, options.checks),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
     ...(vcluster === undefined ? [] : vclusterFindings(merged, vcluster, options.isStart ?? false)),
@@ -85,6 +88,14 @@ export function parseConfig(
     problems,
     locate: layers.locate,
   };
+}
+
+/** Patches of Services are vCluster's, in whatever form, where it syncs them. */
+function withoutServicePatches(merged: JsonObject): JsonObject {
+  const path = ['sync', 'toHost', 'services', 'patches'];
+  return valueAt(merged, path) === undefined
+    ? merged
+    : applyOverrides(merged, [{ path, value: undefined, origin: '' }]);
 }
 
 /** The default is a path of the file, as if the file contained it. */
@@ -174,19 +185,23 @@ function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig):
 }
 
 function syncConfig(
-  { sync, experimental }: ParsedConfig,
+  { sync, experimental, endpointSyncer }: ParsedConfig,
   fields: Fields,
   vclusterConfig: JsonObject,
 ): Omit<SyncConfig, 'syncedByVcluster'> {
+  const patchesAt = (key: string) => patchesIn(fields.value(`sync.toHost.${key}.patches`));
   const patched = (key: (typeof PATCHED_KEYS)[number]): SyncedKindConfig => ({
     enabled: sync.toHost[key].enabled,
-    patches: patchesIn(fields.value(`sync.toHost.${key}.patches`)),
+    patches: patchesAt(key),
   });
   const merged = new Fields(vclusterConfig);
   return {
     endpoints: patched('endpoints'),
     endpointSlices: patched('endpointSlices'),
-    servicesEnabled: sync.toHost.services.enabled,
+    services: {
+      enabled: sync.toHost.services.enabled,
+      patches: endpointSyncer.services.mode === 'sync' ? patchesAt('services') : [],
+    },
     namespaces: namespaceMode(sync.toHost.namespaces, experimental.multiNamespaceMode.enabled),
     enabledResources: enabledKeys(merged.object('sync.toHost')),
     enabledCustomResources: enabledKeys(merged.object('sync.toHost.customResources')),

@@ -28,7 +28,8 @@ export function checkPatches(
 function checkEntry(entry: JsonObject, path: ConfigPath, checks: ConfigChecks): Finding[] {
   const findings = [...checkModes(entry, path), ...checkReference(entry, path)];
   const target = textMember(entry, 'path');
-  if (target !== undefined) findings.push(...checkTarget(target, path, checks));
+  if (target !== undefined)
+    findings.push(...checkTarget(target, path, checks), ...checkServiceTarget(target, path, checks));
   const patch = patchOf(entry);
   if (patch === undefined) return findings;
   findings.push(...checkHostOwned(patch, path, checks));
@@ -91,13 +92,35 @@ function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Fi
   return checks.isBookkeepingKey(second, third) ? refuse(`the bookkeeping key ${show(third)}`) : [];
 }
 
+const ALLOCATED = 'the host allocates its own';
+/** Paths of the copy of a Service that no patch may set, with the reason; `*` is any index. */
+const HOST_FIELDS: Readonly<Record<string, string>> = {
+  status: 'each cluster keeps its own',
+  'spec.selector': 'a selector would match Pods of the host',
+  'spec.clusterIP': ALLOCATED,
+  'spec.clusterIPs': ALLOCATED,
+  'spec.ipFamilies': ALLOCATED,
+  'spec.healthCheckNodePort': ALLOCATED,
+  'spec.ports.*.nodePort': ALLOCATED,
+};
+
+function checkServiceTarget(target: string, path: ConfigPath, checks: ConfigChecks): Finding[] {
+  const segments = listOf(path) === 'services' ? checks.pathSegments(target) : undefined;
+  if (segments === undefined) return [];
+  const steps = segments.map((step) => (typeof step === 'string' && !/^\d+$/.test(step) ? step : '*'));
+  const field = Object.keys(HOST_FIELDS).find((one) => `${steps.join('.')}.`.startsWith(`${one}.`));
+  if (field === undefined) return [];
+  return [errorAtValue([...path, 'path'], `${field} of a Service cannot be patched: ${HOST_FIELDS[field]}`)];
+}
+
 /** Without an `expression` the host keeps its own value, and a new copy has none. Of the whole content, that leaves an empty copy. */
 function checkHostOwned(patch: PatchConfig, path: ConfigPath, checks: ConfigChecks): Finding[] {
   if (patch.expression !== undefined || patch.reverseExpression === undefined) return [];
   const segments = checks.pathSegments(patch.path);
   if (segments === undefined || segments.slice(1).some((segment) => segment !== null)) return [];
   const [member = null] = segments;
-  const isContent = member === null || (typeof member === 'string' && CONTENT_MEMBERS.includes(member));
+  const members = listOf(path) === 'services' ? ['spec'] : CONTENT_MEMBERS;
+  const isContent = member === null || (typeof member === 'string' && members.includes(member));
   if (segments.length > 2 || !isContent) return [];
   const what = member === null ? 'the whole object' : `its ${member}`;
   const message =

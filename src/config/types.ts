@@ -46,7 +46,8 @@ export interface SyncedKindConfig {
 export interface SyncConfig {
   readonly endpoints: SyncedKindConfig;
   readonly endpointSlices: SyncedKindConfig;
-  readonly servicesEnabled: boolean;
+  /** Without patches where vCluster syncs Services: they are vCluster's. */
+  readonly services: SyncedKindConfig;
   /** The keys of the kinds that both can sync and that vCluster's own values enable; undefined without these values. */
   readonly syncedByVcluster: readonly string[] | undefined;
   readonly namespaces: NamespaceMode;

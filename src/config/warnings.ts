@@ -1,7 +1,7 @@
 /** Valid settings that are most likely mistakes, and conflicts with vCluster's own values. */
 
 import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../base/json.ts';
-import { Fields, pathOf } from './schema/fields.ts';
+import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPath } from './finding.ts';
 import { knownKeys } from './schema/schema-check.ts';
 import { nearestWord } from './schema/suggest.ts';
@@ -36,7 +36,7 @@ function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Fi
     });
 }
 
-/** The kinds that both sync, whose patches this program applies, and whether it syncs them by default. vCluster syncs all of them by default. */
+/** The kinds that both sync, and whether this program syncs them by default. vCluster syncs all of them by default. */
 const SHARED_KINDS = [
   { key: 'endpoints', kind: 'Endpoints', isOnHere: true },
   { key: 'endpointSlices', kind: 'EndpointSlices', isOnHere: false },
@@ -152,7 +152,7 @@ function unusedPatches(own: Fields): Finding[] {
 /** Expressions that ask for what cannot be different. */
 function constantExistence(own: Fields): Finding[] {
   if (own.text('endpointSyncer.patches.missingPaths') === 'create') return [];
-  return SHARED_KINDS.flatMap(({ key }) => {
+  return patchedKinds(own).flatMap(({ key }) => {
     const patches = own.value(`sync.toHost.${key}.patches`);
     return (Array.isArray(patches) ? patches : []).flatMap((patch, at) => {
       const expression = isJsonObject(patch) ? ownValue(patch, 'expression') : undefined;
@@ -165,11 +165,19 @@ function constantExistence(own: Fields): Finding[] {
   });
 }
 
+/** The kinds whose patches this program applies. */
+function patchedKinds(own: Fields): readonly { readonly key: string; readonly isOnHere: boolean }[] {
+  return [...SHARED_KINDS, ...(syncsServices(own) ? [{ key: 'services', isOnHere: true }] : [])];
+}
+
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
   const isSynced =
-    direction === 'toHost' ? SHARED_KINDS.find(({ key }) => key === kind)?.isOnHere : undefined;
+    direction === 'toHost' ? patchedKinds(own).find(({ key }) => key === kind)?.isOnHere : undefined;
   if (isSynced === undefined) {
-    const kinds = SHARED_KINDS.map(({ key }) => `sync.toHost.${key}`).join(' and ');
+    const kinds = patchedKinds(own)
+      .map(({ key }) => `sync.toHost.${key}`)
+      .join(', ')
+      .replace(/, (?=[^,]*$)/, ' and ');
     return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
   }
   const switchPath = `sync.${direction}.${kind}.enabled`;

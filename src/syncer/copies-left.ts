@@ -1,6 +1,7 @@
 /** Reports copies of kinds that are not synced. They stay on the host as they are, until a user enables their sync or removes them. */
 
 import { messageOf } from '../base/errors.ts';
+import { PATCHED_KEYS } from '../config/layers.ts';
 import { ENDPOINT_SLICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
@@ -22,7 +23,9 @@ export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
   for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural))) {
     const { kind } = resource;
     // Copies of other kinds without our record are vCluster's to keep.
-    const key = PATCHED_KINDS.find((patched) => patched.resource === resource)?.configKey;
+    const key = PATCHED_KEYS.find((shared) =>
+      PATCHED_KINDS.some((patched) => patched.resource === resource && patched.configKey === shared),
+    );
     if (key !== undefined && config.sync.syncedByVcluster?.includes(key) === true) continue;
     try {
       const copies = await copiesOf(resource, options);

@@ -14,6 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const NAME = 'endpointSyncer: {name: my-vcluster}\n';
+const SYNCED = 'endpointSyncer: {name: my-vcluster, services: sync}\n';
 
 function withPatch(entry: string): string {
   return `sync:\n  toHost:\n    endpoints:\n      patches:\n        - ${entry}\n${NAME}`;
@@ -63,6 +64,36 @@ test.each([
     `sync:\n  toHost:\n    pods:\n      patches: [{path: a, expression: value}]\n${NAME}`,
     'patches',
     "sync.toHost.pods.patches: warning: this program applies the patches of sync.toHost.endpoints and sync.toHost.endpointSlices only; move these to vCluster's own values",
+  ],
+  [
+    'patches of Services that vCluster syncs',
+    `sync:\n  toHost:\n    services:\n      patches: [{any: form}]\n${NAME}`,
+    'patches',
+    "sync.toHost.services.patches: warning: this program applies the patches of sync.toHost.endpoints and sync.toHost.endpointSlices only; move these to vCluster's own values",
+  ],
+  [
+    'patches of a kind that vCluster syncs, beside those of Services',
+    `sync:\n  toHost:\n    pods:\n      patches: [{path: a, expression: value}]\n${SYNCED}`,
+    'patches',
+    "sync.toHost.pods.patches: warning: this program applies the patches of sync.toHost.endpoints, sync.toHost.endpointSlices and sync.toHost.services only; move these to vCluster's own values",
+  ],
+  [
+    'patches of Services that are off',
+    `sync:\n  toHost:\n    services:\n      enabled: false\n      patches: [{path: spec.type, expression: value}]\n${SYNCED}`,
+    'patches',
+    'sync.toHost.services.patches: warning: these patches are not applied: sync.toHost.services.enabled is not true',
+  ],
+  [
+    'a field that no Service has',
+    `sync:\n  toHost:\n    services:\n      patches: [{path: "spec.prots[*].port", expression: value}]\n${SYNCED}`,
+    'prots',
+    'sync.toHost.services.patches[0].path: warning: never matches: spec has no field "prots", did you mean "ports"?',
+  ],
+  [
+    'a reverse of a Service that does not undo the expression',
+    `sync:\n  toHost:\n    services:\n      patches: [{path: "spec.ports[*].port", expression: value + 1, reverseExpression: value}]\n${SYNCED}`,
+    'value}]',
+    'sync.toHost.services.patches[0].reverseExpression: warning: does not undo expression: 80 becomes 81 on the host, and 81 on the way back',
   ],
   [
     'patches of a kind that is off',

@@ -54,7 +54,7 @@ describe('defaults', () => {
     expect(sync).toEqual({
       endpoints: { enabled: true, patches: [] },
       endpointSlices: { enabled: false, patches: [] },
-      servicesEnabled: true,
+      services: { enabled: true, patches: [] },
       syncedByVcluster: undefined,
       namespaces: { kind: 'single' },
       enabledResources: new Set([

@@ -357,3 +357,54 @@ describe('carets into paths and expressions', () => {
     ).toEqual(['    {path: "a.b[?(@.c +)]", expression: value}\n                       ^']);
   });
 });
+
+describe('patches of Services', () => {
+  const services = (entries: string, mode = 'sync'): string =>
+    `endpointSyncer: {name: vc, services: ${mode}}\nsync: {toHost: {services: {patches: ${entries}}}}\n`;
+
+  test("are read where this program syncs them, and are vCluster's otherwise", () => {
+    const entries = '[{path: spec.type, expression: \'"NodePort"\'}]';
+    const patches = [{ path: 'spec.type', expression: '"NodePort"' }];
+    expect(validConfig(services(entries)).sync.services).toEqual({ enabled: true, patches });
+    expect(validConfig(services(entries, '{mode: sync}')).sync.services.patches).toEqual(patches);
+    expect(validConfig(services(entries, 'vcluster')).sync.services.patches).toEqual([]);
+    expect(parseText(services('[{path: "a["}, 7]', 'vcluster')).config?.sync.services.patches).toEqual([]);
+  });
+
+  test.each([
+    ['[{path: "a[", expression: value}]', /"a\["|bracket|path/u],
+    ['[{path: a}]', /need to use one of: expression, labels or reference/u],
+    ['[{path: a, expresion: value}]', /unknown key "expresion", did you mean "expression"\?/u],
+    ['[{path: a, labels: {}}, {path: a, labels: {}}]', /have the same path "a"/u],
+    ['[{path: metadata.name, expression: value}]', /metadata\.name cannot be patched/u],
+    [
+      '[{path: spec.selector, expression: value}]',
+      /spec\.selector of a Service cannot be patched: a selector/u,
+    ],
+    ['[{path: spec.selector.app, expression: value}]', /spec\.selector of a Service cannot be patched/u],
+    [
+      '[{path: spec.clusterIP, expression: value}]',
+      /spec\.clusterIP of a Service .*: the host allocates its own/u,
+    ],
+    ['[{path: "spec.clusterIPs[0]", expression: value}]', /spec\.clusterIPs of a Service/u],
+    ['[{path: "spec.ports[*].nodePort", expression: value}]', /spec\.ports\.\*\.nodePort of a Service/u],
+    [
+      `[{path: 'spec.ports[?(@.name === "a")].nodePort', expression: value}]`,
+      /spec\.ports\.\*\.nodePort of a Service/u,
+    ],
+    ['[{path: spec.ports.0.nodePort, expression: value}]', /spec\.ports\.\*\.nodePort of a Service/u],
+    [
+      '[{path: status.loadBalancer, expression: value}]',
+      /status of a Service .*: each cluster keeps its own/u,
+    ],
+    ['[{path: spec, reverseExpression: value}]', /the host keeps its spec, so every copy would be created/u],
+  ])('%s is an error', (entries, message) => {
+    expect(problemsIn(services(entries)).join('\n')).toMatch(message);
+    expect(problemsIn(services(entries, 'vcluster'))).toEqual([expect.stringContaining('(warning)')]);
+  });
+
+  test('leave those of other kinds as they are', () => {
+    expect(problemsIn(withPatches('{path: spec.selector, expression: value}'))).toEqual([]);
+    expect(problemsIn(services('[{path: spec.ports, reverseExpression: value}]'))).toEqual([]);
+  });
+});

@@ -13,6 +13,39 @@ const SERVICES: JsonObject = {
   sync: { toHost: { endpointSlices: { enabled: true } } },
   endpointSyncer: { services: 'sync' },
 };
+const PATCHED: JsonObject = {
+  sync: {
+    toHost: {
+      services: {
+        patches: [
+          {
+            path: 'metadata.annotations.owner',
+            expression: '"team-" + value',
+            reverseExpression: 'value.replace(/^team-/, "")',
+          },
+          { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
+          { path: 'metadata.annotations.selector', labels: {} },
+          { path: 'spec.type', expression: '"NodePort"' },
+          { path: 'spec.ports[*].port', expression: 'value + 1000', reverseExpression: 'value - 1000' },
+        ],
+      },
+    },
+  },
+  endpointSyncer: { services: 'sync' },
+};
+/** Lets a tenant write the spec of the copy. */
+const SPEC_OF_TENANT: JsonObject = {
+  path: 'spec',
+  expression: '({ ...value, ...JSON.parse(context.virtualObject.metadata.annotations.spec) })',
+};
+/** Values for the spec of a copy that fail the patch. */
+const FORBIDDEN: readonly (readonly [name: string, spec: JsonObject, problem: string])[] = [
+  ['selects', { selector: { app: 'host' } }, 'is never copied: a selector would match Pods of the host'],
+  ['takes', { externalIPs: ['203.0.113.9'] }, 'endpointSyncer.services.allow names externalIPs'],
+  ['balances', { loadBalancerIP: '203.0.113.9' }, 'endpointSyncer.services.allow names loadBalancerIP'],
+  ['allocates', { clusterIP: '10.0.0.9' }, 'is allocated by the host'],
+  ['invalid', { type: 'Other' }, 'must be one of ClusterIP, ExternalName, LoadBalancer, NodePort'],
+];
 const INGRESS = [{ ip: '203.0.113.7' }];
 
 export function serviceScenarios(newWorld: NewWorld): void {
@@ -280,6 +313,82 @@ export function serviceScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('patches of Services', { concurrent: false }, () => {
+    const shared = sharedWorld(newWorld, () => ({ config: PATCHED }));
+
+    test('of all modes are applied, and the host keeps the node ports that it allocates for a patched type', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/db`;
+      const annotations = { owner: 'web', secret: 'tls', selector: 'app=db' };
+      await world.virtual.create('Service', plain(key, { annotations }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const copy = await whenService(world, key);
+      expect(copy.metadata.annotations).toMatchObject({ owner: 'team-web', selector: 'app=db' });
+      expect(copy.metadata.annotations?.['secret']).toMatch(/^v[0-9a-z]{13}$/);
+      expect(specOf(copy)).toMatchObject({ type: 'NodePort', ports: [{ port: 1080 }] });
+      await allocateNodePort(world, key, 1080);
+      const nodePort = portOf(specOf(await whenService(world, key)), 1080)?.['nodePort'];
+      await world.virtual.merge('Service', pair(key), { metadata: { labels: { changed: '1' } } });
+      const after = await whenService(world, key, ({ metadata }) => metadata.labels?.['changed'] === '1');
+      expect(portOf(specOf(after), 1080)?.['nodePort']).toBe(nodePort);
+      await world.settle(daemon);
+      const quiet = await world.host.get('Service', ...world.hostKey(key));
+      await world.settle(daemon);
+      expect((await world.host.get('Service', ...world.hostKey(key))).metadata.resourceVersion).toBe(
+        quiet.metadata.resourceVersion,
+      );
+      const virtual = await world.virtual.get('Service', ...pair(key));
+      expect(specOf(virtual)).toMatchObject({ type: 'ClusterIP', ports: [{ port: 80 }] });
+      expect(virtual.metadata.annotations).toEqual(annotations);
+    });
+
+    test('with a reverse expression sync a host change back, without further writes', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/both`;
+      await world.virtual.create('Service', plain(key, { annotations: { owner: 'web' } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await whenService(world, key);
+      await allocateNodePort(world, key, 1080);
+      await world.settle(daemon);
+      const [port = {}] = portsOf(await world.host.get('Service', ...world.hostKey(key)));
+      await world.host.merge('Service', world.hostKey(key), {
+        metadata: { annotations: { owner: 'team-db' } },
+        spec: { ports: [{ ...port, port: 1090 }] },
+      });
+      const isBack = (one: KubeObject | undefined): boolean =>
+        one !== undefined && portsOf(one)[0]?.['port'] === 90 && one.metadata.annotations?.['owner'] === 'db';
+      const virtual = await world.virtual.when('Service', pair(key), isBack);
+      expect(specOf(virtual)['type']).toBe('ClusterIP');
+      await world.settle(daemon);
+      expect(portsOf(await whenService(world, key))).toEqual([{ ...port, port: 1090 }]);
+      await world.virtual.merge('Service', pair(key), {
+        spec: { ports: [{ ...portsOf(virtual)[0], port: 91 }] },
+      });
+      await whenService(world, key, (one) => portsOf(one)[0]?.['port'] === 1091);
+      await world.settle(daemon);
+    });
+
+    test('never give the copy an invalid value, or what it must not have', async ({ expect }) => {
+      await using world = await newWorld();
+      const ns = 'default';
+      const daemon = await world.startSync({
+        config: {
+          sync: { toHost: { services: { patches: [SPEC_OF_TENANT] } } },
+          endpointSyncer: { services: 'sync' },
+        },
+      });
+      for (const [name, spec, problem] of FORBIDDEN) {
+        const key = `${ns}/${name}`;
+        const annotations = { spec: JSON.stringify(spec) };
+        await world.virtual.create('Service', plain(key, { annotations }));
+        await world.virtual.create('Endpoints', endpoints(key));
+        expect(await world.whenEvent(key, 'PatchFailed', { kind: 'Service' })).toContain(problem);
+      }
+      await world.settle(daemon);
+      expect(await serviceNames(world, ns)).toEqual([]);
+    });
+  });
+
   describe('Services while the daemon is down', () => {
     test('are deleted on the host if they were deleted in the virtual cluster', async ({ expect }) => {
       await using world = await newWorld();
@@ -372,6 +481,19 @@ export function whenService(
   holds: (copy: KubeObject) => boolean = () => true,
 ): Promise<KubeObject> {
   return world.host.when('Service', world.hostKey(key), (copy) => copy !== undefined && holds(copy));
+}
+
+/** The embedded cluster allocates nothing by itself. */
+async function allocateNodePort(world: World, key: string, port: number): Promise<void> {
+  if (world.clusters.kind !== 'embedded') return;
+  const [first = {}] = portsOf(await world.host.get('Service', ...world.hostKey(key)));
+  await world.host.merge('Service', world.hostKey(key), {
+    spec: {
+      clusterIP: '10.0.0.77',
+      externalTrafficPolicy: 'Cluster',
+      ports: [{ ...first, port, nodePort: 30_777 }],
+    },
+  });
 }
 
 async function whenNoService(world: World, key: string): Promise<void> {

@@ -10,7 +10,8 @@ import { systemClock } from '../../base/clock.ts';
 import { valueAt, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
-import { PATCHED_KINDS } from '../../syncer/kinds/synced-kinds.ts';
+import { serviceValidation } from '../../syncer/kinds/services.ts';
+import { patchedKinds, type PatchedKey } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
@@ -118,10 +119,13 @@ async function readSettings(command: Command, flags: PatchFlags): Promise<Settin
   return { config, patches };
 }
 
-/** An object of any kind but EndpointSlice gets the patches of Endpoints. */
-function configuredPatches({ sync }: Config, object: JsonObject): readonly PatchConfig[] {
-  const kind = PATCHED_KINDS.find(({ resource }) => resource.kind === object['kind']);
-  return sync[kind?.configKey ?? 'endpoints'].patches;
+/** An object of a kind without patches of its own gets those of Endpoints. */
+function configuredPatches(config: Config, object: JsonObject): readonly PatchConfig[] {
+  return config.sync[patchedKeyOf(config, object) ?? 'endpoints'].patches;
+}
+
+function patchedKeyOf(config: Config, object: JsonObject): PatchedKey | undefined {
+  return patchedKinds(config).find(({ resource }) => resource.kind === object['kind'])?.configKey;
 }
 
 /** All defaults, and names from the command line. */
@@ -164,7 +168,8 @@ async function apply(
     ...options,
     // Only the patches run, so Pod references have not been translated before.
     references: { ...options.references, skipPodTargetRefs: false },
-    validate: validateObject,
+    validate:
+      patchedKeyOf(config, object) === 'services' ? serviceValidation(config.services.allow) : validateObject,
   });
   const { names } = options.references;
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';

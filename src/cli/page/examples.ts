@@ -256,12 +256,15 @@ export function startState(config: Config, sample?: string): JsonValue {
 
 /** A list of patches where only Endpoints have some, else the part of the configuration that the editor can hold; undefined: there are none. */
 function configuredPatches({ sync, services }: Config): JsonObject | undefined {
-  const { endpoints, endpointSlices } = sync;
-  if (endpointSlices.patches.length === 0)
+  const { endpoints, endpointSlices, services: servicesSync } = sync;
+  if (endpointSlices.patches.length + servicesSync.patches.length === 0)
     return endpoints.patches.length === 0 ? undefined : { patches: plain(endpoints.patches) };
   const toHost = {
     endpoints: { enabled: endpoints.enabled, patches: plain(endpoints.patches) },
     endpointSlices: { enabled: endpointSlices.enabled, patches: plain(endpointSlices.patches) },
+    ...(servicesSync.patches.length === 0
+      ? {}
+      : { services: { enabled: servicesSync.enabled, patches: plain(servicesSync.patches) } }),
   };
   return {
     sync: { toHost },

@@ -5,7 +5,7 @@ import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from
 import type { Config, ConfigChecks } from '../../config/types.ts';
 import { asJson, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
-  PATCHED_KINDS,
+  patchedKinds,
   type PatchedKey,
   disablingSetting,
   SYNCABLE_RESOURCES,
@@ -225,19 +225,21 @@ function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfi
 }
 
 function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
+  const patched = patchedKinds(base);
   const patchList =
-    objects.flatMap((object) => PATCHED_KINDS.filter(({ resource }) => resource.kind === object.kind)).at(0)
+    objects.flatMap((object) => patched.filter(({ resource }) => resource.kind === object.kind)).at(0)
       ?.configKey ?? 'endpoints';
   const checks: ConfigChecks = {
     ...CONFIG_CHECKS,
     checkPatch: (patch) => CONFIG_CHECKS.checkPatch(patch, patchList),
   };
   const { patches, problems } = parsePatchFile({ text, file: 'patches' }, checks);
-  const { endpoints, endpointSlices } = base.sync;
+  const { endpoints, endpointSlices, services } = base.sync;
   const sync = {
     ...base.sync,
     endpoints: { ...endpoints, patches: [] },
     endpointSlices: { ...endpointSlices, patches: [] },
+    services: { ...services, patches: [] },
     [patchList]: { enabled: true, patches },
   };
   const isValid = !problems.some(({ severity }) => severity === 'error');

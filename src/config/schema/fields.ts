@@ -46,6 +46,12 @@ export function pathOf(dotted: string): ConfigPath {
   return dotted.split('.');
 }
 
+/** This program copies Services, so their patches are its own. */
+export function syncsServices(fields: Fields): boolean {
+  const services = 'endpointSyncer.services';
+  return [fields.text(services), fields.text(`${services}.mode`)].includes('sync');
+}
+
 /** More than one host namespace receives objects. */
 export function isMultiNamespace(fields: Fields): boolean {
   return (

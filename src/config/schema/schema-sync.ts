@@ -109,7 +109,15 @@ const toHost = z
       .record(z.string(), z.looseObject({ enabled: flag('Whether this custom resource is synced.', false) }))
       .prefault({})
       .meta({ description: 'Custom resources by PLURAL.GROUP.' }),
-    services: kind(true),
+    services: z
+      .looseObject({
+        enabled: flag('Whether this kind is synced to the host.', true),
+        patches: patches.meta({
+          description:
+            'As for Endpoints, on paths of Services. They are applied with endpointSyncer.services: sync only; otherwise they are for vCluster.',
+        }),
+      })
+      .prefault({}),
     secrets: kind(true),
     configMaps: kind(true),
     pods: kind(true),

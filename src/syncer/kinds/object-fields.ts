@@ -28,5 +28,10 @@ const METADATA_FIELDS: Fields = {
   selfLink: 'value',
   uid: 'value',
 };
-export const PORT_FIELDS: Fields = { appProtocol: 'value', name: 'value', port: 'value', protocol: 'value' };
+export const PORT_FIELDS = {
+  appProtocol: 'value',
+  name: 'value',
+  port: 'value',
+  protocol: 'value',
+} as const satisfies Fields;
 export const OBJECT_FIELDS = { apiVersion: 'value', kind: 'value', metadata: METADATA_FIELDS } as const;

@@ -5,17 +5,25 @@
 import type { AddressField } from '../../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { KnownFields } from '../patch/check-patch.ts';
 import { asStored, listAt, memberOf } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
 import { hasSelector, type GateReason, type SyncedKind } from './kind.ts';
+import { OBJECT_FIELDS, PORT_FIELDS } from './object-fields.ts';
+import {
+  EXTERNAL_NAME,
+  HEADLESS,
+  LOAD_BALANCER,
+  typeOf,
+  TYPES_OF_FIELD,
+  validateService,
+} from './service-validation.ts';
 
 const SPEC = 'spec';
 const STATUS = 'status';
-const EXTERNAL_NAME = 'ExternalName';
-const LOAD_BALANCER = 'LoadBalancer';
-const HEADLESS = 'None';
+const PORTS = 'ports';
 
 /** Allocated by each API server. The spec of a headless Service sets them itself: `clusterIP: None` and the families. */
 const ALLOCATED: ReadonlySet<string> = new Set(['clusterIP', 'clusterIPs', 'ipFamilies']);
@@ -31,18 +39,6 @@ const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
   'sessionAffinityConfig',
   'trafficDistribution',
 ]);
-/** Fields that only Services of these types have. */
-const TYPES_OF_FIELD: Readonly<Record<string, readonly string[]>> = {
-  allocateLoadBalancerNodePorts: [LOAD_BALANCER],
-  loadBalancerClass: [LOAD_BALANCER],
-  healthCheckNodePort: [LOAD_BALANCER],
-  internalTrafficPolicy: ['ClusterIP', 'NodePort', LOAD_BALANCER],
-  ipFamilyPolicy: ['ClusterIP', 'NodePort', LOAD_BALANCER],
-  clusterIP: ['ClusterIP', 'NodePort', LOAD_BALANCER],
-  clusterIPs: ['ClusterIP', 'NodePort', LOAD_BALANCER],
-  ipFamilies: ['ClusterIP', 'NodePort', LOAD_BALANCER],
-};
-
 /** Tenants must not take traffic of the host with addresses that they choose (CVE-2020-8554). */
 const ADDRESS_FIELDS: readonly AddressField[] = ['externalIPs', 'loadBalancerIP'];
 
@@ -51,11 +47,17 @@ const contentRules = (allow: readonly AddressField[]): ContentRules => ({
   ownMembers: [STATUS],
   toHost(virtual, { host }) {
     const spec = { ...specOf(virtual) };
-    for (const field of ADDRESS_FIELDS) if (!allow.includes(field)) delete spec[field];
+    for (const field of withheldFields(allow)) delete spec[field];
     return { [SPEC]: specToHost(spec, host && keptSpec(virtual, host)) };
   },
-  // The spec is never synced back.
-  toVirtual: (_host, { original }) => ({ [SPEC]: original === undefined ? null : memberOf(original, SPEC) }),
+  // A patch may have changed the type, or the numbers of ports.
+  afterPatches: (copy, virtual, host) => ({
+    [SPEC]: specToHost(specOfType(specOf(copy)), host && keptSpec(virtual, host)),
+  }),
+  // Only values at two-way paths are taken from it.
+  toVirtual: (host, { original }) => ({
+    [SPEC]: original === undefined ? null : specToVirtual(specOf(host), specOf(original), allow),
+  }),
   ownLabels: () => ({}),
   isOwnLabel: () => false,
   ownLabelsToVirtual: () => ({}),
@@ -63,9 +65,43 @@ const contentRules = (allow: readonly AddressField[]): ContentRules => ({
     const spec = ownValue(object, SPEC);
     return isJsonObject(spec) ? { [SPEC]: storedSpec(spec) } : {};
   },
-  haveSameShape: () => true,
-  elementAt: () => undefined,
+  haveSameShape: (a, b) => listAt(a[SPEC], PORTS).length === listAt(b[SPEC], PORTS).length,
+  // A port, by its name: several ports have names.
+  elementAt: ([, list, index, member]) =>
+    list === PORTS && typeof index === 'number' && member !== undefined && member !== 'name'
+      ? { at: 2, idMember: 'name' }
+      : undefined,
 });
+
+export const serviceFields: KnownFields = {
+  what: 'a Service',
+  fields: {
+    ...OBJECT_FIELDS,
+    spec: {
+      allocateLoadBalancerNodePorts: 'value',
+      clusterIP: 'value',
+      clusterIPs: { '*': 'value' },
+      externalIPs: { '*': 'value' },
+      externalName: 'value',
+      externalTrafficPolicy: 'value',
+      healthCheckNodePort: 'value',
+      internalTrafficPolicy: 'value',
+      ipFamilies: { '*': 'value' },
+      ipFamilyPolicy: 'value',
+      loadBalancerClass: 'value',
+      loadBalancerIP: 'value',
+      loadBalancerSourceRanges: { '*': 'value' },
+      ports: { '*': { ...PORT_FIELDS, nodePort: 'value', targetPort: 'value' } },
+      publishNotReadyAddresses: 'value',
+      selector: { '*': 'value' },
+      sessionAffinity: 'value',
+      sessionAffinityConfig: { clientIP: { timeoutSeconds: 'value' } },
+      trafficDistribution: 'value',
+      type: 'value',
+    },
+    status: 'any',
+  },
+};
 
 export interface ServiceKindOptions {
   /** Endpoints of this key, or a slice of this Service, are synced. */
@@ -80,8 +116,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     content: contentRules(allow),
     deletionHint: '',
     translationNote: `cluster IPs and node ports in spec are allocated by the host${notCopied(allow)}`,
-    // No patches apply to Services.
-    validate: () => undefined,
+    validate: serviceValidation(allow),
     // No other Service decides whether this one is synced.
     serviceKey: () => undefined,
     hostService: () => undefined,
@@ -106,8 +141,17 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
   };
 }
 
+/** Validates a patched Service. */
+export function serviceValidation(allow: readonly AddressField[]): SyncedKind['validate'] {
+  return (before, after) => validateService(before, after, withheldFields(allow));
+}
+
+function withheldFields(allow: readonly AddressField[]): readonly AddressField[] {
+  return ADDRESS_FIELDS.filter((field) => !allow.includes(field));
+}
+
 function notCopied(allow: readonly AddressField[]): string {
-  const fields = ADDRESS_FIELDS.filter((field) => !allow.includes(field)).join(' and ');
+  const fields = withheldFields(allow).join(' and ');
   return fields === '' ? '' : `; ${fields} are copied only with endpointSyncer.services.allow`;
 }
 
@@ -155,7 +199,29 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
   return spec;
 }
 
-/** Each port keeps the node port that the host has allocated for its number and protocol. */
+/** Without what a patch has left of another type, as an API server drops it when the type changes. */
+function specOfType(patched: JsonObject): JsonObject {
+  const type = typeOf(patched);
+  return Object.fromEntries(
+    Object.entries(patched).filter(
+      ([field]) =>
+        (TYPES_OF_FIELD[field]?.includes(type) ?? true) &&
+        (field !== 'sessionAffinityConfig' || patched['sessionAffinity'] === 'ClientIP'),
+    ),
+  );
+}
+
+/** The spec of the copy, with what the virtual cluster has allocated and what the copy does not get, without defaults of the host. */
+function specToVirtual(host: JsonObject, virtual: JsonObject, allow: readonly AddressField[]): JsonObject {
+  const isDefault = (field: string): boolean => !Object.hasOwn(virtual, field) && !WITHOUT_DEFAULT.has(field);
+  const spec = Object.fromEntries(
+    Object.entries(specToHost(host, virtual)).filter(([field]) => !isDefault(field)),
+  );
+  for (const field of ['selector', ...withheldFields(allow)]) keep(spec, virtual, field);
+  return spec;
+}
+
+/** Each port keeps the node port that the host has allocated for its number and protocol, else for its name, as an API server does. */
 function portsToHost(
   virtual: JsonObject,
   host: JsonObject | undefined,
@@ -163,15 +229,16 @@ function portsToHost(
 ): JsonValue[] {
   const hasNodePorts =
     type === 'NodePort' || (type === LOAD_BALANCER && spec['allocateLoadBalancerNodePorts'] !== false);
-  const allocated = new Map(
-    listAt(host, 'ports')
-      .filter(isJsonObject)
-      .map((port) => [portId(port), port['nodePort']]),
-  );
-  return listAt(virtual, 'ports').map((port) => {
+  const [ports, hostPorts] = [listAt(virtual, PORTS), listAt(host, PORTS).filter(isJsonObject)];
+  const byId = new Map(hostPorts.map((port) => [portId(port), port['nodePort']]));
+  const byName = new Map(hostPorts.map((port) => [port['name'] ?? '', port['nodePort']]));
+  const taken = new Set(ports.filter(isJsonObject).map((port) => byId.get(portId(port))));
+  return ports.map((port) => {
     if (!isJsonObject(port)) return port;
     const { nodePort: _own, ...rest } = port;
-    const nodePort = hasNodePorts ? allocated.get(portId(port)) : undefined;
+    if (!hasNodePorts) return rest;
+    const named = byName.get(port['name'] ?? '');
+    const nodePort = byId.get(portId(port)) ?? (taken.has(named) ? undefined : named);
     return nodePort ? { ...rest, nodePort } : rest;
   });
 }
@@ -240,11 +307,6 @@ function balancerOf(service: KubeObject): JsonObject {
 function specOf(service: KubeObject): JsonObject {
   const spec = memberOf(service, SPEC);
   return isJsonObject(spec) ? spec : {};
-}
-
-function typeOf(spec: JsonObject): string {
-  const type = ownValue(spec, 'type');
-  return typeof type === 'string' && type !== '' ? type : 'ClusterIP';
 }
 
 function isHeadlessSpec(spec: JsonObject): boolean {

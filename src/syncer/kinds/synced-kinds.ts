@@ -15,10 +15,10 @@ import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
 import { endpointsFields, endpointsKind } from './endpoints.ts';
 import type { SyncedKind } from './kind.ts';
-import { createServiceKind, statusPatch } from './services.ts';
+import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
 /** A key of `sync.toHost` with patches that this program applies. */
-export type PatchedKey = 'endpoints' | 'endpointSlices';
+export type PatchedKey = 'endpoints' | 'endpointSlices' | 'services';
 
 export interface PatchedKind {
   readonly configKey: PatchedKey;
@@ -29,7 +29,13 @@ export interface PatchedKind {
 export const PATCHED_KINDS: readonly PatchedKind[] = [
   { configKey: 'endpoints', resource: ENDPOINTS, fields: endpointsFields },
   { configKey: 'endpointSlices', resource: ENDPOINT_SLICES, fields: endpointSliceFields },
+  { configKey: 'services', resource: SERVICES, fields: serviceFields },
 ];
+
+/** The kinds whose patches this program applies: those of Services are vCluster's where it syncs them. */
+export function patchedKinds({ services }: Pick<Config, 'services'>): readonly PatchedKind[] {
+  return PATCHED_KINDS.filter(({ resource }) => resource !== SERVICES || services.mode === 'sync');
+}
 
 /** Every kind that a current or an earlier configuration can sync. */
 export const SYNCABLE_RESOURCES: readonly Resource[] = [ENDPOINTS, ENDPOINT_SLICES, SERVICES];
@@ -49,10 +55,10 @@ export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 
 /** `virtualCaches`: the caches of the synced kinds by plural; may be filled later. */
 export function syncedKinds(
-  { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
+  { sync, services: { mode, allow } }: Pick<Config, 'services'> & { readonly sync: KindSettings },
   virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
 ): readonly ConfiguredKind[] {
-  const { endpoints, endpointSlices, servicesEnabled } = sync;
+  const { endpoints, endpointSlices, services } = sync;
   const sliceOptions = {
     isEndpointsSynced: endpoints.enabled,
     endpointsOf: (service: ObjectKey) => virtualCaches.get(ENDPOINTS.plural)?.get(service),
@@ -69,12 +75,12 @@ export function syncedKinds(
     hasSyncedEndpoints: (service) =>
       sliceOptions.endpointsOf(objectKey(service)) !== undefined ||
       slicesOf(objectKey(service)).some(isSyncedSlice),
-    allow: services.allow,
+    allow,
   });
   return [
     ...(endpoints.enabled ? [{ kind: endpointsKind, patches: endpoints.patches }] : []),
     ...(endpointSlices.enabled ? [{ kind: slices, patches: endpointSlices.patches }] : []),
-    ...(servicesEnabled && services.mode === 'sync' ? [{ kind: serviceKind, patches: [] }] : []),
+    ...(services.enabled && mode === 'sync' ? [{ kind: serviceKind, patches: services.patches }] : []),
   ];
 }
 
@@ -83,18 +89,18 @@ export function disablingSetting(
   { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
   { plural }: Resource,
 ): string | undefined {
-  const serviceSetting = sync.servicesEnabled
+  const serviceSetting = sync.services.enabled
     ? 'endpointSyncer.services is vcluster'
     : 'sync.toHost.services.enabled is false';
   const settings: Readonly<Record<string, string | false>> = {
     [ENDPOINTS.plural]: !sync.endpoints.enabled && 'sync.toHost.endpoints.enabled is false',
     [ENDPOINT_SLICES.plural]: !sync.endpointSlices.enabled && 'sync.toHost.endpointSlices.enabled is false',
-    [SERVICES.plural]: !(sync.servicesEnabled && services.mode === 'sync') && serviceSetting,
+    [SERVICES.plural]: !(sync.services.enabled && services.mode === 'sync') && serviceSetting,
   };
   return settings[plural] || undefined;
 }
 
-type KindSettings = Pick<SyncConfig, 'endpoints' | 'endpointSlices' | 'servicesEnabled'>;
+type KindSettings = Pick<SyncConfig, 'endpoints' | 'endpointSlices' | 'services'>;
 
 export interface CompiledKind {
   readonly kind: SyncedKind;

@@ -43,7 +43,7 @@ export function validateEndpoints(before: JsonObject, after: JsonObject): Result
   });
 }
 
-function firstProblem(check: () => void): ResultProblem | undefined {
+export function firstProblem(check: () => void): ResultProblem | undefined {
   try {
     check();
     return undefined;
@@ -53,7 +53,7 @@ function firstProblem(check: () => void): ResultProblem | undefined {
   }
 }
 
-function checkIdentity(before: JsonObject, after: JsonObject): void {
+export function checkIdentity(before: JsonObject, after: JsonObject): void {
   for (const key of ['apiVersion', 'kind']) {
     const place = rootPlace(key, before, after);
     if (!isUnchanged(place)) refuse(place.path, `a patch may not change ${key}`);
@@ -143,7 +143,7 @@ function checkPort(port: Place): void {
   }
 }
 
-const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
+export const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'];
 const PORT_MAX = 65_535;
 const ADDRESSES_MAX = 100;
@@ -188,20 +188,20 @@ function checkSlicePort(port: Place): void {
   for (const member of ['name', 'appProtocol']) checkString(below(port, member));
 }
 
-function checkOneOf(place: Place, values: readonly string[], presence?: 'optional'): void {
+export function checkOneOf(place: Place, values: readonly string[], presence?: 'optional'): void {
   if (isOld(place) || (presence === 'optional' && isAbsent(place.now))) return;
   if (typeof place.now !== 'string' || !values.includes(place.now))
     refuse(place.path, `must be one of ${values.join(', ')}, not ${describe(place.now)}`);
 }
 
-function isPortNumber(value: JsonValue | undefined): boolean {
+export function isPortNumber(value: JsonValue | undefined): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= PORT_MAX;
 }
 
 /** Kubernetes' `TotalAnnotationSizeLimitB`: the sum over all keys and values. */
 const ANNOTATION_BYTES_MAX = 256 * 1024;
 
-function checkMetadata(place: Place): void {
+export function checkMetadata(place: Place): void {
   if (place.now === place.old) return;
   if (!isAbsent(place.now)) checkObject(place);
   checkMap(below(place, 'labels'), (key) => qualifiedNameProblem(key), labelValueProblem);

@@ -8,7 +8,14 @@ import {
   type ObjectKey,
   type StringMap,
 } from '../../kube/object.ts';
-import { setOwn, type JsonObject } from '../../base/json.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  setOwn,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
@@ -27,7 +34,7 @@ import {
   kindsToRecord,
   recordOf,
 } from '../translate/last-synced.ts';
-import { memberEquals, memberOf, needsWrite } from '../translate/content.ts';
+import { memberEquals, memberOf, needsWrite, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 import type { ForeignService } from './observer.ts';
@@ -151,12 +158,15 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   const { virtual, target, host } = pair;
   const { resource, content } = options.kind;
   const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, host });
-  const patched = await options.pipeline.apply('toHost', asJson(forged), {
+  const input = asJson(forged);
+  const patched = await options.pipeline.apply('toHost', input, {
     objectNamespace: virtual.metadata.namespace ?? '',
     virtualObject: asJson(virtual),
     hostObject: host === undefined ? null : asJson(host),
   });
-  const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+  const copy = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+  const isPatched = content.afterPatches !== undefined && patched.object !== input;
+  const desired = isPatched ? withMembers(copy, content.afterPatches(copy, virtual, host)) : copy;
   const { flows = options.pipeline } = patched;
   return { desired, kinds: kindsToRecord(patched.references), patched, flows };
 }
@@ -230,8 +240,20 @@ export function virtualPatch({ content }: SyncedKind, from: KubeObject, to: Kube
   const patch: JsonObject = { metadata };
   for (const member of content.members) {
     const [before, after] = [memberOf(from, member), memberOf(to, member)];
-    if (!memberEquals(content, member, before, after)) patch[member] = after;
+    if (!memberEquals(content, member, before, after)) patch[member] = contentPatch(before, after);
   }
+  return patch;
+}
+
+/** A JSON merge patch for a value: it replaces lists, and removes members by null. */
+function contentPatch(before: JsonValue, after: JsonValue): JsonValue {
+  if (!isJsonObject(before) || !isJsonObject(after)) return after;
+  const patch: JsonObject = {};
+  for (const [key, value] of Object.entries(after)) {
+    const old = ownValue(before, key);
+    if (!jsonEquals(old, value)) setOwn(patch, key, old === undefined ? value : contentPatch(old, value));
+  }
+  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) setOwn(patch, key, null);
   return patch;
 }
 

@@ -94,8 +94,8 @@ function namedKinds(sync: SyncConfig): readonly NamedKind[] {
 }
 
 /** The patches of all synced kinds, with their path in the configuration. */
-function patchesOf({ endpoints, endpointSlices }: SyncConfig) {
-  return Object.entries({ endpoints, endpointSlices })
+function patchesOf({ endpoints, endpointSlices, services }: SyncConfig) {
+  return Object.entries({ endpoints, endpointSlices, services })
     .filter(([, { enabled }]) => enabled)
     .flatMap(([section, { patches }]) =>
       patches.map(({ reference }, index) => ({

@@ -76,6 +76,8 @@ export interface ContentRules {
   readonly ownMembers: readonly string[];
   /** Members of the host copy that differ from those of the virtual object. `host`: the copy as it is. */
   toHost(virtual: KubeObject, place: HostPlace): JsonObject;
+  /** Members of the copy that a patch has made inconsistent, such as fields that do not go with a new type. `host`: the copy as it is. */
+  readonly afterPatches?: (copy: KubeObject, virtual: KubeObject, host: KubeObject | undefined) => JsonObject;
   /** Members of the virtual object that differ from those of the host copy. */
   toVirtual(host: KubeObject, place: VirtualPlace): JsonObject;
   /** Labels of the host copy that only the translation sets; they never flow back, and drift is corrected. */

@@ -1,9 +1,11 @@
 /** Translation, recreation and status of Service copies. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../../src/base/json.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import type { AddressField } from '../../../src/config/types.ts';
+import { asJson, type KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
+import { virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { OBJECT_UID } from '../../../src/syncer/translate/bookkeeping.ts';
 import { needsWrite } from '../../../src/syncer/translate/content.ts';
 import { translators } from '../translate/setup.ts';
@@ -232,5 +234,275 @@ describe('the status', () => {
     ['of another type is left alone', of('ClusterIP'), of('LoadBalancer', a), undefined],
   ])('%s', (_what, virtual, host, patch) => {
     expect(kind.statusPatch(virtual, host)).toEqual(patch);
+  });
+});
+
+/** What a patch towards the host may make of the spec of a copy. */
+describe('a patched copy', () => {
+  const base: JsonObject = {
+    type: 'ClusterIP',
+    sessionAffinity: 'None',
+    clusterIP: '10.9.9.9',
+    clusterIPs: ['10.9.9.9'],
+    ports: [PORT, { ...PORT, name: 'alt', port: 81 }],
+  };
+  const validated = (
+    before: JsonObject,
+    after: JsonValue,
+    allow: AddressField[] = [],
+  ): string | undefined => {
+    const problem = createServiceKind({ hasSyncedEndpoints, allow }).validate(
+      asJson(service(before)),
+      asJson({ ...service({}), spec: after }),
+    );
+    return problem && `${problem.path.join('.')} ${problem.message}`;
+  };
+  const ports = (...changes: JsonObject[]): JsonObject => ({
+    ports: changes.map((change, at) => ({ ...PORT, name: `p${at}`, port: 80 + at, ...change })),
+  });
+
+  test.each<[JsonObject]>([
+    [{}],
+    [{ type: 'NodePort', externalTrafficPolicy: 'Local' }],
+    [{ type: 'LoadBalancer', loadBalancerClass: 'example.com/lb', allocateLoadBalancerNodePorts: false }],
+    [{ type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/8', 'fd00::/64'] }],
+    [{ type: 'ExternalName', externalName: 'a.example.com.', clusterIP: '', clusterIPs: [] }],
+    [{ clusterIP: '', clusterIPs: [] }],
+    [{ sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } }],
+    [{ publishNotReadyAddresses: true, trafficDistribution: 'PreferClose', internalTrafficPolicy: 'Local' }],
+    [ports({ targetPort: 'http' }, { appProtocol: 'kubernetes.io/h2c', protocol: 'UDP' })],
+    [{ ports: [{ port: 80 }] }],
+    [
+      {
+        ports: [
+          { ...PORT, name: 'a' },
+          { ...PORT, name: 'b', protocol: 'UDP' },
+        ],
+      },
+    ],
+    [{ selector: {}, externalIPs: [], loadBalancerIP: '' }],
+    [{ future: { any: 1 } }],
+  ])('may have %j', (change) => {
+    expect(validated(base, { ...base, ...change })).toBeUndefined();
+  });
+
+  test.each<[JsonObject | null, string]>([
+    [null, 'spec must be an object, not null'],
+    [
+      { type: 'Other' },
+      'spec.type must be one of ClusterIP, ExternalName, LoadBalancer, NodePort, not "Other"',
+    ],
+    [{ selector: { app: 'x' } }, 'spec.selector is never copied: a selector would match Pods of the host'],
+    [
+      { externalIPs: ['1.2.3.4'] },
+      'spec.externalIPs takes traffic of the host, so it is copied only if endpointSyncer.services.allow names externalIPs',
+    ],
+    [
+      { type: 'LoadBalancer', loadBalancerIP: '1.2.3.4' },
+      'spec.loadBalancerIP takes traffic of the host, so it is copied only if endpointSyncer.services.allow names loadBalancerIP',
+    ],
+    [{ clusterIP: 'None' }, 'spec.clusterIP a patch may not change whether a Service is headless'],
+    [{ clusterIP: '10.1.1.1' }, 'spec.clusterIP is allocated by the host, so a patch may not set it'],
+    [{ ipFamilies: ['IPv6'] }, 'spec.ipFamilies is allocated by the host, so a patch may not set it'],
+    [
+      { type: 'LoadBalancer', healthCheckNodePort: 30_000 },
+      'spec.healthCheckNodePort is allocated by the host, so a patch may not set it',
+    ],
+    [
+      { type: 'NodePort', ...ports({ nodePort: 30_000 }) },
+      'spec.ports.0.nodePort is allocated by the host, so a patch may not set it',
+    ],
+    [{ loadBalancerClass: 'a/b' }, 'spec.loadBalancerClass needs the type LoadBalancer, not ClusterIP'],
+    [
+      { type: 'LoadBalancer', loadBalancerClass: 'a b' },
+      'spec.loadBalancerClass must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not "a b"',
+    ],
+    [
+      { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/33'] },
+      'spec.loadBalancerSourceRanges.0 must be a range such as 10.0.0.0/8, not "10.0.0.0/33"',
+    ],
+    [{ type: 'ExternalName' }, 'spec.externalName is required for the type ExternalName'],
+    [
+      { type: 'ExternalName', externalName: 'A b' },
+      'spec.externalName must be a DNS name (a-z, 0-9, "-" and "."), not "A b"',
+    ],
+    [{ sessionAffinity: 'Always' }, 'spec.sessionAffinity must be one of ClientIP, None, not "Always"'],
+    [
+      { sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } } },
+      'spec.sessionAffinityConfig.clientIP.timeoutSeconds must be a number from 1 to 86400, not 0',
+    ],
+    [{ publishNotReadyAddresses: 'yes' }, 'spec.publishNotReadyAddresses must be true or false, not "yes"'],
+    [{ ports: [] }, 'spec.ports must not be empty for the type ClusterIP'],
+    [{ ports: null }, 'spec.ports must not be empty for the type ClusterIP'],
+    [{ ports: [80] }, 'spec.ports.0 must be an object, not 80'],
+    [ports({ port: 0 }), 'spec.ports.0.port must be a number from 1 to 65535, not 0'],
+    [ports({ port: '80' }), 'spec.ports.0.port must be a number from 1 to 65535, not "80"'],
+    [ports({ protocol: 'ICMP' }), 'spec.ports.0.protocol must be one of TCP, UDP, SCTP, not "ICMP"'],
+    [
+      ports({ targetPort: 'Web_port' }),
+      'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not "Web_port"',
+    ],
+    [
+      ports({ targetPort: 70_000 }),
+      'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not 70000',
+    ],
+    [
+      ports({ name: 'A' }),
+      'spec.ports.0.name must be a DNS label (a-z, 0-9 and "-", not at its edges), not "A"',
+    ],
+    [ports({}, { name: '' }), 'spec.ports.1.name is required where there are several ports'],
+    [ports({}, { name: 'p0' }), 'spec.ports.1.name is that of another port: "p0"'],
+    [ports({}, { port: 80 }), 'spec.ports.1.port is that of another port: 80'],
+    [
+      { type: 'LoadBalancer', ...ports({ port: 10_250 }) },
+      "spec.ports.0.port must not be 10250, the kubelet's, for the type LoadBalancer",
+    ],
+  ])('may not have %j', (change, problem) => {
+    expect(validated(base, change && { ...base, ...change })).toBe(problem);
+  });
+
+  test('that is headless stays headless and a ClusterIP', () => {
+    const headless = { ...base, clusterIP: 'None', clusterIPs: ['None'] };
+    expect(validated(headless, { ...headless, ports: [] })).toBeUndefined();
+    expect(validated(headless, { ...headless, clusterIP: '' })).toMatch(/whether a Service is headless/u);
+    expect(validated(headless, { ...headless, type: 'NodePort' })).toBe(
+      'spec.type must be ClusterIP for a headless Service, not NodePort',
+    );
+  });
+
+  test('may have the addresses that endpointSyncer.services.allow permits, if they are valid', () => {
+    expect(validated(base, { ...base, externalIPs: ['1.2.3.4'] }, ['externalIPs'])).toBeUndefined();
+    expect(validated(base, { ...base, externalIPs: ['127.0.0.1'] }, ['externalIPs'])).toMatch(
+      /^spec\.externalIPs\.0 must not be in the loopback range/u,
+    );
+    expect(
+      validated({ ...base, externalIPs: ['x'] }, { ...base, externalIPs: ['x'], type: 'NodePort' }),
+    ).toBeUndefined();
+  });
+
+  test('may not have a status of its own', () => {
+    const before = asJson(service(base));
+    const after = { ...before, status: { loadBalancer: {} } };
+    expect(kind.validate({ ...before, status: {} }, after)).toEqual({
+      path: ['status'],
+      message: 'is kept by each cluster, so a patch may not set it',
+    });
+  });
+
+  const settled = (patched: JsonObject, host?: JsonObject): JsonObject =>
+    kind.content.afterPatches?.(service(patched), service({}), host && service(host))['spec'] as JsonObject; // the kind's only member
+
+  test.each<[string, JsonObject, JsonObject | undefined, JsonObject]>([
+    [
+      'gets the node ports and policies of the host with a new type, by name where the number is another',
+      { ...base, type: 'NodePort', ports: [{ ...PORT, port: 1080 }] },
+      { type: 'NodePort', externalTrafficPolicy: 'Cluster', ports: [{ ...PORT, nodePort: 30_001 }] },
+      {
+        type: 'NodePort',
+        sessionAffinity: 'None',
+        externalTrafficPolicy: 'Cluster',
+        ports: [{ ...PORT, port: 1080, nodePort: 30_001 }],
+      },
+    ],
+    [
+      'loses what belongs to the earlier type',
+      {
+        type: 'ClusterIP',
+        allocateLoadBalancerNodePorts: true,
+        externalTrafficPolicy: 'Local',
+        loadBalancerClass: 'x',
+        loadBalancerSourceRanges: ['10.0.0.0/8'],
+        ports: [{ ...PORT, nodePort: 30_001 }],
+      },
+      undefined,
+      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT] },
+    ],
+    [
+      'loses the addresses of the host as an ExternalName',
+      { ...base, type: 'ExternalName', externalName: 'a', ipFamilyPolicy: 'SingleStack', ports: [] },
+      { ...base, internalTrafficPolicy: 'Cluster' },
+      { type: 'ExternalName', sessionAffinity: 'None', externalName: 'a', ports: [] },
+    ],
+    [
+      'keeps the addresses of the host, which a patch of the whole spec has dropped',
+      { ports: [PORT] },
+      base,
+      { ...base, ports: [PORT] },
+    ],
+    [
+      'has a timeout only with an affinity',
+      { sessionAffinity: 'None', sessionAffinityConfig: { clientIP: { timeoutSeconds: 1 } }, ports: [PORT] },
+      undefined,
+      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT] },
+    ],
+  ])('%s', (_what, patched, host, expected) => {
+    expect(settled(patched, host)).toEqual(expected);
+    expect(settled(expected, host)).toEqual(expected);
+  });
+
+  test('does not give two ports one node port', () => {
+    const host = {
+      type: 'NodePort',
+      ports: [
+        { name: 'a', port: 80, nodePort: 1 },
+        { name: 'b', port: 81, nodePort: 2 },
+      ],
+    };
+    const patched = {
+      type: 'NodePort',
+      ports: [
+        { name: 'a', port: 81 },
+        { name: 'b', port: 82 },
+      ],
+    };
+    expect(settled(patched, host)['ports']).toEqual([
+      { name: 'a', port: 81, nodePort: 2 },
+      { name: 'b', port: 82 },
+    ]);
+  });
+});
+
+describe('the way back', () => {
+  const back = (host: JsonObject, virtual: JsonObject): JsonValue =>
+    kind.content.toVirtual(service(host), { names, namespace: 'shop', original: service(virtual) })['spec'] ??
+    null;
+
+  test('keeps what the virtual cluster allocates, and what the copy does not get', () => {
+    const virtual = {
+      type: 'NodePort',
+      clusterIP: '10.1.1.1',
+      externalIPs: ['1.2.3.4'],
+      selector: { app: 'x' },
+      ports: [{ ...PORT, nodePort: 31_000 }],
+    };
+    const host = {
+      type: 'NodePort',
+      clusterIP: '10.9.9.9',
+      ports: [{ ...PORT, targetPort: 9, nodePort: 32_000 }],
+    };
+    expect(back(host, virtual)).toEqual({
+      ...virtual,
+      ports: [{ ...PORT, targetPort: 9, nodePort: 31_000 }],
+    });
+  });
+
+  test('is a merge patch with what changed, lists as a whole, null for what is gone', () => {
+    const of = (spec: JsonObject): KubeObject => ({
+      ...service(spec),
+      metadata: { name: 'db', resourceVersion: '7' },
+    });
+    const from = of({ type: 'NodePort', a: { b: { c: 1, d: 2 } }, e: 1, ports: [PORT, PORT] });
+    const to = of({ type: 'NodePort', a: { b: { c: 1 } }, f: { g: 1 }, ports: [PORT] });
+    expect(virtualPatch(kind, from, to)).toEqual({
+      metadata: { resourceVersion: '7' },
+      spec: { a: { b: { d: null } }, e: null, f: { g: 1 }, ports: [PORT] },
+    });
+  });
+
+  test('finds a moved port by its name', () => {
+    expect(kind.content.elementAt(['spec', 'ports', 1, 'port'])).toEqual({ at: 2, idMember: 'name' });
+    expect(kind.content.elementAt(['spec', 'ports', 1, 'name'])).toBeUndefined();
+    expect(kind.content.elementAt(['spec', 'type'])).toBeUndefined();
+    expect(kind.content.haveSameShape({ spec: { ports: [1] } }, { spec: {} })).toBe(false);
   });
 });

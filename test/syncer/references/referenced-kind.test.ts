@@ -13,7 +13,7 @@ function sync(isSlicesEnabled: boolean): SyncConfig {
   return {
     endpoints: { enabled: true, patches: [reference('Secret')] },
     endpointSlices: { enabled: isSlicesEnabled, patches: [reference('ConfigMap'), reference('Secret')] },
-    servicesEnabled: true,
+    services: { enabled: true, patches: [] },
     syncedByVcluster: undefined,
     namespaces: { kind: 'single' },
     enabledResources: new Set(),

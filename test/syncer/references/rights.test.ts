@@ -12,7 +12,12 @@ function rights(
   kind: 'single' | 'legacy-multi' = 'single',
 ): string[] {
   const config = {
-    sync: { endpoints: { enabled: true }, endpointSlices: { enabled: false }, namespaces: { kind } },
+    sync: {
+      endpoints: { enabled: true },
+      endpointSlices: { enabled: false },
+      services: { enabled: false },
+      namespaces: { kind },
+    },
     services: { mode: 'vcluster', allow: [] },
     virtual: { secret: '' },
     host: { namespace: 'team' },
@@ -67,6 +72,7 @@ describe('the rights of a named kind', () => {
       sync: {
         endpoints: { enabled: true },
         endpointSlices: { enabled: false },
+        services: { enabled: false },
         namespaces: { kind: 'mappings', byName, mappingsOnly: false },
       },
       name: 'vc',
@@ -93,6 +99,7 @@ describe('the rights of a named kind', () => {
       sync: {
         endpoints: { enabled: true },
         endpointSlices: { enabled: false },
+        services: { enabled: false },
         namespaces: { kind: 'single' },
       },
       services: { mode: 'vcluster', allow: [] },
@@ -113,6 +120,7 @@ describe('the rights of leader election', () => {
       sync: {
         endpoints: { enabled: true },
         endpointSlices: { enabled: false },
+        services: { enabled: false },
         namespaces: { kind: 'single' },
       },
       name: 'my-vcluster',
