@@ -26,6 +26,11 @@ const CONFIG: JsonObject = {
           { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
         ],
       },
+      services: {
+        patches: [
+          { path: 'spec.ports[*].port', expression: 'value + 1000', reverseExpression: 'value - 1000' },
+        ],
+      },
     },
   },
   endpointSyncer: { services: 'sync' },
@@ -89,6 +94,25 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         code: 2,
         err: `error: Service "${ns}/db-extra" exists in neither cluster\n`,
       });
+    });
+
+    test('diff shows the patched copy of a Service, and its reverse on the virtual one', async () => {
+      await using world = await newWorld();
+      const key = 'default/db';
+      await createDatabase(world, 'default');
+      const planned = await run(world, ['diff', '-k', 'Service', key]);
+      expect(planned).toMatchObject({ code: 1, err: '' });
+      expect(planned.out).toMatch(/^\+.*port: 1080$/mu);
+      const daemon = await world.startSync({ config: CONFIG });
+      const copy = await whenService(world, key);
+      await world.whenIdle(daemon);
+      await daemon.stop();
+      const { ports } = copy['spec'] as { ports: JsonObject[] }; // a Service
+      const [port] = ports;
+      await world.host.merge('Service', world.hostKey(key), { spec: { ports: [{ ...port, port: 1090 }] } });
+      const back = await run(world, ['diff', '-k', 'Service', key]);
+      expect(back.out).toMatch(/^-.*port: 80$/mu);
+      expect(back.out).toMatch(/^\+.*port: 90$/mu);
     });
 
     test('status has a row for each kind, and can show one kind', async () => {
@@ -157,6 +181,9 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       });
       expect((await run(world, ['explain', extra])).out).toMatch(
         /^patches\[0\] +metadata\.annotations\.owner: "shop" -> "team-shop"$/mu,
+      );
+      expect((await run(world, ['explain', db, '-k', 'Service'])).out).toMatch(
+        /^patches\[0\] +spec\.ports\.0\.port: 80 -> 1080$/mu,
       );
     });
   });
