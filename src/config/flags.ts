@@ -56,6 +56,7 @@ const SYNCER_ROWS: readonly FlagRow[] = [
     'skip|create',
     'what an expression does where the last key of its path is missing',
   ],
+  ['patches.onError', 'text', 'object|path', 'what a failing patch stops: its object, or only its path'],
   ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
   ['onHostDelete', 'text', 'recreate|deleteVirtual', 'action when another client deletes a copy on the host'],
   ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],

@@ -104,6 +104,8 @@ export interface ReferencesConfig {
 export interface PatchesConfig {
   /** What an expression does for a last key that an existing map does not have: nothing, or create it. */
   readonly missingPaths: 'skip' | 'create';
+  /** What a failing patch stops: its object, or its path, where both sides keep what they have. */
+  readonly onError: 'object' | 'path';
 }
 
 /** Keys, or patterns `PREFIX/*` of keys, that are never copied in either direction. */

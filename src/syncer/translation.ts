@@ -91,5 +91,6 @@ export function pipelineOptions({
     labels,
     validate: kind.validate,
     contentMembers: kind.content.members,
+    onError: config.patches.onError,
   };
 }

@@ -31,7 +31,7 @@ describe('defaults', () => {
         ],
         excludeLabels: [],
       },
-      patches: { missingPaths: 'skip' },
+      patches: { missingPaths: 'skip', onError: 'object' },
       requireService: false,
       onHostDelete: 'recreate',
       createNamespaces: false,

@@ -90,6 +90,73 @@ export function patchScenarios(newWorld: NewWorld): void {
       await world.whenCopy(key, (copy) => note(copy, 'made') === 'mine-h');
     });
 
+    test('that fail stop only their path with onError: path, in both directions', async () => {
+      await using world = await newWorld();
+      const patches = [
+        {
+          path: at('strict'),
+          expression: 'if (value.includes("!")) throw new Error("loud"); value + "-h"',
+          reverseExpression: 'if (value.includes("?")) throw new Error("unknown"); value.replace(/-h$/, "")',
+        },
+        {
+          path: 'subsets[*].addresses[*].hostname',
+          expression: 'if (value === "bad") throw new Error("bad"); value + "-h"',
+          reverseExpression: 'value.replace(/-h$/, "")',
+        },
+      ];
+      const daemon = await world.startSync({
+        config: {
+          sync: { toHost: { endpoints: { enabled: true, patches } } },
+          endpointSyncer: { patches: { onError: 'path' } },
+        },
+      });
+      const key = 'default/partly';
+      const addressed = (ip: string, hostname: string) => ({ addresses: [{ ip, hostname }] });
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(key, {
+          annotations: notes({ strict: 'no!', plain: 'a' }),
+          subsets: [addressed('10.1.0.1', 'a')],
+        }),
+      );
+      const created = await world.whenCopy(key, () => true);
+      expect([note(created, 'strict'), note(created, 'plain')]).toEqual([undefined, 'a']);
+      expect(subsetsOf(created)).toEqual([addressed('10.1.0.1', 'a-h')]);
+      expect(await world.whenEvent(key, 'PatchFailed')).toContain('loud');
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ strict: 'yes' }) },
+      });
+      await world.whenCopy(key, (copy) => note(copy, 'strict') === 'yes-h');
+      await world.settle(daemon);
+      // The value that fails stays as it was on the host; the new address arrives, and the failing hostname stays that of its address.
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ strict: 'again!', plain: 'b' }) },
+        subsets: [{ addresses: [{ ip: '10.1.0.0' }, { ip: '10.1.0.1', hostname: 'bad' }] }],
+      });
+      const copy = await world.whenCopy(key, (object) => note(object, 'plain') === 'b');
+      expect(note(copy, 'strict')).toBe('yes-h');
+      expect(subsetsOf(copy)).toEqual([
+        { addresses: [{ ip: '10.1.0.0' }, { ip: '10.1.0.1', hostname: 'a-h' }] },
+      ]);
+      // On the way back, too: what cannot be translated stays on the host, and is taken as soon as it can.
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ strict: 'fine' }) },
+        subsets: [addressed('10.1.0.1', 'b')],
+      });
+      await world.whenCopy(key, (object) => note(object, 'strict') === 'fine-h');
+      await world.settle(daemon);
+      await world.host.merge('Endpoints', world.hostKey(key), {
+        metadata: { annotations: notes({ strict: 'what?', plain: 'c' }) },
+      });
+      const virtual = await world.whenVirtual(key, (object) => note(object, 'plain') === 'c');
+      expect(note(virtual, 'strict')).toBe('fine');
+      expect(note(await world.getCopy(key), 'strict')).toBe('what?');
+      await world.host.merge('Endpoints', world.hostKey(key), {
+        metadata: { annotations: notes({ strict: 'known-h' }) },
+      });
+      await world.whenVirtual(key, (object) => note(object, 'strict') === 'known');
+    });
+
     test('with filters change only what these select, in both directions', async () => {
       await using world = await newWorld();
       const patches = [

@@ -15,6 +15,7 @@ const FIELDS = [
   'name',
   'host.namespace',
   'patches.missingPaths',
+  'patches.onError',
   'references.naming',
   'sandbox.expressionTimeout',
   'sandbox.memory',

@@ -186,6 +186,11 @@ const fields = z.strictObject({
         ['skip', 'create'],
         'skip',
       ),
+      onError: choice(
+        'What a failing patch stops: the sync of its object, or only its path, where both sides keep what they have.',
+        ['object', 'path'],
+        'object',
+      ),
     })
     .prefault({})
     .meta({ description: 'How patches are applied.' }),

@@ -10,7 +10,8 @@ import { PatchError } from '../../base/errors.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
-import type { ConcretePath, Flow, FlowRules } from '../translate/types.ts';
+import { isWithin } from '../translate/paths.ts';
+import type { ConcretePath, Flow, FlowRules, KeptPaths } from '../translate/types.ts';
 import type { JsonObject } from '../../base/json.ts';
 
 /** What an entry does in one direction. */
@@ -227,12 +228,12 @@ export function createFlow(
     const paths = filtered?.get(index);
     return paths === undefined
       ? covers(segments, path)
-      : isBelow(path, paths.matched) || isBelow(path, paths.host ?? []);
+      : isWithin(path, paths.matched) || isWithin(path, paths.host ?? []);
   };
   // The filter has selected the virtual value and not that of the host, which the patch in reverse would not transform.
   const isIrreversible = ({ index }: CompiledPatch, path: ConcretePath): boolean => {
     const paths = filtered?.get(index);
-    return paths?.host !== undefined && isBelow(path, paths.matched) && !isBelow(path, paths.host);
+    return paths?.host !== undefined && isWithin(path, paths.matched) && !isWithin(path, paths.host);
   };
   const flowOf = (path: ConcretePath): Flow => {
     const staysOnVirtual = oneWayToVirtual.some((patch) => matches(patch, path));
@@ -254,10 +255,6 @@ export function createFlow(
   };
 }
 
-function isBelow(path: ConcretePath, places: readonly ConcretePath[]): boolean {
-  return places.some((place) => place.length <= path.length && place.every((step, at) => step === path[at]));
-}
-
 /** Paths that the patch matches at or below the members. A patch on the whole object matches each member as a whole. */
 function contentPaths(
   patch: CompiledPatch,
@@ -272,6 +269,26 @@ function contentPaths(
     first.kind === 'filter' ||
     (first.kind === 'key' && members.includes(first.key));
   return mayBeContent ? located(patch, object).filter(([root]) => members.includes(String(root))) : [];
+}
+
+/**
+ * Both sides can keep what they have where this patch fails: annotations, labels, and members of the content's elements. An element has no
+ * place without its patch, the objects that a reference names would no longer be imported, and nothing else is merged.
+ */
+export function mayBeKept({ segments, config }: CompiledPatch, members: readonly string[]): boolean {
+  const [first, second] = segments;
+  const last = segments.at(-1);
+  if (first?.kind !== 'key' || second === undefined || config.reference !== undefined) return false;
+  if (first.key === 'metadata')
+    return second.kind === 'key' && (second.key === 'annotations' || second.key === 'labels');
+  return members.includes(first.key) && last?.kind === 'key' && last.index === undefined;
+}
+
+export function keptPaths(patches: readonly CompiledPatch[]): KeptPaths {
+  return {
+    covers: (path) => patches.some(({ segments }) => covers(segments, path)),
+    locate: (object) => distinct(patches.flatMap(({ walkers }) => walkers.toHost.locate(object))),
+  };
 }
 
 /** Two patches may match the same path. */

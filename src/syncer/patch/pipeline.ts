@@ -8,6 +8,8 @@ import {
   createFlow,
   covers,
   type FilteredPaths,
+  keptPaths,
+  mayBeKept,
 } from './compile.ts';
 import type { PathWalker, Selection } from './walk.ts';
 import type {
@@ -34,6 +36,8 @@ export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
   /** Top-level members below which paths may be two-way. */
   readonly contentMembers: readonly string[];
+  /** `path`: a patch that fails is left out, where both sides can keep what they have. Default: the object fails. */
+  readonly onError?: 'object' | 'path';
 }
 
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
@@ -49,10 +53,32 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
     ),
     apply(direction, object, context) {
       if (isEmpty) return { object, references: [], notAllowed: [], unresolved: [] };
-      return new PatchRun(options, stages[direction], direction, object, context).start();
+      const run = (failed: readonly PatchError[]) =>
+        new PatchRun(options, stages[direction], { direction, object, context, failed }).start();
+      return options.onError === 'path' ? withoutFailing(options, run) : run([]);
     },
     ...createFlow(patches, options.contentMembers),
   };
+}
+
+/** Runs again without the patch that failed, until the others succeed. Their results are cached. */
+function withoutFailing(
+  options: PipelineOptions,
+  run: (failed: readonly PatchError[]) => PatchedObject | Promise<PatchedObject>,
+  failed: readonly PatchError[] = [],
+): PatchedObject | Promise<PatchedObject> {
+  const retry = (error: unknown): PatchedObject | Promise<PatchedObject> => {
+    const patch = error instanceof PatchError && options.compiled.patches[error.index];
+    const isLeftOut = error instanceof PatchError && failed.some(({ index }) => index === error.index);
+    if (!patch || isLeftOut || !mayBeKept(patch, options.contentMembers)) throw error;
+    return withoutFailing(options, run, [...failed, error]);
+  };
+  try {
+    const result = run(failed);
+    return result instanceof Promise ? result.catch(retry) : result;
+  } catch (error) {
+    return retry(error);
+  }
 }
 
 function readsHost({ reads }: Program): boolean {
@@ -91,6 +117,14 @@ interface RunSettings {
 /** Independent patches, whose requests are sent to the sandbox together. */
 type Stage = readonly CompiledPatch[];
 
+interface RunInput {
+  readonly direction: Direction;
+  readonly object: JsonObject;
+  readonly context: PatchContext;
+  /** The errors of patches that are left out. */
+  readonly failed: readonly PatchError[];
+}
+
 const NOTHING: readonly never[] = [];
 
 class PatchRun {
@@ -99,6 +133,7 @@ class PatchRun {
   readonly #direction: Direction;
   readonly #input: JsonObject;
   readonly #context: PatchContext;
+  readonly #failed: readonly PatchError[];
   #object: JsonObject;
   #stage = 0;
   #pending = 0;
@@ -112,11 +147,10 @@ class PatchRun {
   constructor(
     settings: PipelineOptions,
     stages: readonly Stage[],
-    direction: Direction,
-    object: JsonObject,
-    context: PatchContext,
+    { direction, object, context, failed }: RunInput,
   ) {
     this.#settings = settings;
+    this.#failed = failed;
     this.#stages = stages;
     this.#direction = direction;
     this.#input = object;
@@ -160,6 +194,7 @@ class PatchRun {
     const { compiled, contentMembers } = this.#settings;
     return {
       object: this.#object,
+      ...this.#failedPatches(),
       ...(this.#filtered.size > 0 && {
         flows: createFlow(compiled.patches, contentMembers, this.#filtered),
         matched: new Map([...this.#filtered].map(([index, { matched }]) => [index, matched])),
@@ -170,7 +205,19 @@ class PatchRun {
     };
   }
 
+  #failedPatches(): Pick<PatchedObject, 'failed'> {
+    const [first, ...others] = this.#failed;
+    if (first === undefined) return {};
+    const patches = this.#settings.compiled.patches.filter((patch) => this.#isLeftOut(patch));
+    return { failed: { errors: [first, ...others], kept: keptPaths(patches) } };
+  }
+
+  #isLeftOut({ index }: CompiledPatch): boolean {
+    return this.#failed.some((error) => error.index === index);
+  }
+
   #run(patch: CompiledPatch): void {
+    if (this.#isLeftOut(patch)) return;
     if (patch.filters.length === 0) this.#act(patch);
     else this.#select(patch, []);
   }
@@ -372,7 +419,7 @@ class PatchRun {
     if (this.#direction !== 'toHost' || this.#object === this.#input) return;
     const problem = this.#settings.validate?.(this.#input, this.#object);
     if (problem === undefined) return;
-    const patches = this.#stages.flat();
+    const patches = this.#stages.flat().filter((patch) => !this.#isLeftOut(patch));
     const cause = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
     if (cause !== undefined) throw patchError(cause, problem.message, { path: problem.path, kind: 'result' });
   }
@@ -495,6 +542,7 @@ export function measuredPipeline(
     apply(direction, object, context) {
       const startedMs = clock.monotonicMs();
       const succeeded = (patched: PatchedObject): PatchedObject => {
+        for (const { kind } of patched.failed?.errors ?? []) metrics.patchFailed(kind);
         metrics.patched((clock.monotonicMs() - startedMs) / 1000);
         return patched;
       };

@@ -3,7 +3,7 @@
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Evaluator, ProgramId } from '../sandbox/types.ts';
-import type { CompiledPatch } from './compile.ts';
+import { mayBeKept, type CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';
 import { createPatchPipeline, type PipelineOptions } from './pipeline.ts';
 import type { ReferenceRules } from './reference-translation.ts';
@@ -32,7 +32,7 @@ export interface TracedPatch {
 }
 
 export interface PatchTrace {
-  /** In execution order. A failed patch ends the trace, as it ends the sync of the object. */
+  /** In execution order. A failed patch ends the trace if it ends the sync of the object. */
   readonly patches: readonly TracedPatch[];
   /** The object after the last patch that succeeded. */
   readonly object: JsonObject;
@@ -56,7 +56,8 @@ export async function tracePatches(
   for (const patch of direction === 'toHost' ? configured : configured.toReversed()) {
     const traced = await tracePatch({ ...options, references }, { direction, patch, object, context });
     patches.push(traced.patch);
-    if (traced.patch.error !== undefined) break;
+    const isLeftOut = options.onError === 'path' && mayBeKept(patch, options.contentMembers);
+    if (traced.patch.error !== undefined && !isLeftOut) break;
     object = traced.object;
   }
   return { patches, object };
@@ -95,6 +96,7 @@ async function tracePatch(
   const { programs } = options.compiled;
   const pipeline = createPatchPipeline({
     ...options,
+    onError: 'object',
     compiled: { patches: [patch], programs },
     evaluator:
       action.kind === 'evaluate' && options.evaluator !== undefined

@@ -4,7 +4,7 @@ import type { NamespacedName } from '../../kube/object.ts';
 import type { PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ObjectContext } from '../sandbox/types.ts';
-import type { ConcretePath, FlowRules } from '../translate/types.ts';
+import type { ConcretePath, FlowRules, KeptPaths } from '../translate/types.ts';
 
 export type Direction = 'toHost' | 'toVirtual';
 
@@ -38,12 +38,19 @@ export interface PatchedObject {
   readonly flows?: FlowRules;
   /** What the paths with filters matched, by the index of the patch. */
   readonly matched?: ReadonlyMap<number, readonly ConcretePath[]>;
+  /** The patches that were left out because they fail, in that order; undefined: none. */
+  readonly failed?: FailedPatches;
   /** References that may be imported, in the order of the patches. */
   readonly references: readonly TranslatedReference[];
   /** References to a kind that was read from `kindPath` or `apiVersionPath` and is not allowed by the configuration; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
   /** toVirtual: left unchanged. An error only if the value would be synced back. */
   readonly unresolved: readonly UnresolvedReference[];
+}
+
+export interface FailedPatches {
+  readonly errors: readonly [PatchError, ...PatchError[]];
+  readonly kept: KeptPaths;
 }
 
 /** The part of the patch context that belongs to one object. */
@@ -60,7 +67,7 @@ export interface PatchPipeline extends FlowRules {
   /**
    * Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed.
    * Synchronous if the sandbox is not needed or all results are cached, else a promise; the caller may await both.
-   * Throws or rejects with the first `PatchError`.
+   * Throws or rejects with the first `PatchError`, unless `onError` leaves that patch out.
    */
   apply(
     direction: Direction,

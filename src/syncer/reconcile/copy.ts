@@ -17,7 +17,14 @@ import {
   type JsonValue,
 } from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
-import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
+import type { PatchError } from '../../base/errors.ts';
+import type {
+  FailedPatches,
+  ObjectReference,
+  PatchedObject,
+  PatchPipeline,
+  TranslatedReference,
+} from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import {
@@ -90,6 +97,8 @@ export interface ForgedCopy {
   /** References to kinds that the configuration does not allow; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
+  /** Of a patch that was left out; undefined: none failed. */
+  readonly failure: PatchError | undefined;
 }
 
 export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded'> {
@@ -99,10 +108,13 @@ export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forw
   readonly correctsDrift: boolean;
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
+  /** Of a patch that was left out, in either direction; undefined: none failed. */
+  readonly failure: PatchError | undefined;
 }
 
 /** A copy after its patches. */
 interface PatchedCopy extends Forwarded {
+  readonly forged: KubeObject;
   readonly patched: PatchedObject;
 }
 
@@ -119,6 +131,7 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
         { forward: () => forward(pair, options) },
       );
       const { host, echo, forwarded } = merged;
+      const failure = failureOf(host, forwarded, kind);
       assertAllowed(host, options);
       return {
         host,
@@ -126,16 +139,23 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
         isEchoed: echo !== undefined || recordOf(virtual) !== undefined,
         notAllowed: forwarded.patched.notAllowed,
         references: forwarded.patched.references,
+        failure,
       };
     },
     async merged(pair, arrival, memory) {
+      let failedBack: FailedPatches | undefined;
       const { host, forwarded, ...merged } = await mergePair(
         { ...rules, virtual: pair.virtual, host: pair.host, arrival, memory },
         {
           forward: (virtual) => forward({ ...pair, virtual }, options),
-          reverse: () => reverse(pair, options),
+          reverse: async () => {
+            const reversed = await reverse(pair, options);
+            failedBack = reversed.failed;
+            return reversed;
+          },
         },
       );
+      const failure = failureOf(host, forwarded, kind) ?? failedBack?.errors[0];
       assertAllowed(host, options);
       return {
         ...merged,
@@ -143,9 +163,21 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
         correctsDrift: needsWrite(withoutRecord(host), withoutRecord(pair.host), content),
         notAllowed: forwarded.patched.notAllowed,
         references: forwarded.patched.references,
+        failure,
       };
     },
   };
+}
+
+/** Throws it if the copy is invalid without the patch: then nothing of the object is written. */
+function failureOf(
+  host: KubeObject,
+  { forged, patched }: PatchedCopy,
+  { validate }: SyncedKind,
+): PatchError | undefined {
+  const failure = patched.failed?.errors[0];
+  if (failure !== undefined && validate(asJson(forged), asJson(host)) !== undefined) throw failure;
+  return failure;
 }
 
 /** Judged after the patches, which can change the labels that select a Service. */
@@ -167,8 +199,8 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   const copy = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
   const isPatched = content.afterPatches !== undefined && patched.object !== input;
   const desired = isPatched ? withMembers(copy, content.afterPatches(copy, virtual, host)) : copy;
-  const { flows = options.pipeline } = patched;
-  return { desired, kinds: kindsToRecord(patched.references), patched, flows };
+  const { flows = options.pipeline, failed } = patched;
+  return { desired, kinds: kindsToRecord(patched.references), patched, forged, flows, kept: failed?.kept };
 }
 
 /** A host object after its reverse patches, before names and labels are translated back. Rejects with a `PatchError` also for a reference
@@ -180,9 +212,9 @@ export async function reverseObject(
   objectNamespace: string,
   pipeline: PatchPipeline,
 ): Promise<KubeObject> {
-  const { object, unresolved } = await applyReverse(host, virtual, objectNamespace, pipeline);
-  const [first] = unresolved;
-  if (first !== undefined) throw first.error;
+  const { object, unresolved, failed } = await applyReverse(host, virtual, objectNamespace, pipeline);
+  const first = failed?.errors[0] ?? unresolved[0]?.error;
+  if (first !== undefined) throw first;
   return object as unknown as KubeObject; // patches leave the metadata of an object in place
 }
 
@@ -203,14 +235,16 @@ async function applyReverse(
 async function reverse(
   { virtual, host }: PlacedPair & { readonly host: KubeObject },
   options: CopyForgeOptions,
-): Promise<Reversed> {
+): Promise<Reversed & Pick<PatchedObject, 'failed'>> {
   const { name, namespace = '' } = virtual.metadata;
-  const { object, unresolved } = await applyReverse(host, virtual, namespace, options.pipeline);
+  const { object, unresolved, failed } = await applyReverse(host, virtual, namespace, options.pipeline);
   const { content } = options.kind;
   const reversed = object as unknown as KubeObject; // patches leave the metadata of an object in place
   return {
     virtual: backTranslate(reversed, { name, namespace }, { ...options, content }, virtual),
     unresolved,
+    kept: failed?.kept,
+    ...(failed && { failed }),
   };
 }
 

@@ -216,7 +216,15 @@ class KindReconciler {
     this.#memory.report(seen, syncedNotice(copy.host));
     await this.#rememberWithStatus(seen, virtual, stored ?? copy.host, copy.isEchoed);
     if (copy.isEchoed) return { outcome: 'created', waitMs: 0 };
-    return this.#memory.rerunAfterWrite(key, { outcome: 'created' });
+    return this.#unlessFailed(key, this.#memory.rerunAfterWrite(key, { outcome: 'created' }), copy.failure);
+  }
+
+  /** Everything but the path of a failed patch is written. The error is reported like one that stops the whole object. */
+  #unlessFailed(key: ObjectKey, result: ReconcileResult, failure: Error | undefined): ReconcileResult {
+    if (failure === undefined) return result;
+    this.#memory.keepOpen(key);
+    if (result.waitMs === undefined) throw failure;
+    return result;
   }
 
   /** Replaces the host object with one PUT, guarded by resourceVersion. */
@@ -235,7 +243,8 @@ class KindReconciler {
     const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
     references.recordReferences(seen.key, copy.references);
     await this.#rememberWithStatus(seen, virtual, stored ?? host);
-    return this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
+    const result = this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
+    return this.#unlessFailed(seen.key, result, copy.failure);
   }
 
   /** The virtual object may have the status of an earlier copy, and a new virtual object has none yet. */
@@ -326,7 +335,7 @@ class KindReconciler {
     if (contested.length > 0) return this.#withoutContested(seen, contested);
     const result = await this.#write(seen, merged);
     if (!isDrift && result.outcome !== 'unchanged') contention.noteChange(key);
-    return this.#untilDue(key, result, held);
+    return this.#unlessFailed(key, this.#untilDue(key, result, held), merged.failure);
   }
 
   /** Both sides keep rewriting these annotations or labels. They are left alone, and the rest is synced. */
@@ -335,8 +344,9 @@ class KindReconciler {
     for (const { id, waitMs, isReportable } of contested)
       if (isReportable) memory.report(seen, contestedKeyNotice(seen, id, waitMs));
     const held = this.#options.keyContests.held(seen.key);
-    const result = await this.#write(seen, await this.#merged(seen, held));
-    return this.#untilDue(seen.key, result, held);
+    const merged = await this.#merged(seen, held);
+    const result = this.#untilDue(seen.key, await this.#write(seen, merged), held);
+    return this.#unlessFailed(seen.key, result, merged.failure);
   }
 
   /** The key is requeued for annotations and labels that were left alone. */

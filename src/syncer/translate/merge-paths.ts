@@ -14,7 +14,7 @@ import {
   type JsonValue,
   valueAt,
 } from '../../base/json.ts';
-import { withValueAt, outermost, trieOf } from './paths.ts';
+import { isWithin, withValueAt, outermost, trieOf } from './paths.ts';
 import {
   arrivedEntry,
   entryWith,
@@ -36,6 +36,8 @@ export interface PathMergeInput {
   readonly desired: JsonObject;
   readonly twoWay: readonly ConcretePath[];
   readonly hostOwned: readonly ConcretePath[];
+  /** Where a patch has failed: the host keeps its own value, and nothing flows back. */
+  readonly kept: readonly ConcretePath[];
   /** Undefined: no readable record. */
   readonly section: SyncedSection | undefined;
   readonly arrival: Arrival;
@@ -57,6 +59,8 @@ interface PlannedPath {
   readonly path: ConcretePath;
   readonly isHostOwned: boolean;
   readonly isTaken: boolean;
+  /** Both sides keep what they have, and so does the record. */
+  readonly isKept: boolean;
 }
 
 export interface PathMerge {
@@ -69,9 +73,10 @@ export interface PathMerge {
 export function planPaths(given: PathMergeInput): PlannedPaths {
   const { content } = given;
   const isInContent = ([member]: ConcretePath): boolean => content.members.includes(String(member));
-  const hostOwned = outermost(given.hostOwned.filter(isInContent), []);
-  const twoWay = outermost(given.twoWay.filter(isInContent), hostOwned);
-  if (twoWay.length === 0 && hostOwned.length === 0)
+  const kept = outermost(given.kept.filter(isInContent), []);
+  const hostOwned = outermost(given.hostOwned.filter(isInContent), kept);
+  const twoWay = outermost(given.twoWay.filter(isInContent), [...kept, ...hostOwned]);
+  if (twoWay.length === 0 && hostOwned.length === 0 && kept.length === 0)
     return {
       input: given,
       base: given.desired,
@@ -86,26 +91,35 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
     host: given.host && content.stored(given.host),
     desired: content.stored(given.desired),
   };
-  const base = keepHostValues(input, hostOwned);
+  const base = keepHostValues(input, [...kept, ...hostOwned]);
   const isAligned =
     content.haveSameShape(input.virtual, input.desired) &&
     input.host !== undefined &&
     content.haveSameShape(input.host, input.desired);
   const isOnlyTwoWay = isAligned && equalsExcept(base, input.host, trieOf(twoWay));
+  // The record of a path is kept even where a patch above it has failed.
+  const below = [...given.twoWay, ...given.hostOwned, ...kept].filter((path) => isWithin(path, kept));
   const paths = [
+    ...below.map((path) => ({ path, isHostOwned: false, isTaken: false, isKept: true })),
     ...twoWay.map((path) => ({
       path,
       isHostOwned: false,
+      isKept: false,
       isTaken: isOnlyTwoWay && input.section !== undefined && isHostAhead(input, base, path),
     })),
-    ...hostOwned.map((path) => ({ path, isHostOwned: true, isTaken: isAligned && isOwnTaken(input, path) })),
+    ...hostOwned.map((path) => ({
+      path,
+      isHostOwned: true,
+      isKept: false,
+      isTaken: isAligned && isOwnTaken(input, path),
+    })),
   ];
   return {
     input,
     base,
     paths,
     needsReverse: paths.some(({ isTaken }) => isTaken),
-    isUncertain: paths.some(({ path }) => arrivedAt(input, path).isUncertain),
+    isUncertain: paths.some(({ path, isKept }) => !isKept && arrivedAt(input, path).isUncertain),
     isSettled: false,
   };
 }
@@ -129,8 +143,15 @@ export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | u
     reversed !== undefined && input.host !== undefined && content.haveSameShape(reversed, input.host);
   let [hostRoot, virtualRoot]: JsonValue[] = [base, input.virtual] as const;
   const section = new Map<string, SyncedEntry>();
-  for (const { path, isHostOwned, isTaken } of paths) {
+  for (const { path, isHostOwned, isTaken, isKept } of paths) {
     const [virtual, host] = [valueAt(input.virtual, path), valueAt(input.host, path)];
+    if (isKept) {
+      const entry = input.section?.get(pathHash(path));
+      if (entry !== undefined) section.set(pathHash(path), entry);
+      // Where a patch has failed on the way to the host, `base` has the host's value.
+      if (isTaken) hostRoot = withValueAt(hostRoot, path, host);
+      continue;
+    }
     let [newVirtual, newHost] = [virtual, valueAt(base, path)];
     const back = isTaken && isReversible ? valueAt(reversed, path) : virtual;
     if (!jsonEquals(back, virtual)) {

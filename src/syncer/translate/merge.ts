@@ -37,7 +37,7 @@ import {
   type PlannedKey,
 } from './merge-map.ts';
 import { planPaths, resolvePaths, settledPaths, type PathMerge, type PlannedPaths } from './merge-paths.ts';
-import type { ConcretePath, ContentRules, FlowRules, LabelTranslator } from './types.ts';
+import type { ConcretePath, ContentRules, FlowRules, KeptPaths, LabelTranslator } from './types.ts';
 
 /** All annotations of one object together may hold this many bytes, keys and values. */
 const ANNOTATION_BYTES_MAX = 256 * 1024;
@@ -79,12 +79,16 @@ export interface Forwarded {
   readonly kinds?: readonly string[];
   /** Instead of those of the pair: filters have decided. */
   readonly flows?: FlowRules;
+  /** Where patches have failed: the host keeps what it has, and nothing flows back. */
+  readonly kept?: KeptPaths | undefined;
 }
 
 export interface Reversed {
   readonly virtual: KubeObject;
   /** Names that cannot be translated back: an error where one would reach the virtual object. */
   readonly unresolved?: readonly { readonly path: ConcretePath; readonly error: Error }[];
+  /** Where patches in reverse have failed: what would flow back stays on the host. */
+  readonly kept?: KeptPaths | undefined;
 }
 
 export interface MergedPair<T extends Forwarded> {
@@ -130,8 +134,9 @@ export async function mergePair<T extends Forwarded>(
   translation: PairTranslation<T>,
 ): Promise<MergedPair<T>> {
   const first = await translation.forward(pair.virtual);
-  const planned = planPair({ ...pair, ...first });
-  const reversed = planned.needsReverse ? await translation.reverse?.() : undefined;
+  const wanted = planPair({ ...pair, ...first });
+  const reversed = wanted.needsReverse ? await translation.reverse?.() : undefined;
+  const planned = reversed?.kept === undefined ? wanted : withoutKept(wanted, reversed.kept);
   const merged = resolvePair(planned, reversed?.virtual);
   const { virtual } = merged;
   if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first };
@@ -189,9 +194,14 @@ export function idOfKey(member: 'annotations' | 'labels', key: string): string {
 }
 
 /** A key that is not synced: by configuration, or for now. */
-function isHeld({ labels, memory }: MergeInput, member: 'annotations' | 'labels', key: string): boolean {
+function isHeld(
+  { labels, memory, kept }: MergeInput,
+  member: 'annotations' | 'labels',
+  key: string,
+): boolean {
   const virtualKey = member === 'labels' ? labels.keyToVirtual(key) : key;
-  return labels.isExcluded(member, virtualKey) || memory?.held?.has(idOfKey(member, key)) === true;
+  if (labels.isExcluded(member, virtualKey) || kept?.covers(['metadata', member, key]) === true) return true;
+  return memory?.held?.has(idOfKey(member, key)) === true;
 }
 
 interface Recorded {
@@ -307,6 +317,7 @@ function planContent(input: MergeInput, { record, arrival }: Recorded): PlannedP
     desired: asJson(input.desired),
     twoWay: pathsOnBoth(input, (object) => input.flows.twoWayPaths(object)),
     hostOwned: pathsOnBoth(input, (object) => input.flows.hostOwnedPaths(object)),
+    kept: pathsOnBoth(input, (object) => input.kept?.locate(object) ?? []),
     section: record?.paths,
     arrival,
   });
@@ -337,6 +348,28 @@ function pick(map: StringMap, isWanted: (key: string) => boolean): StringMap {
     if (isWanted(key)) setOwn(picked, key, map[key] ?? '');
   }
   return picked;
+}
+
+/** What cannot be translated back stays where it is, and so does its record: a later try starts from the same state. */
+function withoutKept(planned: PlannedPair, kept: KeptPaths): PlannedPair {
+  const hold =
+    (member: 'annotations' | 'labels') =>
+    (one: PlannedKey): PlannedKey =>
+      one.plan.kind === 'take' && kept.covers(['metadata', member, one.key])
+        ? { ...one, plan: { kind: 'hold' } }
+        : one;
+  const { annotations, labels, paths } = planned;
+  return {
+    ...planned,
+    annotations: annotations.map(hold('annotations')),
+    labels: labels.map(hold('labels')),
+    paths: {
+      ...paths,
+      paths: paths.paths.map((one) =>
+        one.isTaken && kept.covers(one.path) ? { ...one, isKept: true } : one,
+      ),
+    },
+  };
 }
 
 /** The same plans for what flows back; for the rest, those of what the virtual object translates to once it holds that. */

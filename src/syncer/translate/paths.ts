@@ -42,6 +42,11 @@ function without(object: JsonObject, key: string): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([member]) => member !== key));
 }
 
+/** True for a path of the list, and for one below it. */
+export function isWithin(path: ConcretePath, places: readonly ConcretePath[]): boolean {
+  return places.some((place) => place.length <= path.length && place.every((step, at) => step === path[at]));
+}
+
 /** Paths that are not below another one of the list or of `others`, each once. */
 export function outermost(
   paths: readonly ConcretePath[],

@@ -68,6 +68,14 @@ export interface FlowRules {
   hostOwnedPaths(object: JsonObject): readonly ConcretePath[];
 }
 
+/** Where a patch has failed: both sides keep what they have. */
+export interface KeptPaths {
+  /** The member at this path of the host object, or one above it. */
+  covers(path: ConcretePath): boolean;
+  /** Those in this object. */
+  locate(object: JsonObject): readonly ConcretePath[];
+}
+
 /** How the members besides metadata of one kind cross, and how they are compared. */
 export interface ContentRules {
   /** Where two-way paths may lie, and what flows back. All other members follow the virtual object. */

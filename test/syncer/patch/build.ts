@@ -8,7 +8,7 @@ import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';
 
-export interface BuildOptions extends Partial<Pick<PipelineOptions, 'validate'>> {
+export interface BuildOptions extends Partial<Pick<PipelineOptions, 'onError' | 'validate'>> {
   readonly vcluster?: string;
   readonly hostNamespace?: string;
   readonly mode?: NamespaceMode;
@@ -45,6 +45,7 @@ export function build(patches: readonly PatchConfig[], options: BuildOptions = {
     },
     labels: createLabelTranslator(vcluster, mode),
     validate: options.validate,
+    onError: options.onError ?? 'object',
   });
   return { pipeline, evaluator };
 }
