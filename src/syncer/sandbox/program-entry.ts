@@ -1,17 +1,25 @@
-/** The daemon's record of a program: the part of objects that it reads, its cached results and its quarantine. */
+/** The daemon's record of a program: which inputs it reads, its cached results and its quarantine. A result is a function of the inputs, so
+ * these are the key of the cache. The cache is limited in bytes over all programs.
+ */
 
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, ownValue, setOwn, type JsonObject } from '../../base/json.ts';
-import { isDeterministic, type Memo, type ProgramMemo } from './memo.ts';
-import type { ProgramMessage } from './protocol.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { Quarantine } from './quarantine.ts';
-import type { EvaluateError, ObjectContext, ObjectIdentity, Program } from './types.ts';
+import type {
+  EvaluateError,
+  EvaluateRequest,
+  EvaluateResponse,
+  ObjectContext,
+  ObjectIdentity,
+  Program,
+  ReadSet,
+} from './types.ts';
 
 export const NO_OBJECTS: ObjectContext = { hostObject: null, virtualObject: null };
 
 export class ProgramEntry {
   readonly program: Program;
-  readonly message: ProgramMessage;
   readonly quarantine: Quarantine;
   /** Undefined: results are not cached. */
   readonly memo: ProgramMemo | undefined;
@@ -20,12 +28,11 @@ export class ProgramEntry {
   readonly #readsObjects: boolean;
 
   constructor(program: Program, memo: Memo | undefined, clock: Clock) {
-    const { id, source, reads } = program;
+    const { reads } = program;
     this.program = program;
-    this.message = { id, source };
     this.quarantine = new Quarantine(clock);
     this.memo = memo?.open(reads);
-    this.#readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
+    this.#readsObjects = readsObjects(reads);
     this.isConstant = !reads.value && !reads.path && !this.#readsObjects;
   }
 
@@ -40,10 +47,161 @@ export class ProgramEntry {
   }
 
   /** An error thrown by the expression counts as success for the quarantine. */
-  recordOutcome(object: ObjectIdentity, errors: ReadonlyMap<number, EvaluateError> | undefined): void {
-    for (const error of errors?.values() ?? []) if (!isDeterministic(error)) return;
+  recordOutcome(object: ObjectIdentity, errors: EvaluateResponse['errors']): void {
+    if (errors !== undefined) for (const error of errors.values()) if (!isDeterministic(error)) return;
     this.quarantine.recordSuccess(object);
   }
+}
+
+/** The result of one match. */
+export interface Outcome {
+  readonly value: JsonValue | undefined;
+  readonly error: EvaluateError | undefined;
+}
+
+/** False if the outcome must not be cached, because it does not depend on the inputs alone. */
+export function isDeterministic(error: EvaluateError | undefined): boolean {
+  return error?.kind !== 'timeout' && error?.kind !== 'memory' && error?.kind !== 'killed';
+}
+
+interface Lookup {
+  /** The cached results. */
+  readonly known: EvaluateResponse;
+  /** Matches that have to be evaluated, and their keys. */
+  readonly missing: readonly number[];
+  readonly keys: readonly string[];
+}
+
+/** All cached results of one sandbox. */
+export class Memo {
+  readonly #bytesMax: number;
+  readonly #programs = new Set<ProgramMemo>();
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Estimated size of keys and results. */
+  get bytes(): number {
+    let sum = 0;
+    for (const { bytes } of this.#programs) sum += bytes;
+    return sum;
+  }
+
+  open(reads: ReadSet): ProgramMemo {
+    const memo = new ProgramMemo(reads, this.#bytesMax, () => this.#evict());
+    this.#programs.add(memo);
+    return memo;
+  }
+
+  close(memo: ProgramMemo): void {
+    this.#programs.delete(memo);
+  }
+
+  /** One program may use the whole limit until others need space; then the largest one evicts entries. */
+  #evict(): void {
+    for (let excess = this.bytes - this.#bytesMax; excess > 0; excess = this.bytes - this.#bytesMax) {
+      const [largest] = [...this.#programs].sort((a, b) => b.bytes - a.bytes);
+      largest?.dropOldest();
+    }
+  }
+}
+
+/** Overhead of an entry: two slots in a Map, five in the cache's arrays, two string headers, the outcome. */
+const ENTRY_BYTES = 200;
+const CHARACTER_BYTES = 2;
+
+/** Cached results of one program. */
+class ProgramMemo {
+  readonly #cache: LRUCache<string, Outcome>;
+  readonly #reads: ReadSet;
+  readonly #isKeyedByValue: boolean;
+  readonly #grown: () => void;
+
+  constructor(reads: ReadSet, bytesMax: number, grown: () => void) {
+    this.#reads = reads;
+    this.#isKeyedByValue = reads.value && !reads.path && !readsObjects(reads);
+    this.#cache = new LRUCache({ maxSize: bytesMax });
+    this.#grown = grown;
+  }
+
+  get bytes(): number {
+    return this.#cache.calculatedSize;
+  }
+
+  lookUp({ values, paths }: EvaluateRequest, objects: ObjectContext): Lookup {
+    const objectsKey = this.objectsKey(objects);
+    const found: (JsonValue | undefined)[] = [];
+    let errors: Map<number, EvaluateError> | undefined;
+    const missing: number[] = [];
+    const keys: string[] = [];
+    for (let i = 0; i < values.length; i++) {
+      const key = this.keyOf(objectsKey, values[i], paths?.[i] ?? '');
+      const known = this.get(key);
+      found.push(known?.value);
+      if (known === undefined) {
+        missing.push(i);
+        keys.push(key);
+      } else if (known.error !== undefined) {
+        errors ??= new Map();
+        errors.set(i, known.error);
+      }
+    }
+    return { known: { values: found, errors }, missing, keys };
+  }
+
+  /** Adds the results of the missing matches to the cached ones, and to the cache. */
+  complete({ known, missing, keys }: Lookup, evaluated: EvaluateResponse): EvaluateResponse {
+    const values = [...known.values];
+    const all = new Map(known.errors);
+    for (const [m, index] of missing.entries()) {
+      const outcome = { value: evaluated.values[m], error: evaluated.errors?.get(m) };
+      values[index] = outcome.value;
+      if (outcome.error !== undefined) all.set(index, outcome.error);
+      if (isDeterministic(outcome.error)) this.set(keys[m] ?? '', outcome);
+    }
+    return { values, errors: all.size === 0 ? undefined : all };
+  }
+
+  /** The part of the key that all matches of one request share. */
+  objectsKey({ hostObject, virtualObject }: ObjectContext): string {
+    return readsObjects(this.#reads) ? JSON.stringify([hostObject, virtualObject]) : '';
+  }
+
+  /**
+   * Up to three JSON texts, of which only the last may be a number, so the end of each is known. `undefined` is none of them. If the value is
+   * the only input and a string, it is its own key: building a text and hashing it would take longer than everything else.
+   */
+  keyOf(objectsKey: string, value: JsonValue | undefined, path: string): string {
+    if (this.#isKeyedByValue && typeof value === 'string' && value.charCodeAt(0) !== 0) return value;
+    const pathKey = this.#reads.path ? JSON.stringify(path) : '';
+    const valueKey = this.#reads.value ? JSON.stringify(value) : '';
+    return `\0${objectsKey}${pathKey}${valueKey}`;
+  }
+
+  get(key: string): Outcome | undefined {
+    return this.#cache.get(key);
+  }
+
+  set(key: string, outcome: Outcome): void {
+    const characters = key.length + charactersOf(outcome);
+    this.#cache.set(key, outcome, { size: ENTRY_BYTES + characters * CHARACTER_BYTES });
+    this.#grown();
+  }
+
+  dropOldest(): void {
+    this.#cache.pop();
+  }
+}
+
+function readsObjects(reads: ReadSet): boolean {
+  return reads.hostObject.length > 0 || reads.virtualObject.length > 0;
+}
+
+function charactersOf({ value, error }: Outcome): number {
+  if (error !== undefined) return error.message.length + 60;
+  if (typeof value === 'string') return value.length;
+  return typeof value === 'object' && value !== null ? JSON.stringify(value).length * 4 : 0;
 }
 
 type Path = readonly string[];
@@ -53,20 +211,11 @@ function prune(object: JsonObject | null, paths: readonly Path[]): JsonObject | 
   if (object === null || paths.length === 0) return null;
   if (paths.some((path) => path.length === 0)) return object;
   const part: JsonObject = {};
-  for (const [key, below] of byFirstKey(paths)) {
+  for (const [key, below] of Map.groupBy(paths, ([first = '']) => first)) {
     const value = ownValue(object, key);
     if (value === undefined) continue;
-    setOwn(part, key, isJsonObject(value) ? prune(value, below) : value);
+    const rest = below.map((path) => path.slice(1));
+    setOwn(part, key, isJsonObject(value) ? prune(value, rest) : value);
   }
   return part;
-}
-
-function byFirstKey(paths: readonly Path[]): Map<string, Path[]> {
-  const tree = new Map<string, Path[]>();
-  for (const [key = '', ...rest] of paths) {
-    const known = tree.get(key);
-    if (known === undefined) tree.set(key, [rest]);
-    else known.push(rest);
-  }
-  return tree;
 }

@@ -5,8 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Job } from './batch.ts';
 import { readGuestSource } from './guest-source.ts';
-import { isDeterministic, Memo, type Outcome } from './memo.ts';
-import { NO_OBJECTS, ProgramEntry } from './program-entry.ts';
+import { isDeterministic, Memo, NO_OBJECTS, ProgramEntry, type Outcome } from './program-entry.ts';
 import { Scheduler } from './scheduler.ts';
 import { ThrottledQueue } from './throttled-queue.ts';
 import type {
@@ -158,17 +157,16 @@ class ProcessSandbox implements Sandbox {
     }
     const { memo } = entry;
     const lookup = memo?.lookUp(request, objects);
-    const missing = lookup?.missing ?? [];
-    if (lookup !== undefined) this.#metrics.memo(values.length - missing.length, missing.length);
-    if (lookup !== undefined && missing.length === 0) return { values: lookup.values, errors: lookup.errors };
+    const missing = lookup?.missing;
+    if (missing !== undefined) this.#metrics.memo(values.length - missing.length, missing.length);
+    if (missing?.length === 0) return lookup?.known;
     const refused = this.#quarantined(entry, object, values.length);
     if (refused !== undefined) return refused;
-    const isWhole = lookup === undefined || missing.length === values.length;
     this.#add({
       entry,
       object,
-      values: isWhole ? values : missing.map((index) => values[index]),
-      paths: isWhole ? paths : paths && missing.map((index) => paths[index] ?? ''),
+      values: missing === undefined ? values : missing.map((index) => values[index]),
+      paths: missing === undefined ? paths : paths && missing.map((index) => paths[index] ?? ''),
       objects,
       complete: (results, errors) => {
         entry.recordOutcome(object, errors);
@@ -225,13 +223,7 @@ function isDeep(value: JsonValue | undefined): boolean {
 /** Recursion ends at `levels`. */
 function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) if (isDeeperThan(value[i], levels - 1)) return true;
-    return false;
-  }
-  for (const key in value) if (isDeeperThan(value[key], levels - 1)) return true;
-  return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
 
 function everyOutcome(count: number, { value, error }: Outcome): EvaluateResponse {

@@ -8,7 +8,7 @@ import { Batch, failJob, type Job, type Stop, type StopOptions } from './batch.t
 import type { SandboxChild } from './child.ts';
 import { ChildPool, type PoolOptions } from './child-pool.ts';
 import type { EvaluateError } from './types.ts';
-import type { SetupMessage } from './protocol.ts';
+import type { ProgramMessage, SetupMessage } from './protocol.ts';
 import type { Route } from './quarantine.ts';
 
 export interface SchedulerOptions extends PoolOptions {
@@ -150,7 +150,8 @@ export class Scheduler {
   }
 
   #send(child: SandboxChild, batch: Batch): void {
-    for (const { message } of batch.entries) {
+    for (const { program } of batch.entries) {
+      const message: ProgramMessage = { id: program.id, source: program.source };
       if (child.programs.has(message.id)) continue;
       child.programs.add(message.id);
       child.sendLater(`P${JSON.stringify(message)}`);

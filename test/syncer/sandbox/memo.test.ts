@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/base/json.ts';
-import { Memo } from '../../../src/syncer/sandbox/memo.ts';
+import { Memo } from '../../../src/syncer/sandbox/program-entry.ts';
 import { LIMITS, MIB, outcomeOf, TestSandbox } from './test-sandbox.ts';
 
 const of = (value: JsonValue | undefined) => ({ value, error: undefined });
