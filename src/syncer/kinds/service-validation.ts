@@ -128,7 +128,9 @@ function checkSpec(spec: Place): void {
   checkList(below(spec, 'externalIPs'), (ip) => checkField(ip, endpointIpProblem, 'required'));
   checkList(below(spec, 'loadBalancerSourceRanges'), (range) => checkField(range, cidrProblem, 'required'));
   checkExternalName(below(spec, 'externalName'), type);
-  checkAffinity(below(below(below(spec, 'sessionAffinityConfig'), 'clientIP'), 'timeoutSeconds'));
+  const affinity = below(spec, 'sessionAffinityConfig');
+  for (const place of [affinity, below(affinity, 'clientIP')]) if (!isAbsent(place.now)) checkObject(place);
+  checkAffinity(below(below(affinity, 'clientIP'), 'timeoutSeconds'));
 }
 
 function checkExternalName(name: Place, type: string): void {
@@ -174,8 +176,8 @@ function checkPort(port: Place, allocated: readonly (JsonValue | undefined)[]): 
   if (!isOld(number) && !isPortNumber(number.now))
     refuse(number.path, `must be a number from 1 to 65535, not ${describe(number.now)}`);
   const target = below(port, 'targetPort');
-  if (!isOld(target) && !isUnset(target.now) && !isPortNumber(target.now)) {
-    const isName = typeof target.now === 'string' && PORT_NAME.test(target.now);
+  if (!isOld(target) && !isAbsent(target.now) && target.now !== 0 && !isPortNumber(target.now)) {
+    const isName = typeof target.now === 'string' && (target.now === '' || PORT_NAME.test(target.now));
     if (!isName)
       refuse(
         target.path,

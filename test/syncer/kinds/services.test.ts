@@ -1,10 +1,14 @@
 /** Translation, recreation and status of Service copies. */
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
+import { decodeObject } from '../../../src/apiserver/schema/decode.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import type { AddressField } from '../../../src/config/types.ts';
+import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { asJson, type KubeObject } from '../../../src/kube/object.ts';
-import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
+import { createServiceKind, serviceFields } from '../../../src/syncer/kinds/services.ts';
 import { virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { OBJECT_UID } from '../../../src/syncer/translate/bookkeeping.ts';
 import { needsWrite } from '../../../src/syncer/translate/content.ts';
@@ -331,6 +335,11 @@ describe('a patched copy', () => {
       { sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } } },
       'spec.sessionAffinityConfig.clientIP.timeoutSeconds must be a number from 1 to 86400, not 0',
     ],
+    [{ sessionAffinityConfig: [] }, 'spec.sessionAffinityConfig must be an object, not a list'],
+    [
+      { sessionAffinityConfig: { clientIP: 1 } },
+      'spec.sessionAffinityConfig.clientIP must be an object, not 1',
+    ],
     [{ publishNotReadyAddresses: 'yes' }, 'spec.publishNotReadyAddresses must be true or false, not "yes"'],
     [{ ports: [] }, 'spec.ports must not be empty for the type ClusterIP'],
     [{ ports: null }, 'spec.ports must not be empty for the type ClusterIP'],
@@ -341,6 +350,10 @@ describe('a patched copy', () => {
     [
       ports({ targetPort: 'Web_port' }),
       'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not "Web_port"',
+    ],
+    [
+      ports({ targetPort: [] }),
+      'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not a list',
     ],
     [
       ports({ targetPort: 70_000 }),
@@ -505,4 +518,81 @@ describe('the way back', () => {
     expect(kind.content.elementAt(['spec', 'type'])).toBeUndefined();
     expect(kind.content.haveSameShape({ spec: { ports: [1] } }, { spec: {} })).toBe(false);
   });
+});
+
+test('whatever a patch makes of the spec, the result is refused or valid for an API server', () => {
+  const definition = builtInKinds(allowEverything).all.find(({ plural }) => plural === 'services');
+  if (definition === undefined) throw new Error('the embedded cluster has Services');
+  const value = fc.oneof(
+    fc.constantFrom<JsonValue>(
+      '',
+      null,
+      'x',
+      'None',
+      'Local',
+      'ClientIP',
+      'A b',
+      0,
+      1,
+      80,
+      70_000,
+      true,
+      [],
+      {},
+    ),
+    fc.constantFrom<JsonValue>(
+      ['1.2.3.4'],
+      ['x'],
+      [1],
+      { clientIP: { timeoutSeconds: 60 } },
+      { clientIP: '' },
+      { app: 'x' },
+    ),
+    fc.constantFrom<JsonValue>('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName', 'a.example.com'),
+  );
+  const port = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.dictionary(fc.constantFrom('name', 'port', 'protocol', 'targetPort', 'nodePort'), value),
+    },
+    { weight: 1, arbitrary: value },
+  );
+  const field = fc.constantFrom(
+    ...Object.keys((serviceFields.fields as Record<string, object>)['spec'] ?? {}),
+  ); // the fields of an object
+  const change = fc.record({
+    spec: fc.dictionary(field, value, { maxKeys: 3 }),
+    ports: fc.option(
+      fc.array(
+        port.map((one) => (isJsonObject(one) ? { port: 80, ...one } : one)),
+        { maxLength: 3 },
+      ),
+    ),
+  });
+  let accepted = 0;
+  fc.assert(
+    fc.property(change, ({ spec, ports }) => {
+      const before = service({
+        type: 'ClusterIP',
+        clusterIP: '10.9.9.9',
+        sessionAffinity: 'None',
+        ports: [PORT],
+      });
+      const after = {
+        ...before,
+        spec: { ...(before['spec'] as JsonObject), ...spec, ...(ports && { ports }) },
+      };
+      if (kind.validate(asJson(before), asJson(after)) !== undefined) return;
+      accepted++;
+      const settled = asJson({ ...after, ...kind.content.afterPatches?.(after, before, before) });
+      const { value: stored } = decodeObject(definition.schema, settled);
+      definition.applyDefaults(stored);
+      expect(definition.validate(stored, undefined)).toEqual([]);
+      expect(stored['spec']).not.toHaveProperty('selector');
+      expect(stored['spec']).not.toHaveProperty('externalIPs.0');
+      expect((stored['spec'] as JsonObject)['loadBalancerIP'] ?? '').toBe('');
+    }),
+    { numRuns: 2000 },
+  );
+  expect(accepted).toBeGreaterThan(50);
 });
