@@ -792,6 +792,72 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('in a JSON text', { concurrent: false }, () => {
+    const networks = 'k8s.v1.cni.cncf.io/networks';
+    const patches = [
+      {
+        path: `metadata.annotations["${networks}"]`,
+        reference: {
+          apiVersion: 'example.com/v1',
+          kind: 'Gadget',
+          namePath: '[*].name',
+          namespacePath: '[*].namespace',
+        },
+      },
+    ];
+    const shared = sharedWorld(newWorld, async (world) => {
+      await serveGadgets(world);
+      const customResources = { 'gadgets.example.com': { enabled: true } };
+      return { config: { sync: { toHost: { endpoints: { patches }, customResources } } } };
+    });
+
+    test('every name is written, imported and translated back, and the rest of the text is kept', async () => {
+      const { world, namespace } = shared();
+      const [ns, other] = [await namespace(), await namespace()];
+      const nameOf = (key: string): string => short(world, key)[1];
+      for (const key of [`${ns}/net-a`, `${other}/net-b`, `${ns}/net-c`])
+        await world.virtual.create('Gadget', gadget(key, {}));
+      const text = (a: string, b: string, namespaceOfB: string): string =>
+        `[ {"name":"${a}"},\n  {"namespace" : "${namespaceOfB}", "name":"${b}", "ips":["10.0.0.1"]} ]`;
+      const written = text('net-a', 'net-b', other);
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(`${ns}/web`, { annotations: { [networks]: written } }),
+      );
+      await importedTo(world, 'Gadget', `${ns}/net-a`);
+      await importedTo(world, 'Gadget', `${other}/net-b`);
+      const [a, b] = [nameOf(`${ns}/net-a`), nameOf(`${other}/net-b`)];
+      const copy = await world.getCopy(`${ns}/web`);
+      expect(copy.metadata.annotations?.[networks]).toBe(text(a, b, world.hostNamespace));
+      const place = world.hostKey(`${ns}/web`);
+      await world.host.merge('Endpoints', place, { metadata: { annotations: { note: '1' } } });
+      const noted = await world.whenVirtual(
+        `${ns}/web`,
+        ({ metadata }) => metadata.annotations?.['note'] === '1',
+      );
+      expect(noted.metadata.annotations?.[networks]).toBe(written);
+      const changed = text(nameOf(`${ns}/net-c`), b, world.hostNamespace);
+      await world.host.merge('Endpoints', place, { metadata: { annotations: { [networks]: changed } } });
+      const expected = text('net-c', 'net-b', other);
+      await world.whenVirtual(`${ns}/web`, ({ metadata }) => metadata.annotations?.[networks] === expected);
+      await importedTo(world, 'Gadget', `${ns}/net-c`);
+      await gone(world, 'Gadget', short(world, `${ns}/net-a`));
+    });
+
+    test.for([
+      ['no JSON', '[{"name":"net-a"}', 'a reference with namePath is an object'],
+      ['a key twice', '[{"name":"net-a","name":"net-b"}]', 'which the JSON text has twice'],
+    ] as const)('with %s is an error until it is corrected', async ([, text, message], { expect }) => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations: { [networks]: text } }));
+      expect(await world.whenEvent(`${ns}/web`, 'PatchFailed')).toContain(message);
+      const annotations = { [networks]: '[ ]' };
+      await world.virtual.merge('Endpoints', [ns, 'web'], { metadata: { annotations } });
+      await world.whenCopy(`${ns}/web`, ({ metadata }) => metadata.annotations?.[networks] === '[ ]');
+    });
+  });
+
   describe('with the multi-namespace mode of vCluster 0.25', () => {
     test('the copy is in the hashed namespace under its own name', async ({ expect }) => {
       await using world = await newWorld();

@@ -7,7 +7,7 @@ import type { Config } from '../../config/types.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
-import { isReferenceIn } from '../../syncer/patch/reference-parts.ts';
+import { referencesIn } from '../../syncer/patch/reference-parts.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/types.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
@@ -104,7 +104,9 @@ export class CoverageRun {
         const action = options.compiled.patches[patch.index]?.actions[direction];
         const counted =
           action?.kind === 'reference'
-            ? patch.matches.filter(({ before }) => isReferenceIn(action.reference, before))
+            ? patch.matches.filter(
+                ({ before }) => before !== undefined && referencesIn(action.reference, before).length > 0,
+              )
             : patch.matches;
         matches.set(id, (matches.get(id) ?? 0) + counted.length);
       }

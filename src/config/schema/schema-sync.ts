@@ -24,7 +24,9 @@ const reference = z
       .meta({ description: 'Kind of the referenced object, such as Secret.' }),
     apiVersionPath: relativePath('apiVersion; if it is not found, `apiVersion` is used'),
     kindPath: relativePath('kind; if it is not found, `kind` is used'),
-    namePath: relativePath('name; if omitted, the matched value itself is the name'),
+    namePath: relativePath(
+      'name, `[*].name` for each element of a list; if omitted, the matched value itself is the name',
+    ),
     namespacePath: relativePath("namespace; if it is not found, the object's own namespace is used"),
   })
   .meta({

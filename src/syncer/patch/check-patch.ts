@@ -1,6 +1,7 @@
 /** Checks a patch without running it: errors and warnings, to which the caller adds file and position; sample values for its path. */
 
 import { parsePath, type Segment } from './path-syntax.ts';
+import { leadingPath, startsWith, throughLastWildcard } from './reference-parts.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/types.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { ElementFacts, MatchFacts } from '../sandbox/front-end/warnings.ts';
@@ -110,22 +111,34 @@ const SUB_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as
 
 function checkReference(reference: ReferenceConfig | undefined): readonly PatchFieldProblem[] {
   if (reference === undefined) return [];
-  return SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name]));
+  const leading = parsePath(leadingPath(reference));
+  const each = leading.ok ? throughLastWildcard(leading.segments) : [];
+  return SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name], each));
 }
 
-/** A path in `reference` has to select exactly one place below the matched value. */
-function checkSubPath(field: string, text: string | undefined): readonly PatchFieldProblem[] {
+/** A path in `reference` has to select exactly one place for each reference in the matched value, which the wildcards of `each` select. */
+function checkSubPath(
+  field: string,
+  text: string | undefined,
+  each: readonly Segment[],
+): readonly PatchFieldProblem[] {
   if (text === undefined || text === '') return [];
   const parsed = parsePath(text);
   if (!parsed.ok) return [{ field, message: parsed.problem.message, offset: parsed.problem.offset }];
-  if (parsed.segments.length === 0) {
+  const { segments } = parsed;
+  if (segments.length === 0) {
     return [{ field, message: 'it has to name a member of the matched value', offset: 0 }];
   }
-  const several = parsed.segments.find(matchesSeveral);
-  if (several === undefined) return [];
-  const what = several.kind === 'filter' ? 'filter' : 'wildcard';
-  const offset = several.kind === 'filter' ? several.offset : text.indexOf('*');
-  return [{ field, message: `a ${what} is not possible here: it has to name one place`, offset }];
+  const filter = segments.find((segment) => segment.kind === 'filter');
+  if (filter !== undefined)
+    return [
+      { field, message: 'a filter is not possible here: it has to name one place', offset: filter.offset },
+    ];
+  const rest = startsWith(segments, each) ? segments.slice(each.length) : segments;
+  if (!rest.some(matchesSeveral)) return [];
+  const message =
+    'a wildcard is possible here only where namePath has the same one: it has to name one place';
+  return [{ field, message, offset: text.indexOf('*') }];
 }
 
 function matchesSeveral({ kind }: Segment): boolean {

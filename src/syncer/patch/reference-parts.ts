@@ -1,15 +1,20 @@
-/** The parts of a reference in a matched value: where its name, namespace, kind and apiVersion are, and the value with other texts there. */
+/** The parts of references in a matched value: where name, namespace, kind and apiVersion are, and the value with other texts there. */
 
 import { parsePath, type Segment } from './path-syntax.ts';
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
+import { JsonText } from './json-text.ts';
 import { compileWalker, type PathWalker } from './walk.ts';
 import type { ReferenceConfig } from '../../config/types.ts';
 
-/** A path relative to the matched value. */
+/** A value with more references is not translated: each of them may have to be looked up among all objects of its kind. */
+const REFERENCES_MAX = 1000;
+
+/** A path relative to the matched value, or to each match of {@link CompiledReference.each} if it begins as that one. */
 export interface SubPath {
   readonly segments: readonly Segment[];
+  readonly isBelowEach: boolean;
   readonly walker: PathWalker;
 }
 
@@ -18,6 +23,8 @@ export interface CompiledReference {
   readonly patchIndex: number;
   readonly apiVersion: string;
   readonly kind: string;
+  /** The namePath up to its last wildcard: one reference at each match. Undefined without a wildcard. */
+  readonly each: PathWalker | undefined;
   readonly apiVersionPath: SubPath | undefined;
   readonly kindPath: SubPath | undefined;
   readonly namePath: SubPath | undefined;
@@ -25,18 +32,24 @@ export interface CompiledReference {
 }
 
 export function compileReference(config: ReferenceConfig, patchIndex: number): CompiledReference {
+  const segmentsOf = (text: string): readonly Segment[] => {
+    const parsed = parsePath(text);
+    if (parsed.ok) return parsed.segments;
+    throw new PatchError(parsed.problem.message, { index: patchIndex, path: text, kind: 'syntax' });
+  };
+  const each = throughLastWildcard(segmentsOf(leadingPath(config)));
   const subPath = (text: string | undefined): SubPath | undefined => {
     if (text === undefined || text === '') return undefined;
-    const parsed = parsePath(text);
-    if (!parsed.ok)
-      throw new PatchError(parsed.problem.message, { index: patchIndex, path: text, kind: 'syntax' });
-    const { segments } = parsed;
-    return { segments, walker: compileWalker(segments, NO_PROTECTED_KEYS) };
+    const segments = segmentsOf(text);
+    const isBelowEach = each.length > 0 && startsWith(segments, each);
+    const rest = isBelowEach ? segments.slice(each.length) : segments;
+    return { segments, isBelowEach, walker: compileWalker(rest, NO_PROTECTED_KEYS) };
   };
   return {
     patchIndex,
     apiVersion: config.apiVersion,
     kind: config.kind,
+    each: each.length === 0 ? undefined : compileWalker(each, NO_PROTECTED_KEYS),
     apiVersionPath: subPath(config.apiVersionPath),
     kindPath: subPath(config.kindPath),
     namePath: subPath(config.namePath),
@@ -44,7 +57,31 @@ export function compileReference(config: ReferenceConfig, patchIndex: number): C
   };
 }
 
-/** Sub-paths are relative, so a `metadata` in them is not that of the object, and they contain no wildcards. */
+function canBeInList(segment: Segment): boolean {
+  return segment.kind !== 'key' || segment.index !== undefined;
+}
+
+/** The path that decides how many references a value has; '' if the value itself is the name. */
+export function leadingPath({ namePath, namespacePath }: ReferenceConfig): string {
+  return [namePath, namespacePath].find((path) => path !== undefined && path !== '') ?? '';
+}
+
+/** Empty without a wildcard. */
+export function throughLastWildcard(segments: readonly Segment[]): readonly Segment[] {
+  return segments.slice(0, segments.findLastIndex(({ kind }) => kind === 'wildcard') + 1);
+}
+
+export function startsWith(segments: readonly Segment[], prefix: readonly Segment[]): boolean {
+  return prefix.length <= segments.length && prefix.every((segment, at) => isSame(segment, segments[at]));
+}
+
+function isSame(a: Segment, b: Segment | undefined): boolean {
+  if (a.kind === 'key') return b?.kind === 'key' && a.key === b.key && a.index === b.index;
+  if (a.kind === 'index') return b?.kind === 'index' && a.index === b.index;
+  return a.kind === b?.kind;
+}
+
+/** Sub-paths are relative, so a `metadata` in them is not that of the object. */
 const NO_PROTECTED_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
 
 /** The value names a namespace, not an object in one. */
@@ -75,73 +112,124 @@ export interface ReferenceParts extends ReferencedGvk {
   readonly namespace: Part | undefined;
 }
 
-/** A value that a reference patch has matched. */
+/** A value that a reference patch has matched: a name, or what holds the parts of references, also as JSON text. */
 export class ReferenceValue {
   readonly #reference: CompiledReference;
-  readonly #value: JsonValue;
+  readonly #content: JsonValue;
+  readonly #text: JsonText | undefined;
 
   /** Throws {@link UntranslatableValue} for a value of the wrong type. */
   constructor(reference: CompiledReference, value: JsonValue) {
     this.#reference = reference;
-    this.#value = value;
     const { namePath, namespacePath } = reference;
-    if (namePath === undefined && namespacePath === undefined) {
+    const leading = namePath ?? namespacePath;
+    if (leading === undefined) {
+      this.#content = value;
       if (typeof value === 'string') return;
       throw new UntranslatableValue(
         `a reference is the name of an object, this is ${describe(value)}; set namePath`,
       );
     }
-    if (isJsonObject(value)) return;
+    const text = typeof value === 'string' ? JsonText.read(value) : undefined;
+    if (text !== undefined && 'problem' in text) throw new UntranslatableValue(text.problem);
+    this.#text = text;
+    this.#content = text?.content ?? value;
+    const [first] = leading.segments;
+    const isInList = first !== undefined && canBeInList(first);
+    if (isJsonObject(this.#content) || (isInList && Array.isArray(this.#content))) return;
     const field = namePath === undefined ? 'namespacePath' : 'namePath';
-    throw new UntranslatableValue(`a reference with ${field} is an object, this is ${describe(value)}`);
+    throw new UntranslatableValue(
+      `a reference with ${field} is an object, this is ${describe(this.#content)}`,
+    );
+  }
+
+  /** The path of each reference; that of the value itself, if no wildcard selects several. */
+  elements(): readonly ConcretePath[] {
+    const elements = this.#reference.each?.locate(this.#content) ?? [[]];
+    if (elements.length <= REFERENCES_MAX) return elements;
+    throw new UntranslatableValue(
+      `the value has ${elements.length} references, at most ${REFERENCES_MAX} are possible`,
+    );
   }
 
   /** Throws {@link UntranslatableValue} for a part that is not a string. */
-  parts(): ReferenceParts {
+  parts(element: ConcretePath): ReferenceParts {
     const { apiVersionPath, kindPath, namePath, namespacePath } = this.#reference;
-    const apiVersion = this.#part(apiVersionPath, 'apiVersionPath')?.text ?? this.#reference.apiVersion;
-    const kind = this.#part(kindPath, 'kindPath')?.text ?? this.#reference.kind;
+    const part = (path: SubPath | undefined, field: string): Part | undefined =>
+      path && this.#part(path, path.isBelowEach ? element : [], field);
+    const apiVersion = part(apiVersionPath, 'apiVersionPath')?.text ?? this.#reference.apiVersion;
+    const kind = part(kindPath, 'kindPath')?.text ?? this.#reference.kind;
     const name =
       namePath === undefined && namespacePath === undefined
         ? this.#partAt([], 'namePath')
-        : this.#part(namePath, 'namePath');
+        : part(namePath, 'namePath');
     const isNamespaceRead = name !== undefined || isNamespaceReference(this.#reference);
-    const namespace = isNamespaceRead ? this.#part(namespacePath, 'namespacePath') : undefined;
+    const namespace = isNamespaceRead ? part(namespacePath, 'namespacePath') : undefined;
     return { apiVersion, kind, name, namespace };
   }
 
-  #part(path: SubPath | undefined, field: string): Part | undefined {
-    const [place] = path?.walker.locate(this.#value) ?? [];
-    return place && this.#partAt(place, field);
+  #part(path: SubPath, above: ConcretePath, field: string): Part | undefined {
+    const value = valueAt(this.#content, above);
+    const [place] = value === undefined ? [] : path.walker.locate(value);
+    return place && this.#partAt([...above, ...place], field);
   }
 
   /** Undefined for an empty string, which Kubernetes treats as absent. */
   #partAt(place: ConcretePath, field: string): Part | undefined {
-    const text = valueAt(this.#value, place) ?? null;
-    if (typeof text === 'string') return text === '' ? undefined : { place, text };
-    throw new UntranslatableValue(`${field} leads to ${describe(text)}, which must be a string`);
+    const text = valueAt(this.#content, place) ?? null;
+    if (typeof text !== 'string')
+      throw new UntranslatableValue(`${field} leads to ${describe(text)}, which must be a string`);
+    if (text === '') return undefined;
+    const literal = this.#text?.literalAt(place);
+    if (typeof literal !== 'object') return { place, text };
+    const key = JSON.stringify(literal.duplicateKey).slice(0, 40);
+    throw new UntranslatableValue(
+      `${field} leads to the key ${key}, which the JSON text has twice, so programs may read either value`,
+    );
   }
 
-  /** The value with these texts, the last one of each place. */
-  with(parts: readonly Part[]): JsonValue {
-    return withTexts(this.#value, treeOf(parts));
+  /** Where in the matched value a comparison of values can tell that this part was changed. */
+  placeOf({ place }: Part): ConcretePath {
+    return this.#text === undefined ? place : [];
+  }
+
+  /** The value with these texts. In a JSON text, those that `written` has at the same place are written as they are there. */
+  with(parts: readonly Part[], written?: ReferenceValue): JsonValue {
+    if (this.#text === undefined) return withTexts(this.#content, treeOf(parts));
+    const changed = parts.filter(({ place, text }) => valueAt(this.#content, place) !== text);
+    return this.#text.with(
+      changed.map(({ place, text }) => ({
+        place,
+        literal: written?.literalOf({ place, text }) ?? JSON.stringify(text),
+      })),
+    );
+  }
+
+  /** The text at this place as the JSON text has it, if it is there. */
+  literalOf({ place, text }: Part): string | undefined {
+    if (valueAt(this.#content, place) !== text) return undefined;
+    const literal = this.#text?.literalAt(place);
+    return typeof literal === 'string' ? literal : undefined;
   }
 }
 
-/** Like `new ReferenceValue(…)` and `parts()`, but undefined for an invalid value, for callers whose errors are reported elsewhere. */
-export function validPartsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
+/** What `read` returns, but undefined for a value that is invalid: callers whose errors are reported elsewhere. */
+export function ifTranslatable<T>(read: () => T): T | undefined {
   try {
-    return new ReferenceValue(reference, value).parts();
+    return read();
   } catch (error) {
     if (error instanceof UntranslatableValue) return undefined;
     throw error;
   }
 }
 
-/** The value, if there is one, contains a name or a namespace that the reference translates. */
-export function isReferenceIn(reference: CompiledReference, value: JsonValue | undefined): boolean {
-  const parts = value === undefined ? undefined : validPartsOf(reference, value);
-  return parts?.name !== undefined || parts?.namespace !== undefined;
+/** Every reference in a value; empty for an invalid one. */
+export function referencesIn(reference: CompiledReference, value: JsonValue): readonly ReferenceParts[] {
+  const all = ifTranslatable(() => {
+    const opened = new ReferenceValue(reference, value);
+    return opened.elements().map((element) => opened.parts(element));
+  });
+  return all?.filter(({ name, namespace }) => name !== undefined || namespace !== undefined) ?? [];
 }
 
 /** Texts by their path: a text, or what is below each step. */

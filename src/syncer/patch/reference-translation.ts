@@ -14,15 +14,17 @@ import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../ba
 import {
   type CompiledReference,
   isNamespaceReference,
+  ifTranslatable,
   type Part,
+  referencesIn,
   type ReferencedGvk,
   type ReferenceParts,
   ReferenceValue,
   type SubPath,
   UntranslatableValue,
-  validPartsOf,
 } from './reference-parts.ts';
 import { groupOf, type NamespacedName } from '../../kube/object.ts';
+import { isProtected } from './protect.ts';
 import type { ConcretePath, NameTranslator } from '../translate/types.ts';
 
 /** The object that a value on the host names may appear later. */
@@ -53,6 +55,15 @@ interface ReferenceMatch {
   readonly object: JsonObject;
 }
 
+/** One reference in a matched value. */
+interface FoundReference {
+  readonly match: ReferenceMatch;
+  readonly value: ReferenceValue;
+  readonly parts: ReferenceParts;
+  /** What the virtual object has at the same place. */
+  readonly virtual: () => ReferenceParts | undefined;
+}
+
 /** What a translation writes. */
 type Texts = readonly Part[];
 
@@ -77,7 +88,7 @@ export class ReferenceTranslation {
   prepare(reference: CompiledReference, values: () => readonly JsonValue[]): Promise<void> | undefined {
     const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
     if (!isOpen || this.#rules.prepare === undefined) return undefined;
-    const kinds = values().flatMap((value) => validPartsOf(reference, value) ?? []);
+    const kinds = values().flatMap((value) => referencesIn(reference, value));
     return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
   }
 
@@ -88,16 +99,26 @@ export class ReferenceTranslation {
     if (isOwn && isNamespace) return match.value;
     const reference = isOwn ? { ...configured, namespacePath: undefined } : configured;
     const value = new ReferenceValue(reference, match.value);
-    const parts = this.#withOriginalNamespace(value.parts(), match);
-    return value.with(
-      isNamespace
-        ? this.#translateNamespace(reference, parts, match)
-        : this.#translateName(reference, parts, match),
-    );
+    const virtual = this.#virtualValue(reference, match.path);
+    const texts = value.elements().flatMap((element) => {
+      if (isProtected([...match.path, ...element])) return [];
+      const parts = this.#withOriginalNamespace(value.parts(element), match);
+      const found = { match, value, parts, virtual: () => ifTranslatable(() => virtual?.parts(element)) };
+      return isNamespace ? this.#translateNamespace(found) : this.#translateName(reference, found);
+    });
+    return value.with(texts, virtual);
+  }
+
+  /** What the virtual object has at this path. Errors of this value are reported by the translation to the host, which does not need it. */
+  #virtualValue(reference: CompiledReference, path: ConcretePath): ReferenceValue | undefined {
+    if (this.#direction === 'toHost') return undefined;
+    const value = valueAt(this.#context.virtualObject, path);
+    return value === undefined ? undefined : ifTranslatable(() => new ReferenceValue(reference, value));
   }
 
   /** The texts to write. */
-  #translateName(reference: CompiledReference, parts: ReferenceParts, match: ReferenceMatch): Texts {
+  #translateName(reference: CompiledReference, found: FoundReference): Texts {
+    const { match, value, parts } = found;
     const { name, namespace } = parts;
     if (name === undefined || this.#isTranslatedAlready(name, match)) return [];
     const named: ObjectReference = {
@@ -112,10 +133,9 @@ export class ReferenceTranslation {
       this.notAllowed.push(named);
       return [];
     }
-    const target =
-      this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(reference, parts, named, match);
+    const target = this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(named, found);
     if (target === undefined) {
-      this.unresolved.push({ path: [...match.path, ...name.place], error: unknownName(named) });
+      this.unresolved.push({ path: [...match.path, ...value.placeOf(name)], error: unknownName(named) });
       return [];
     }
     this.references.push({ ...named, written: target });
@@ -125,16 +145,12 @@ export class ReferenceTranslation {
   }
 
   /** The value references a namespace instead of an object, so nothing is imported for it. */
-  #translateNamespace(
-    reference: CompiledReference,
-    { namespace }: ReferenceParts,
-    match: ReferenceMatch,
-  ): Texts {
+  #translateNamespace({ match, parts: { namespace }, virtual }: FoundReference): Texts {
     if (namespace === undefined) return [];
     const written =
       this.#direction === 'toHost'
         ? this.#rules.names.namespaceToHost(namespace.text)
-        : this.#virtualNamespace(reference, namespace.text, match.path);
+        : this.#virtualNamespace(namespace.text, virtual()?.namespace?.text);
     if (written === undefined && this.#direction === 'toHost') {
       throw new UntranslatableValue(`no mapping covers the namespace ${namespace.text}`);
     }
@@ -163,11 +179,9 @@ export class ReferenceTranslation {
   }
 
   /** Several virtual namespaces may share one on the host. The value of the virtual object at the same path then selects one of them. */
-  #virtualNamespace(reference: CompiledReference, host: string, path: ConcretePath): string | undefined {
+  #virtualNamespace(host: string, virtual: string | undefined): string | undefined {
     const known = this.#rules.names.namespaceToVirtual(host);
-    if (known !== undefined) return known;
-    const virtual = this.#virtualParts(reference, path)?.namespace?.text;
-    if (virtual === undefined) return undefined;
+    if (known !== undefined || virtual === undefined) return known;
     return this.#rules.names.namespaceToHost(virtual) === host ? virtual : undefined;
   }
 
@@ -201,21 +215,22 @@ export class ReferenceTranslation {
   /** A generated name is not reversible, so candidates are translated forward and compared: the value of the virtual object at the same
    * path, the result of the lookup, and the reversed long name. The name of an object that exists only on the host is kept.
    */
-  #toVirtual(
-    reference: CompiledReference,
-    parts: ReferenceParts,
-    host: ObjectReference,
-    match: ReferenceMatch,
-  ): NamespacedName | undefined {
+  #toVirtual(host: ObjectReference, { parts, virtual }: FoundReference): NamespacedName | undefined {
     const isForward = (virtual: NamespacedName): boolean => {
       const forward = this.#rules.lookup({ ...host, ...virtual }, 'toHost') ?? this.#ruleOf(virtual, host);
       return forward?.name === host.name && forward.namespace === host.namespace;
     };
-    const current = this.#virtualCounterpart(reference, match.path);
+    const { name, namespace } = virtual() ?? {};
+    const current = name && {
+      name: name.text,
+      namespace: namespace?.text ?? this.#context.objectNamespace,
+    };
     if (current !== undefined && isForward(current)) return current;
     // A value without a namespace can reference only objects in the namespace of the object.
-    const isWritable = ({ namespace }: NamespacedName): boolean =>
-      namespace === this.#context.objectNamespace || namespace === '' || parts.namespace !== undefined;
+    const isWritable = (one: NamespacedName): boolean =>
+      one.namespace === this.#context.objectNamespace ||
+      one.namespace === '' ||
+      parts.namespace !== undefined;
     // Looks through every virtual object of the kind.
     const known = this.#rules.lookup(host, 'toVirtual');
     if (known !== undefined && isWritable(known)) return known;
@@ -223,18 +238,6 @@ export class ReferenceTranslation {
     if (candidate !== undefined && others.length === 0) return candidate;
     const same = { namespace: this.#context.objectNamespace, name: host.name };
     return isForward(same) ? same : undefined;
-  }
-
-  /** The reference in the virtual object at the same path. */
-  #virtualCounterpart(reference: CompiledReference, path: ConcretePath): NamespacedName | undefined {
-    const { name, namespace } = this.#virtualParts(reference, path) ?? {};
-    return name && { name: name.text, namespace: namespace?.text ?? this.#context.objectNamespace };
-  }
-
-  /** Errors of the virtual value are reported by the translation to the host. */
-  #virtualParts(reference: CompiledReference, path: ConcretePath): ReferenceParts | undefined {
-    const value = valueAt(this.#context.virtualObject, path);
-    return value === undefined ? undefined : validPartsOf(reference, value);
   }
 
   #isTranslatedAlready(name: Part, { path, object }: ReferenceMatch): boolean {

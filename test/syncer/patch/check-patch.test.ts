@@ -45,6 +45,20 @@ describe('errors of a patch', () => {
       { path: 'a', reference: { apiVersion: 'v1', kind: 'Secret', namePath: 'a', kindPath: 'b[*]' } },
       { field: 'reference.kindPath', offset: 2, message: /wildcard/ },
     ],
+    ...[
+      { namePath: 'a[0].b', kindPath: 'a[*].c' },
+      { namePath: 'a[*].b', kindPath: 'x[*].c' },
+      { namePath: 'a[*].b', kindPath: 'a[*][*].c' },
+      { namePath: 'a[*][*].b', kindPath: 'a[*].c' },
+    ].map((paths): [string, PatchConfig, { field: string; offset: number; message: RegExp }] => [
+      `a kindPath ${paths.kindPath} with the namePath ${paths.namePath}`,
+      { path: 'a', reference: { apiVersion: 'v1', kind: 'Secret', ...paths } },
+      {
+        field: 'reference.kindPath',
+        offset: 2,
+        message: /^a wildcard is possible here only where namePath has the same one/,
+      },
+    ]),
     [
       'a sub-path that is the value itself',
       { path: 'a', reference: { apiVersion: 'v1', kind: 'Secret', namePath: '.' } },
@@ -53,6 +67,15 @@ describe('errors of a patch', () => {
   ])('%s', (_, patch, { field, offset, message }) => {
     const problems = checkPatch(patch);
     expect(problems).toEqual([{ field, offset, message: expect.stringMatching(message) as unknown }]);
+  });
+
+  test.each([
+    { namePath: '[*]' },
+    { namePath: 'a[*].b', namespacePath: '["a"].*.c', kindPath: '$.a[*]["k"]', apiVersionPath: 'v' },
+    { namePath: 'a[*].*.b', namespacePath: 'a[*].*.c' },
+    { namespacePath: 'a[*].b' },
+  ])('wildcards in %j', (paths) => {
+    expect(checkPatch({ path: 'a', reference: { apiVersion: 'v1', kind: 'Secret', ...paths } })).toEqual([]);
   });
 
   test('all fields together', () => {
