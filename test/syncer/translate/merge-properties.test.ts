@@ -10,7 +10,7 @@ import {
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
 } from '../../../src/syncer/translate/bookkeeping.ts';
-import { type Arrival, decodeLastSynced } from '../../../src/syncer/translate/last-synced.ts';
+import { type Arrival, decodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import type { Flow } from '../../../src/syncer/translate/types.ts';
 import { merge, noPatches, type Merged, type TestPatches } from './merge-setup.ts';
 import { endpoints, translators } from './setup.ts';
@@ -177,9 +177,20 @@ const patched: TestPatches = {
     }),
 };
 
+/** The patch of p fails where p is x on the virtual side, and in reverse where it is y on the host. */
+const failing: TestPatches = {
+  ...patched,
+  failures(direction, { metadata: { annotations, labels } }) {
+    const failsOn = direction === 'forward' ? 'x' : 'y';
+    const isFailed = annotations?.['p'] === failsOn || labels?.['p'] === failsOn;
+    return isFailed ? { covers: (path) => path[2] === 'p', locate: () => [] } : undefined;
+  },
+};
+
 const ALL_PATCHES: [string, TestPatches][] = [
   ['without patches', noPatches],
   ['with patches', patched],
+  ['with patches that fail', failing],
 ];
 
 describe.each(ALL_PATCHES)('%s', (_name, patches) => {
@@ -227,6 +238,24 @@ describe.each(ALL_PATCHES)('%s', (_name, patches) => {
       { numRuns: costlyRuns(300) },
     );
   });
+});
+
+test('where a patch fails, both sides and the record stay as they are', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, map, async (actions, name) => {
+      const world = await play(actions, failing);
+      const before = editedBy(world, { side: 'virtual', edit: { map: name, key: 'p', value: 'x' } });
+      const { world: after } = await settle(before, failing);
+      const entry = ({ host }: World) =>
+        decodeLastSynced(host?.metadata.annotations?.[LAST_SYNCED])?.[name].get(shortHash('p'));
+      expect(after.virtual.metadata[name]?.['p']).toBe('x');
+      expect(after.host?.metadata[name]?.['p']).toBe(before.host?.metadata[name]?.['p']);
+      expect(entry(after)).toEqual(entry(before) ?? entry(after));
+      const { world: mended } = await settle(after, patched);
+      expect(mended.host?.metadata[name]?.['p']).toBe('fx');
+    }),
+    { numRuns: costlyRuns(300) },
+  );
 });
 
 /** Annotations and labels of both sides as the virtual side sees them, without what never crosses. */

@@ -11,13 +11,15 @@ import {
   type MergeMemory,
 } from '../../../src/syncer/translate/merge.ts';
 import type { Arrival } from '../../../src/syncer/translate/last-synced.ts';
-import type { FlowRules } from '../../../src/syncer/translate/types.ts';
+import type { FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from './setup.ts';
 
 /** Patches as functions on whole objects of the host's form. */
 export interface TestPatches extends FlowRules {
   forward(object: KubeObject): KubeObject;
   reverse(object: KubeObject): KubeObject;
+  /** Where they fail on this object, and leave it unpatched; undefined: nowhere. */
+  failures?(direction: 'forward' | 'reverse', object: KubeObject): KeptPaths | undefined;
 }
 
 /** No patches: metadata flow both ways, content does not. */
@@ -60,12 +62,14 @@ export async function merge(pair: TestPair): Promise<Merged> {
   const merged = await mergePair(
     { virtual, host, labels, content, flows: patches, arrival, memory },
     {
-      forward: async (object) => ({
-        desired: patches.forward(forgeHostObject(object, { kind, content, target, names, labels })),
-      }),
+      forward: async (object) => {
+        const forged = forgeHostObject(object, { kind, content, target, names, labels });
+        return { desired: patches.forward(forged), kept: patches.failures?.('forward', forged) };
+      },
       reverse: async () => {
         const reversed = patches.reverse(host ?? virtual);
         return {
+          kept: patches.failures?.('reverse', host ?? virtual),
           virtual: backTranslate(reversed, { name, namespace }, { names, labels, content }, virtual),
         };
       },
