@@ -3,7 +3,7 @@
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/names-in-scope.ts';
+import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/scope.ts';
 import { ALLOWED, ALLOWED_HIDDEN } from '../../src/syncer/sandbox/guest/harden.ts';
 import { compileUnchecked, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 

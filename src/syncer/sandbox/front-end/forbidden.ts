@@ -9,75 +9,32 @@ import {
   type SyntaxNode,
   type Visit,
 } from './syntax-tree.ts';
-import { isInScope, memberProblem, suggestion } from './names-in-scope.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import {
   ABSENT_MEMBERS,
+  isInScope,
+  memberProblem,
   REFUSED_FORMS,
   REFUSED_KEYS,
   REFUSED_NAMES,
   REFUSED_SYNTAX,
   type Refusal,
-} from './refusals.ts';
+  suggestion,
+} from './scope.ts';
 
 /** Allowed node types. All other types are rejected, including those that a newer parser adds. */
-const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
-  'ArrayExpression',
-  'ArrayPattern',
-  'ArrowFunctionExpression',
-  'AssignmentExpression',
-  'AssignmentPattern',
-  'BinaryExpression',
-  'BlockStatement',
-  'BreakStatement',
-  'CallExpression',
-  'CatchClause',
-  'ChainExpression',
-  'ClassBody',
-  'ClassDeclaration',
-  'ClassExpression',
-  'ConditionalExpression',
-  'ContinueStatement',
-  'DoWhileStatement',
-  'EmptyStatement',
-  'ExpressionStatement',
-  'ForInStatement',
-  'ForOfStatement',
-  'ForStatement',
-  'FunctionDeclaration',
-  'FunctionExpression',
-  'Identifier',
-  'IfStatement',
-  'LabeledStatement',
-  'Literal',
-  'LogicalExpression',
-  'MemberExpression',
-  'MethodDefinition',
-  'NewExpression',
-  'ObjectExpression',
-  'ObjectPattern',
-  'PrivateIdentifier',
-  'Property',
-  'PropertyDefinition',
-  'RestElement',
-  'ReturnStatement',
-  'SequenceExpression',
-  'SpreadElement',
-  'SwitchCase',
-  'SwitchStatement',
-  'TaggedTemplateExpression',
-  'TemplateElement',
-  'TemplateLiteral',
-  'ThisExpression',
-  'ThrowStatement',
-  'TryStatement',
-  'UnaryExpression',
-  'UpdateExpression',
-  'VariableDeclaration',
-  'VariableDeclarator',
-  'WhileStatement',
-  'YieldExpression',
-]);
+const ALLOWED_SYNTAX: ReadonlySet<string> = new Set(
+  (
+    'ArrayExpression ArrayPattern ArrowFunctionExpression AssignmentExpression AssignmentPattern BinaryExpression BlockStatement ' +
+    'BreakStatement CallExpression CatchClause ChainExpression ClassBody ClassDeclaration ClassExpression ConditionalExpression ' +
+    'ContinueStatement DoWhileStatement EmptyStatement ExpressionStatement ForInStatement ForOfStatement ForStatement ' +
+    'FunctionDeclaration FunctionExpression Identifier IfStatement LabeledStatement Literal LogicalExpression MemberExpression ' +
+    'MethodDefinition NewExpression ObjectExpression ObjectPattern PrivateIdentifier Property PropertyDefinition RestElement ' +
+    'ReturnStatement SequenceExpression SpreadElement SwitchCase SwitchStatement TaggedTemplateExpression TemplateElement ' +
+    'TemplateLiteral ThisExpression ThrowStatement TryStatement UnaryExpression UpdateExpression VariableDeclaration ' +
+    'VariableDeclarator WhileStatement YieldExpression'
+  ).split(' '),
+);
 
 /** The first violation in source order, or undefined. */
 function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxNode } | undefined {

@@ -132,18 +132,9 @@ function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome 
 }
 
 /** Statements whose completion value can be the result. */
-const RESULT_STATEMENTS: ReadonlySet<string> = new Set([
-  'BlockStatement',
-  'DoWhileStatement',
-  'ForInStatement',
-  'ForOfStatement',
-  'ForStatement',
-  'IfStatement',
-  'LabeledStatement',
-  'SwitchStatement',
-  'TryStatement',
-  'WhileStatement',
-]);
+const RESULT_STATEMENTS: ReadonlySet<string> = new Set(
+  'Block DoWhile ForIn ForOf For If Labeled Switch Try While'.split(' ').map((name) => `${name}Statement`),
+);
 
 class TooManyRegexps extends Error {
   override readonly name = 'TooManyRegexps';

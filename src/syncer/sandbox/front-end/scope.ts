@@ -1,5 +1,60 @@
-/** What an expression may not use, with reasons. Used by the check; a test compares the list in docs/patches.md with it.
+/** What an expression may use, and what it may not, with reasons. Used by the check; tests compare the names in scope with the realm's
+ * allow list, and the list in docs/patches.md with the refusals.
  */
+
+import { editDistance } from '../../../config/schema/suggest.ts';
+
+const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];
+export const GLOBAL_NAMES: readonly string[] = (
+  'Array ArrayBuffer Boolean DataView Date Error EvalError Float32Array Float64Array Infinity Int16Array Int32Array Int8Array JSON ' +
+  'Map Math NaN Number Object RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError TypeError URIError Uint16Array ' +
+  'Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakSet atob base64 btoa decodeURI decodeURIComponent encodeURI ' +
+  'encodeURIComponent isFinite isNaN parseFloat parseInt undefined virtualToHostDNS'
+).split(' ');
+
+/** Whether an expression may use the name without declaring it. */
+export function isInScope(name: string): boolean {
+  return INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name);
+}
+
+const KNOWN_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  base64: ['encode', 'decode'],
+  context: ['vcluster', 'hostObject', 'virtualObject', 'path'],
+  'context.vcluster': ['name', 'namespace', 'config'],
+};
+/** Names that vCluster's own code uses for the same objects. */
+const CONTEXT_ALIASES: Readonly<Record<string, string>> = {
+  vObject: 'virtualObject',
+  pObject: 'hostObject',
+};
+
+/** What to say about a member that `context`, `context.vcluster` or `base64` does not have; undefined: it has it, or is another object. */
+export function memberProblem(receiver: readonly string[], key: string): string | undefined {
+  const path = receiver.join('.');
+  const known = Object.hasOwn(KNOWN_MEMBERS, path) ? KNOWN_MEMBERS[path] : undefined;
+  if (known === undefined || known.includes(key) || Object.hasOwn(Object.prototype, key)) return undefined;
+  const alias = Object.hasOwn(CONTEXT_ALIASES, key) ? CONTEXT_ALIASES[key] : undefined;
+  const close = path === 'context' && alias !== undefined ? alias : closest(key, known);
+  const hint = close === undefined ? `it has ${known.join(', ')}` : `did you mean \`${path}.${close}\`?`;
+  return `\`${path}.${key}\` does not exist; ${hint}`;
+}
+
+/** What to say about a name that is not in scope. */
+export function suggestion(name: string): string {
+  const close = closest(name, [...INPUT_NAMES, ...GLOBAL_NAMES]);
+  return close === undefined
+    ? '; in scope are value, valueExists and context, and text needs quotes inside the expression'
+    : `; did you mean \`${close}\`?`;
+}
+
+function closest(name: string, names: readonly string[]): string | undefined {
+  return names.find((known) => known.toLowerCase() === name.toLowerCase() || isOneEditAway(name, known));
+}
+
+function isOneEditAway(a: string, b: string): boolean {
+  const isNear = Math.min(a.length, b.length) >= 3 && Math.abs(a.length - b.length) <= 1;
+  return isNear && editDistance(a, b) === 1;
+}
 
 export interface Refusal {
   /** Its name in messages. */
