@@ -368,6 +368,35 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
     });
 
+    test('with onError: path hold up nothing else, node ports and the status of the host included', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const key = 'default/db';
+      const patches: JsonObject[] = [
+        { path: 'spec.type', expression: '"LoadBalancer"' },
+        { path: 'metadata.annotations.owner', expression: 'value.missing.member' },
+      ];
+      const daemon = await world.startSync({
+        config: {
+          sync: { toHost: { services: { patches } } },
+          endpointSyncer: { services: 'sync', patches: { onError: 'path' } },
+        },
+      });
+      await world.virtual.create('Service', plain(key, { annotations: { owner: 'web' } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await whenService(world, key);
+      await allocateNodePort(world, key, 80);
+      await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
+      const before = portOf(specOf(await whenService(world, key)), 80)?.['nodePort'];
+      await world.virtual.merge('Service', pair(key), { spec: { sessionAffinity: 'ClientIP' } });
+      const copy = await whenService(world, key, (one) => specOf(one)['sessionAffinity'] === 'ClientIP');
+      expect(copy.metadata.annotations).not.toHaveProperty('owner');
+      expect(portOf(specOf(copy), 80)?.['nodePort']).toBe(before);
+      expect(await world.whenEvent(key, 'PatchFailed', { kind: 'Service' })).toContain('owner');
+      await world.settle(daemon);
+    });
+
     test('never give the copy an invalid value, or what it must not have', async ({ expect }) => {
       await using world = await newWorld();
       const ns = 'default';

@@ -114,7 +114,6 @@ export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forw
 
 /** A copy after its patches. */
 interface PatchedCopy extends Forwarded {
-  readonly forged: KubeObject;
   readonly patched: PatchedObject;
 }
 
@@ -169,14 +168,20 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
   };
 }
 
-/** Throws it if the copy is invalid without the patch: then nothing of the object is written. */
+/**
+ * Throws it if the copy is invalid with what its paths keep: then nothing of the object is written. What the other patches wrote is validated
+ * already.
+ */
 function failureOf(
   host: KubeObject,
-  { forged, patched }: PatchedCopy,
-  { validate }: SyncedKind,
+  { desired, patched }: PatchedCopy,
+  { validate, content }: SyncedKind,
 ): PatchError | undefined {
   const failure = patched.failed?.errors[0];
-  if (failure !== undefined && validate(asJson(forged), asJson(host)) !== undefined) throw failure;
+  if (failure === undefined) return undefined;
+  const kept = { ...asJson(host) };
+  for (const member of content.ownMembers) delete kept[member];
+  if (validate(asJson(desired), kept) !== undefined) throw failure;
   return failure;
 }
 
@@ -200,7 +205,7 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   const isPatched = content.afterPatches !== undefined && patched.object !== input;
   const desired = isPatched ? withMembers(copy, content.afterPatches(copy, virtual, host)) : copy;
   const { flows = options.pipeline, failed } = patched;
-  return { desired, kinds: kindsToRecord(patched.references), patched, forged, flows, kept: failed?.kept };
+  return { desired, kinds: kindsToRecord(patched.references), patched, flows, kept: failed?.kept };
 }
 
 /** A host object after its reverse patches, before names and labels are translated back. Rejects with a `PatchError` also for a reference
