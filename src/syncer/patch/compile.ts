@@ -62,6 +62,7 @@ export function compilePatches(
   missingPaths: MissingPaths = 'skip',
 ): CompiledPatches {
   const programs: Program[] = [];
+  const isOnlyNamespace = patches.filter(({ reference }) => reference?.namespacePath).length <= 1;
   const compiled = patches.map((config, index): CompiledPatch => {
     const segments = segmentsOf(config.path, index);
     const load = (compile: typeof compileExpression, text: string): Program => {
@@ -92,7 +93,7 @@ export function compilePatches(
       walkers,
       filters: filtersOf(segments, (text) => load(compileFilter, text)),
       filtered,
-      actions: actionsOf(config, index, evaluate),
+      actions: actionsOf(config, { index, isOnlyNamespace }, evaluate),
       touchesProtected: touchesProtected(segments),
     };
   });
@@ -122,11 +123,12 @@ function segmentsOf(path: string, index: number): readonly Segment[] {
 
 function actionsOf(
   config: PatchConfig,
-  index: number,
+  { index, isOnlyNamespace }: { readonly index: number; readonly isOnlyNamespace: boolean },
   program: (expression: string) => PatchAction,
 ): Readonly<Record<Direction, PatchAction>> {
   if (config.reference !== undefined) {
-    const action = { kind: 'reference', reference: compileReference(config.reference, index) } as const;
+    const reference = compileReference(config.reference, index, isOnlyNamespace);
+    const action = { kind: 'reference', reference } as const;
     return { toHost: action, toVirtual: action };
   }
   if (config.labels !== undefined) return { toHost: { kind: 'labels' }, toVirtual: { kind: 'labels' } };

@@ -29,9 +29,16 @@ export interface CompiledReference {
   readonly kindPath: SubPath | undefined;
   readonly namePath: SubPath | undefined;
   readonly namespacePath: SubPath | undefined;
+  /** Another reference may have its namespace at the same place. */
+  readonly sharesNamespace: boolean;
 }
 
-export function compileReference(config: ReferenceConfig, patchIndex: number): CompiledReference {
+/** `isOnlyNamespace`: no other reference of the object has a namespacePath. */
+export function compileReference(
+  config: ReferenceConfig,
+  patchIndex: number,
+  isOnlyNamespace: boolean,
+): CompiledReference {
   const segmentsOf = (text: string): readonly Segment[] => {
     const parsed = parsePath(text);
     if (parsed.ok) return parsed.segments;
@@ -45,6 +52,7 @@ export function compileReference(config: ReferenceConfig, patchIndex: number): C
     const rest = isBelowEach ? segments.slice(each.length) : segments;
     return { segments, isBelowEach, walker: compileWalker(rest, NO_PROTECTED_KEYS) };
   };
+  const namespacePath = subPath(config.namespacePath);
   return {
     patchIndex,
     apiVersion: config.apiVersion,
@@ -53,7 +61,8 @@ export function compileReference(config: ReferenceConfig, patchIndex: number): C
     apiVersionPath: subPath(config.apiVersionPath),
     kindPath: subPath(config.kindPath),
     namePath: subPath(config.namePath),
-    namespacePath: subPath(config.namespacePath),
+    namespacePath,
+    sharesNamespace: !isOnlyNamespace || (each.length > 0 && namespacePath?.isBelowEach === false),
   };
 }
 

@@ -44,7 +44,7 @@ export interface ReferenceRules {
   readonly translatedNamespaces?: TranslatedNamespaces;
 }
 
-/** Namespaces in one object that references have translated, by their path. Several references may have theirs at the same place. */
+/** Namespaces in one object that references have translated, by {@link placeKey}. Several references may have theirs at the same place. */
 type TranslatedNamespaces = Map<string, { readonly from: string; readonly to: string }>;
 
 /** One matched value and its path. */
@@ -57,6 +57,7 @@ interface ReferenceMatch {
 
 /** One reference in a matched value. */
 interface FoundReference {
+  readonly reference: CompiledReference;
   readonly match: ReferenceMatch;
   readonly value: ReferenceValue;
   readonly parts: ReferenceParts;
@@ -101,10 +102,16 @@ export class ReferenceTranslation {
     const value = new ReferenceValue(reference, match.value);
     const virtual = this.#virtualValue(reference, match.path);
     const texts = value.elements().flatMap((element) => {
-      if (isProtected([...match.path, ...element])) return [];
-      const parts = this.#withOriginalNamespace(value.parts(element), match);
-      const found = { match, value, parts, virtual: () => ifTranslatable(() => virtual?.parts(element)) };
-      return isNamespace ? this.#translateNamespace(found) : this.#translateName(reference, found);
+      if (element.length > 0 && isProtected([...match.path, ...element])) return [];
+      const parts = this.#withOriginalNamespace(reference, value.parts(element), match);
+      const found = {
+        reference,
+        match,
+        value,
+        parts,
+        virtual: () => ifTranslatable(() => virtual?.parts(element)),
+      };
+      return isNamespace ? this.#translateNamespace(found) : this.#translateName(found);
     });
     return value.with(texts, virtual);
   }
@@ -117,8 +124,8 @@ export class ReferenceTranslation {
   }
 
   /** The texts to write. */
-  #translateName(reference: CompiledReference, found: FoundReference): Texts {
-    const { match, value, parts } = found;
+  #translateName(found: FoundReference): Texts {
+    const { reference, match, value, parts } = found;
     const { name, namespace } = parts;
     if (name === undefined || this.#isTranslatedAlready(name, match)) return [];
     const named: ObjectReference = {
@@ -141,40 +148,47 @@ export class ReferenceTranslation {
     this.references.push({ ...named, written: target });
     const written = { ...name, text: target.name };
     if (namespace === undefined || target.namespace === '') return [written];
-    return [written, this.#translated(namespace, target.namespace, match)];
+    return [written, this.#translated(namespace, target.namespace, found)];
   }
 
   /** The value references a namespace instead of an object, so nothing is imported for it. */
-  #translateNamespace({ match, parts: { namespace }, virtual }: FoundReference): Texts {
+  #translateNamespace(found: FoundReference): Texts {
+    const { namespace } = found.parts;
     if (namespace === undefined) return [];
     const written =
       this.#direction === 'toHost'
         ? this.#rules.names.namespaceToHost(namespace.text)
-        : this.#virtualNamespace(namespace.text, virtual()?.namespace?.text);
+        : this.#virtualNamespace(namespace.text, found.virtual()?.namespace?.text);
     if (written === undefined && this.#direction === 'toHost') {
       throw new UntranslatableValue(`no mapping covers the namespace ${namespace.text}`);
     }
-    return written === undefined ? [] : [this.#translated(namespace, written, match)];
+    return written === undefined ? [] : [this.#translated(namespace, written, found)];
   }
 
   /** Another reference may have translated the namespace, which is that of this one, too. */
-  #withOriginalNamespace(parts: ReferenceParts, { path }: ReferenceMatch): ReferenceParts {
+  #withOriginalNamespace(
+    reference: CompiledReference,
+    parts: ReferenceParts,
+    { path }: ReferenceMatch,
+  ): ReferenceParts {
     const { namespace } = parts;
-    const known = namespace && this.#translatedNamespaces.get(printPath([...path, ...namespace.place]));
-    if (known === undefined || known.to !== namespace?.text) return parts;
+    if (namespace === undefined || !reference.sharesNamespace) return parts;
+    const known = this.#translatedNamespaces.get(placeKey(path, namespace));
+    if (known?.to !== namespace.text) return parts;
     return { ...parts, namespace: { ...namespace, text: known.from } };
   }
 
   /** The namespace to write. Throws {@link UntranslatableValue} if another reference needs another one at this place. */
-  #translated(namespace: Part, to: string, { path }: ReferenceMatch): Part {
-    const place = printPath([...path, ...namespace.place]);
-    const known = this.#translatedNamespaces.get(place);
+  #translated(namespace: Part, to: string, { reference, match: { path } }: FoundReference): Part {
+    if (!reference.sharesNamespace) return { ...namespace, text: to };
+    const key = placeKey(path, namespace);
+    const known = this.#translatedNamespaces.get(key);
     if (known !== undefined && known.from === namespace.text && known.to !== to) {
       throw new UntranslatableValue(
-        `the namespace at ${place} is that of several references: it would be both "${known.to}" and "${to}"`,
+        `the namespace at ${printPath([...path, ...namespace.place])} is that of several references: it would be both "${known.to}" and "${to}"`,
       );
     }
-    this.#translatedNamespaces.set(place, { from: namespace.text, to });
+    this.#translatedNamespaces.set(key, { from: namespace.text, to });
     return { ...namespace, text: to };
   }
 
@@ -249,6 +263,11 @@ export class ReferenceTranslation {
     const target = valueAt(object, whole);
     return isJsonObject(target) && Object.hasOwn(target, 'kind') && target['kind'] === 'Pod';
   }
+}
+
+/** Printing the path would cost more than the translation. */
+function placeKey(path: ConcretePath, { place }: Part): string {
+  return `${path.join('\0')}\0${place.join('\0')}`;
 }
 
 function unknownName({ patchIndex, path, kind, name }: ObjectReference): PatchError {
