@@ -109,11 +109,12 @@ export class Batch {
     return this.#jobs[this.#at]?.job;
   }
 
-  /** Fails the job immediately if its values are too large for a text, or too deep. */
+  /** Fails the job instead if its values are too large for a text, or too deep; in a later turn, because its callback may add jobs. */
   add(job: Job): void {
     const text = encode(job);
     if (text === undefined) {
-      failJob(job, { kind: 'runtime', message: 'the value is too large or too deep for the sandbox' });
+      const message = 'the value is too large or too deep for the sandbox';
+      setImmediate(() => failJob(job, { kind: 'runtime', message }));
       return;
     }
     this.#jobs.push({ job, text });

@@ -51,8 +51,8 @@ export class SandboxChild {
   /** Resident bytes when it became ready. */
   baselineBytes = 0;
   isReady = false;
-  /** Number of matches it has evaluated. */
-  completed = 0;
+  /** It has evaluated nothing so far. */
+  isFresh = true;
   /** Ids of the programs that have been sent to it. */
   readonly programs = new Set<number>();
   readonly #process: ChildProcess;

@@ -33,6 +33,7 @@ const STOPS: ReadonlyMap<string, Stop> = new Map([
   ['X', 'failed'],
   ['M', 'memory'],
 ]);
+const STOPS_BY_END = { timeout: 'killed', memory: 'memory', exit: 'lost' } as const;
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
@@ -54,8 +55,7 @@ export class Scheduler {
     this.#pool = new ChildPool(options, {
       ready: () => this.#flush(),
       message: (child, line) => this.#receive(child, line),
-      lost: (child, reason) =>
-        this.#lost(child, reason === 'timeout' ? 'killed' : reason === 'exit' ? 'lost' : reason),
+      lost: (child, reason) => this.#stopped(child, STOPS_BY_END[reason], true),
       failed: (message) => this.#failEverything({ kind: 'killed', message }),
     });
   }
@@ -177,7 +177,7 @@ export class Scheduler {
     if (head === undefined) return;
     const stop = STOPS.get(line);
     if (stop !== undefined) {
-      this.#stopped(child, head, stop);
+      this.#stopped(child, stop, false);
       return;
     }
     const isLast = line.startsWith('.');
@@ -201,26 +201,21 @@ export class Scheduler {
     });
   }
 
-  #stopped(child: SandboxChild, batch: Batch, stop: Stop): void {
-    this.#inFlight.shift();
-    const isFresh = child.completed === 0;
-    const limit = child.baselineBytes + this.#options.memoryBytes * BLOATED_SHARE;
-    if (stop === 'memory' || (child.residentBytes() ?? 0) > limit) {
-      this.#again.unshift(...this.#inFlight.splice(0));
-      this.#pool.retire(child);
-    }
-    if (batch.handleStop(stop, isFresh, this.#stopOptions)) this.#again.unshift(batch);
+  /** The first batch was stopped, by the end of the child or by its message. Batches behind it have not started. */
+  #stopped(child: SandboxChild, stop: Stop, hasEnded: boolean): void {
+    const { isFresh } = child;
+    const first = this.#inFlight.shift();
+    const isBloated = !hasEnded && (stop === 'memory' || this.#isBloated(child));
+    if (hasEnded || isBloated) this.#again.unshift(...this.#inFlight.splice(0));
+    if (isBloated) this.#pool.retire(child);
+    if (first?.handleStop(stop, isFresh, this.#stopOptions) === true) this.#again.unshift(first);
     this.#watchHead(child);
     this.#flush();
   }
 
-  /** The child has exited with all its batches in flight, of which only the first had started. */
-  #lost(child: SandboxChild, stop: Stop): void {
-    const [first, ...rest] = this.#inFlight.splice(0);
-    this.#again.unshift(...rest);
-    const isFresh = child.completed === 0;
-    if (first !== undefined && first.handleStop(stop, isFresh, this.#stopOptions)) this.#again.unshift(first);
-    this.#flush();
+  #isBloated(child: SandboxChild): boolean {
+    const limit = child.baselineBytes + this.#options.memoryBytes * BLOATED_SHARE;
+    return (child.residentBytes() ?? 0) > limit;
   }
 
   #failEverything(error: EvaluateError): void {
@@ -236,7 +231,7 @@ export class Scheduler {
 function takeResponse(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
   const before = batch.matchesLeft;
   const isValid = batch.receive(text);
-  child.completed += before - batch.matchesLeft;
+  if (batch.matchesLeft < before) child.isFresh = false;
   return isValid && isLast === batch.isFinished;
 }
 
