@@ -2,10 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { Batch } from '../../../src/syncer/sandbox/batch.ts';
+import { Batch, readResults } from '../../../src/syncer/sandbox/batch.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
-import { readResults } from '../../../src/syncer/sandbox/response.ts';
 import { programOf } from './test-sandbox.ts';
 
 describe('an answer', () => {
