@@ -25,6 +25,8 @@ export class ProgramEntry {
   readonly memo: ProgramMemo | undefined;
   /** It reads only the configuration, so one evaluation serves all matches. */
   readonly isConstant: boolean;
+  /** Its outcome in that case, once it is known; does not count against the limit of the cache. */
+  constant: Outcome | undefined;
   readonly #readsObjects: boolean;
 
   constructor(program: Program, memo: Memo | undefined, clock: Clock) {
@@ -34,6 +36,7 @@ export class ProgramEntry {
     this.memo = memo?.open(reads);
     this.#readsObjects = readsObjects(reads);
     this.isConstant = !reads.value && !reads.path && !this.#readsObjects;
+    this.constant = program.constant && { value: program.constant.value, error: undefined };
   }
 
   /** The part of the context that is sent, and that is part of the cache key; null if an object does not exist or is not read. */

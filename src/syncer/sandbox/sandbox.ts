@@ -69,8 +69,6 @@ class ProcessSandbox implements Sandbox {
   readonly #metrics: SandboxMetrics;
   readonly #entries = new Map<ProgramId, ProgramEntry>();
   readonly #memo: Memo | undefined;
-  /** Results of constant programs, which do not count against the memory limit of the memo. */
-  readonly #folded = new Map<ProgramId, Outcome>();
   #queues: { readonly main: Scheduler; readonly throttled: ThrottledQueue } | undefined;
   #isClosed = false;
 
@@ -93,7 +91,6 @@ class ProcessSandbox implements Sandbox {
     const memo = this.#entries.get(id)?.memo;
     if (memo !== undefined) this.#memo?.close(memo);
     this.#entries.delete(id);
-    this.#folded.delete(id);
     this.#queues?.main.forget(id);
     this.#queues?.throttled.forget(id);
   }
@@ -109,7 +106,7 @@ class ProcessSandbox implements Sandbox {
       return everyError(count, { kind: 'killed', message });
     }
     if (count === 0) return { values: [], errors: undefined };
-    if (entry.program.constant !== undefined) return everyValue(count, entry.program.constant.value);
+    if (entry.constant !== undefined) return everyOutcome(count, entry.constant);
     if (entry.isConstant) return this.#evaluateConstant(entry, count, done);
     return this.#evaluateMatches(entry, request, done);
   }
@@ -125,8 +122,6 @@ class ProcessSandbox implements Sandbox {
     count: number,
     done: (response: EvaluateResponse) => void,
   ): EvaluateResponse | undefined {
-    const known = this.#folded.get(entry.program.id);
-    if (known !== undefined) return everyOutcome(count, known);
     const refused = this.#quarantined(entry, NO_OBJECT, count);
     if (refused !== undefined) return refused;
     this.#add({
@@ -137,7 +132,7 @@ class ProcessSandbox implements Sandbox {
       objects: NO_OBJECTS,
       complete: ([value], errors) => {
         const outcome = { value, error: errors?.get(0) };
-        if (isDeterministic(outcome.error)) this.#folded.set(entry.program.id, outcome);
+        if (isDeterministic(outcome.error)) entry.constant = outcome;
         done(everyOutcome(count, outcome));
       },
     });
@@ -227,10 +222,7 @@ function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
 }
 
 function everyOutcome(count: number, { value, error }: Outcome): EvaluateResponse {
-  return error === undefined ? everyValue(count, value) : everyError(count, error);
-}
-
-function everyValue(count: number, value: JsonValue | undefined): EvaluateResponse {
+  if (error !== undefined) return everyError(count, error);
   return { values: Array.from({ length: count }, () => value), errors: undefined };
 }
 
