@@ -1,9 +1,6 @@
 /** Entry point: runs the command line and sets the exit code. */
 
-import { limitHeapGrowth } from './cli/heap-growth.ts';
 import { runProgram } from './cli/program.ts';
-
-limitHeapGrowth();
 
 // The reader of a pipe was closed (`| head`).
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
