@@ -2,10 +2,12 @@
 
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
+import { jsonEquals } from '../../base/json.ts';
 import type { Config } from '../../config/types.ts';
 import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {
+  asJson,
   apiVersionOf,
   keyOf,
   NAMESPACES,
@@ -80,16 +82,20 @@ export async function renderToHost(
   const host = world.host.map(marking(world, config));
   const { plans, rehearsal, pipelines } = await rehearseFiles({ ...world, host }, config, options);
   const given = byId(host);
-  const rendered = kindsIn(world.virtual, config).map(([resource, object]): Rendered => {
+  const rendered = kindsIn(world.virtual, config).flatMap(([resource, object]): Rendered[] => {
     const plan = plans(resource, objectKey(object));
     const { key, of } = { key: objectKey(object), of: resource.kind };
     const why = plan === undefined ? 'never synced' : skippedReason(plan);
-    if (why !== undefined) return { kind: 'skipped', of, key, reason: why };
-    if (plan?.error !== undefined) return { kind: 'failed', of, key, error: plan.error };
+    if (why !== undefined) return [{ kind: 'skipped', of, key, reason: why }];
     const copy = plan?.seen.target && storedAt(rehearsal.clusters.host, resource, plan.seen.target, given);
-    return copy === undefined
-      ? { kind: 'skipped', of, key, reason: 'no copy' }
-      : { kind: 'object', object: object.metadata.resourceVersion === undefined ? unversioned(copy) : copy };
+    const written = copy && (object.metadata.resourceVersion === undefined ? unversioned(copy) : copy);
+    if (plan?.error !== undefined) {
+      const before = copy && given.get(`${of} ${objectKey(copy)}`);
+      return failedAs({ kind: 'failed', of, key, error: plan.error }, before, written);
+    }
+    return written === undefined
+      ? [{ kind: 'skipped', of, key, reason: 'no copy' }]
+      : [{ kind: 'object', object: written }];
   });
   return {
     rendered: inOrder(rendered, rehearsal, 'to-host', { ...world, host }, config),
@@ -121,30 +127,39 @@ export async function renderToVirtual(
   const recorded = await withRecords({ ...world, host }, config, parts);
   const { plans, rehearsal, pipelines } = await rehearseFiles(recorded, config, parts);
   const given = byId(world.virtual);
-  const rendered = copies.map(async ({ resource, object, virtual }): Promise<Rendered> => {
+  const rendered = copies.map(async ({ resource, object, virtual }): Promise<Rendered[]> => {
     const of = resource.kind;
-    if (virtual === undefined)
-      return {
-        kind: 'skipped',
-        of,
-        key: objectKey(object),
-        reason: 'it is not a copy from this virtual cluster',
-      };
+    if (virtual === undefined) {
+      const reason = 'it is not a copy from this virtual cluster';
+      return [{ kind: 'skipped', of, key: objectKey(object), reason }];
+    }
     const key = keyOf(virtual);
-    if (!given.has(`${of} ${key}`)) return translateBack(object, virtual, pipelines, config);
+    if (!given.has(`${of} ${key}`)) return [await translateBack(object, virtual, pipelines, config)];
     const plan = plans(resource, key);
     const why = plan && skippedReason(plan);
-    if (why !== undefined) return { kind: 'skipped', of, key, reason: why };
-    if (plan?.error !== undefined) return { kind: 'failed', of, key, error: plan.error };
+    if (why !== undefined) return [{ kind: 'skipped', of, key, reason: why }];
     const stored = storedAt(rehearsal.clusters.virtual, resource, virtual, given);
+    if (plan?.error !== undefined)
+      return failedAs({ kind: 'failed', of, key, error: plan.error }, given.get(`${of} ${key}`), stored);
     return stored === undefined
-      ? { kind: 'skipped', of, key, reason: 'deleted' }
-      : { kind: 'object', object: stored };
+      ? [{ kind: 'skipped', of, key, reason: 'deleted' }]
+      : [{ kind: 'object', object: stored }];
   });
   return {
-    rendered: inOrder(await Promise.all(rendered), rehearsal, 'to-virtual', world, config),
+    rendered: inOrder((await Promise.all(rendered)).flat(), rehearsal, 'to-virtual', world, config),
     pipelines,
   };
+}
+
+/** With `onError: path`, everything but the path of the failed patch is written. `before`: the object as it was given. */
+function failedAs(
+  failed: Rendered & { readonly kind: 'failed' },
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): Rendered[] {
+  const isWritten =
+    after !== undefined && (before === undefined || !jsonEquals(asJson(before), asJson(after)));
+  return isWritten ? [{ kind: 'object', object: after }, failed] : [failed];
 }
 
 /** Undefined: the object is synced, or its sync fails. */
