@@ -38,6 +38,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'endpoint-syncer names shop/web --name my-vcluster --host-namespace team-a',
     'endpoint-syncer names --reverse web-x-shop-x-my-vcluster --config config.yaml',
   ],
+  migrate: [
+    'endpoint-syncer migrate --vcluster-config vcluster.yaml --name my-vcluster',
+    'helm get values my-vcluster | endpoint-syncer migrate --vcluster-config - --name my-vcluster',
+  ],
   rbac: [
     'endpoint-syncer rbac --config config.yaml --cluster host | kubectl apply -f -',
     'endpoint-syncer rbac --config config.yaml --as vcluster-values',

@@ -81,6 +81,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./names.ts'),
   },
   {
+    name: 'migrate',
+    summary: 'show what to change so that this program syncs what vCluster syncs',
+    load: () => import('./migrate.ts'),
+  },
+  {
     name: 'rbac',
     summary: 'print the roles that a configuration needs',
     load: () => import('./rbac.ts'),

@@ -31,6 +31,7 @@ describe('commands have their flags', () => {
     ['explain', `--host --output ${LIVE}`],
     ['status', `--output --namespace --selector --watch ${LIVE}`],
     ['rbac', '--cluster --as --service-account --config'],
+    ['migrate', '--vcluster-config --name --host-namespace --virtual-kubeconfig --host-kubeconfig --output'],
     ['playground', '--config --port'],
     ['names', '--kind --reverse --output --config --name --host-namespace'],
     ['keys bootstrap', '--config'],

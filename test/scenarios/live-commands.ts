@@ -468,4 +468,67 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toEqual([]);
     });
   });
+
+  describe('migrate', () => {
+    test('lists the objects of both clusters, and exits with 1 for a copy that nobody would update', async () => {
+      await using world = await newWorld();
+      const copy = async (key: string, annotations: Record<string, string> = {}): Promise<void> => {
+        const [namespace = '', name = ''] = key.split('/');
+        const [hostNamespace, hostName] = world.hostKey(key);
+        const { metadata } = await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+        const bookkeeping = {
+          'vcluster.loft.sh/object-name': name,
+          'vcluster.loft.sh/object-namespace': namespace,
+          'vcluster.loft.sh/object-uid': metadata.uid ?? '',
+          'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
+          'vcluster.loft.sh/object-host-name': hostName,
+          'vcluster.loft.sh/object-host-namespace': hostNamespace,
+        };
+        const labels = {
+          'vcluster.loft.sh/managed-by': world.vcluster,
+          'vcluster.loft.sh/namespace': namespace,
+        };
+        const copied = endpoints(`${hostNamespace}/${hostName}`, {
+          labels,
+          annotations: { ...annotations, ...bookkeeping },
+        });
+        await world.host.create('Endpoints', copied);
+      };
+      await copy('default/web');
+      await world.virtual.create('Endpoints', endpoints('default/new'));
+      const patches = [{ path: 'metadata.annotations.broken', expression: 'value.a.b' }];
+      const values = world.writeConfig({ sync: { toHost: { endpoints: { patches } } } });
+      const migrate = (): Promise<CapturedRun> =>
+        capturedRun([
+          'migrate',
+          '--vcluster-config',
+          values,
+          '--name',
+          world.vcluster,
+          '--host-namespace',
+          world.hostNamespace,
+          '--virtual-kubeconfig',
+          world.virtual.kubeconfigPath,
+          '--host-kubeconfig',
+          world.host.kubeconfigPath,
+        ]);
+      const before = [await world.copies(), await world.virtual.list('Endpoints', 'default')];
+      const fine = await migrate();
+      expect(fine).toMatchObject({ code: 0, err: '' });
+      const copyOf = (key: string): string => world.hostKey(key).join('/');
+      const rowOf = (out: string, key: string): string | undefined =>
+        out.split('\n').find((line) => line.startsWith('Endpoints ') && line.includes(` ${key} `));
+      expect(rowOf(fine.out, 'default/web')).toMatch(
+        new RegExp(`${copyOf('default/web')} +endpoint-syncer, (update|rewrite)$`),
+      );
+      expect(rowOf(fine.out, 'default/new')).toMatch(
+        new RegExp(`${copyOf('default/new')} +endpoint-syncer, create$`),
+      );
+      expect([await world.copies(), await world.virtual.list('Endpoints', 'default')]).toEqual(before);
+      await copy('default/broken', { broken: 'x' });
+      const lost = await migrate();
+      expect(lost.code).toBe(1);
+      expect(rowOf(lost.out, 'default/broken')).toContain('fails: patches[0] at metadata.annotations.broken');
+    });
+  });
 }

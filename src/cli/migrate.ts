@@ -1,0 +1,289 @@
+/** `migrate`: what to change so that this program syncs what vCluster syncs today, and what will differ. */
+
+import { basename } from 'node:path';
+import { type Command, Option } from 'commander';
+import { isMap, isScalar, parseDocument, stringify } from 'yaml';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { unifiedHunks } from '../base/unified-diff.ts';
+import { readDocument } from '../config/document.ts';
+import { PATCHED_KEYS } from '../config/layers.ts';
+import { readConfigText } from '../config/load.ts';
+import { parseConfig, type ParseResult } from '../config/parse.ts';
+import { patchesIn } from '../config/patch-rules.ts';
+import { withoutEmptyKeys } from '../config/schema/defaults.ts';
+import { Fields } from '../config/schema/fields.ts';
+import { syntaxProblems } from '../config/source-file.ts';
+import type { Config } from '../config/types.ts';
+import { syncedByVcluster } from '../config/warnings.ts';
+import { keyOf } from '../kube/object.ts';
+import type { ObjectPlan } from '../syncer/rehearsal.ts';
+import { addConfigOptions, CONFIG_CHECKS, loaderInput } from './config-options.ts';
+import { planSnapshot } from './live/session.ts';
+import { connect, readSnapshot } from './live/snapshot.ts';
+import { describeFailure, guarded, reportProblems } from './output/error-report.ts';
+import { formatTable } from './output/listing.ts';
+
+const FILE_FLAG = 'vclusterConfig';
+const CONNECTION_FLAGS = ['virtual.kubeconfig', 'virtual.context', 'host.kubeconfig', 'host.context'];
+const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
+const US = 'endpoint-syncer';
+const VCLUSTER = 'vCluster';
+const NOBODY = 'nobody';
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command.addOption(
+    new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
+  );
+  addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FLAGS]);
+  command.action(async (options: { output: string }) =>
+    exit(await guarded(() => migrate(command, options.output), 2)),
+  );
+}
+
+async function migrate(command: Command, output: string): Promise<number> {
+  const { flags, env } = loaderInput(command);
+  const given = flags[FILE_FLAG] ?? '';
+  if (given === '') {
+    process.stderr.write("error: --vcluster-config is required: the values file of vCluster's release\n");
+    return 2;
+  }
+  const text = await readConfigText(given);
+  const file = given === '-' ? 'vcluster.yaml' : given;
+  const document = readDocument(file, text);
+  const unreadable = syntaxProblems(document);
+  if (unreadable.length > 0) throw new ConfigError(unreadable);
+  const name = flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
+  const migration = plan({ text, file, name, hostNamespace: flags['host.namespace'] ?? '' });
+  const parsed = (values: string): ParseResult =>
+    parseConfig(
+      { text: migration.config, file: 'config.yaml' },
+      { env: {}, flags: { ...flags, [FILE_FLAG]: '' }, checks: CONFIG_CHECKS },
+      { text: values, file },
+    );
+  const { config } = parsed(migration.values);
+  // Positions are those in the file as it is.
+  const taken = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
+  const problems = parsed(text).problems.filter(({ path }) => !taken.includes(path));
+  const isLive = CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
+  const objects = isLive && config !== undefined ? await objectsOf(config) : [];
+  const lost = problems.filter(({ severity }) => severity === 'error');
+  const rows = rowsOf(migration, lost);
+  if (output === 'json')
+    process.stdout.write(`${JSON.stringify(asJson(migration, rows, objects), null, 2)}\n`);
+  else process.stdout.write(asText(migration, rows, isLive ? objects : undefined));
+  reportProblems(problems);
+  if (name === '')
+    process.stderr.write('note: --name sets the name of the virtual cluster, that of its release\n');
+  return lost.length > 0 || objects.some(({ isLost }) => isLost) ? 1 : 0;
+}
+
+interface MigrationInput {
+  /** vCluster's values. */
+  readonly text: string;
+  readonly file: string;
+  /** '' where it is not known. */
+  readonly name: string;
+  readonly hostNamespace: string;
+}
+
+interface Migration extends MigrationInput {
+  /** Our configuration file. */
+  readonly config: string;
+  /** vCluster's values without what this program takes over. */
+  readonly values: string;
+  /** vCluster's values as they are, without empty keys. */
+  readonly theirs: JsonObject;
+  readonly synced: readonly string[];
+}
+
+/** Pure: what the files become. */
+function plan(input: MigrationInput): Migration {
+  const { text, file, name, hostNamespace } = input;
+  const theirs = withoutEmptyKeys(readDocument(file, text).value);
+  const synced = syncedByVcluster(theirs);
+  const release = name === '' ? 'my-vcluster' : name;
+  const config = {
+    sync: {
+      toHost: Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }])),
+    },
+    endpointSyncer: {
+      name: release,
+      // vCluster's file stays the source of the patches, the namespaces and `context.vcluster.config`.
+      vclusterConfig: basename(file),
+      virtual: { secret: `vc-${release}` },
+      ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
+    },
+  };
+  const values = synced.toReversed().reduce(withDisabled, text);
+  return { ...input, config: stringify(config), values, theirs, synced };
+}
+
+/** The values with the sync of one kind disabled. Everything else stays as it is written, comments and style included. */
+function withDisabled(text: string, kind: string): string {
+  const path = ['sync', 'toHost', kind, 'enabled'];
+  const document = parseDocument(text);
+  const replace = ([start, end]: readonly [number, number], by: string): string =>
+    text.slice(0, start) + by + text.slice(end);
+  const written = document.getIn(path, true);
+  if (isScalar(written) && written.range) return replace([written.range[0], written.range[1]], 'false');
+  const depth = path.findLastIndex((_, at) =>
+    isMap(at === 0 ? document.contents : document.getIn(path.slice(0, at), true)),
+  );
+  const map = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
+  const missing = path.slice(depth);
+  const first = isMap(map) && !map.has(missing[0]) ? map.items[0]?.key : undefined;
+  if (!isMap(map) || !isScalar(first) || !first.range) {
+    // A key without a value is no mapping that a key could be added to.
+    const empty = path.findIndex((_, at) => document.getIn(path.slice(0, at + 1)) === null);
+    if (empty >= 0) document.deleteIn(path.slice(0, empty + 1));
+    document.setIn(path, false);
+    return document.toString({ lineWidth: 0 });
+  }
+  const [at] = first.range;
+  const indent = ' '.repeat(at - (text.lastIndexOf('\n', at - 1) + 1));
+  const flow = `${missing.slice(0, -1).reduceRight((inner, key) => `${key}: {${inner}}`, 'enabled: false')}, `;
+  const block = missing.map((key, level) => `${'  '.repeat(level)}${key}:`).join(`\n${indent}`);
+  return replace([at, at], map.flow === true ? flow : `${block} false\n${indent}`);
+}
+
+/** One line of the table. */
+interface Row extends JsonObject {
+  what: string;
+  today: string;
+  afterwards: string;
+  differs: string;
+  setting: string;
+}
+
+/** `lost`: errors of the new configuration, for want of which this program would not start. */
+function rowsOf({ theirs, synced, file }: Migration, lost: readonly ConfigProblem[]): Row[] {
+  const fields = new Fields(theirs);
+  const rows = PATCHED_KEYS.flatMap((key): Row[] => {
+    const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOBODY, NOBODY];
+    if (today === NOBODY) return [{ what: KINDS[key], today, afterwards, differs: '', setting: '' }];
+    const list = `sync.toHost.${key}.patches`;
+    const patches = patchesIn(fields.value(list)).map(({ path }, index): Row => {
+      const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
+      const what = `${list}[${index}] ${path}`;
+      return problem === undefined
+        ? { what, today, afterwards, ...PATCH_DIFFERENCE }
+        : { what, today, afterwards: NOBODY, differs: problem.message, setting: `correct it in ${file}` };
+    });
+    const [first = { differs: '', setting: '' }, ...others] = DIFFERENCES[key];
+    return [
+      { what: KINDS[key], today, afterwards, ...first },
+      ...others.map((difference) => ({ what: '', today: '', afterwards: '', ...difference })),
+      ...patches,
+    ];
+  });
+  const others = { today: VCLUSTER, afterwards: VCLUSTER, differs: '', setting: '' };
+  return [...rows, { what: 'Services, Pods and all other kinds', ...others }];
+}
+
+interface Difference extends JsonObject {
+  differs: string;
+  setting: string;
+}
+
+const DIFFERENCES: Readonly<Record<keyof typeof KINDS, readonly Difference[]>> = {
+  endpoints: [
+    { differs: 'those without a Service are synced too', setting: 'endpointSyncer.requireService: true' },
+    {
+      differs: 'a copy that is deleted on the host is created again',
+      setting: 'endpointSyncer.onHostDelete: deleteVirtual',
+    },
+  ],
+  endpointSlices: [
+    { differs: "slices that controllers derive are left to the host's controllers", setting: '-' },
+  ],
+};
+
+const PATCH_DIFFERENCE: Difference = {
+  differs: 'a failing patch is reported and stops its object; a missing key is not patched',
+  setting: 'endpointSyncer.patches: {onError: path, missingPaths: create}',
+};
+
+/** One virtual object, and what happens to its copy. */
+interface MigratedObject extends JsonObject {
+  kind: string;
+  virtual: string;
+  host: string;
+  afterwards: string;
+  /** It has a copy today that this program would not update. */
+  isLost: boolean;
+}
+
+/** The objects of both clusters, if this program synced them now. */
+async function objectsOf(config: Config): Promise<MigratedObject[]> {
+  await using connection = await connect(config);
+  const { objects } = await planSnapshot(await readSnapshot(connection, { isOwnerNeeded: false }));
+  return objects.flatMap((object) => migratedObject(object));
+}
+
+function migratedObject({ kind, key, seen, decision, error, changes }: ObjectPlan): MigratedObject[] {
+  if (seen.virtual === undefined) return [];
+  const { target, host } = seen;
+  const isCopied = host !== undefined;
+  const isRefused = decision.kind === 'refuse' || error !== undefined;
+  const afterwards =
+    error !== undefined
+      ? `fails: ${describeFailure(error).split('\n')[0] ?? ''}`
+      : decision.kind === 'refuse'
+        ? `refused: ${decision.reason}`
+        : decision.kind === 'ignore'
+          ? `not synced: ${decision.reason}`
+          : `${US}, ${changes.length === 0 ? 'unchanged' : decision.kind}`;
+  return [
+    {
+      kind: kind.resource.kind,
+      virtual: key,
+      host: target === undefined ? '-' : keyOf(target),
+      afterwards,
+      isLost: isCopied && isRefused,
+    },
+  ];
+}
+
+function asText(
+  { config, values, text, file }: Migration,
+  rows: readonly Row[],
+  objects: readonly MigratedObject[] | undefined,
+): string {
+  const hunks = unifiedHunks(text, values);
+  const diff = hunks === '' ? 'Nothing changes.\n' : `--- ${file}\n+++ ${file}\n${hunks}`;
+  const table = formatTable([
+    ['WHAT', 'TODAY', 'AFTERWARDS', 'DIFFERS', 'SETTING FOR THE SAME'],
+    ...rows.map(({ what, today, afterwards, differs, setting }) => [
+      what,
+      today,
+      afterwards,
+      differs,
+      setting,
+    ]),
+  ]);
+  const sections = [
+    `# config.yaml, beside ${basename(file)}\n${config}`,
+    `# The change of ${basename(file)}\n${diff}`,
+    `# Who syncs what\n${table}`,
+  ];
+  if (objects !== undefined) sections.push(`# The objects\n${objectTable(objects)}`);
+  return sections.join('\n');
+}
+
+function objectTable(objects: readonly MigratedObject[]): string {
+  if (objects.length === 0) return 'There are none.\n';
+  return formatTable([
+    ['KIND', 'VIRTUAL', 'HOST', 'AFTERWARDS'],
+    ...objects.map(({ kind, virtual, host, afterwards }) => [kind, virtual, host, afterwards]),
+  ]);
+}
+
+function asJson(
+  { config, values }: Migration,
+  rows: readonly Row[],
+  objects: readonly MigratedObject[],
+): JsonObject {
+  const parsed: unknown = parseDocument(config).toJS();
+  return { config: isJsonObject(parsed) ? parsed : {}, values, table: [...rows], objects: [...objects] };
+}
