@@ -1,8 +1,9 @@
 /** Functions that the realm provides: `atob`, `btoa`, `base64`, `Date` without clock, `localeCompare` without locale, and `virtualToHostDNS`. Tests
- * compare them with those of the platform and of the daemon. Runs inside the isolate: only type imports.
+ * compare them with those of the platform and of the daemon. Runs inside the isolate: only imports of types and of files beside it.
  */
 
 import type { NamingRules } from '../protocol.ts';
+import { parseServiceDnsName } from './dns-names.ts';
 
 interface Base64 {
   readonly atob: (text: unknown) => string;
@@ -148,7 +149,6 @@ const DNS_NAME_CHARS_MAX = 253;
 const PORT_MAX = 65_535;
 const SHOWN_CHARS_MAX = 80;
 
-const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Scheme and user info, host, port, and what follows them. */
 const AROUND_HOST =
   /^([a-zA-Z][a-zA-Z0-9+.-]*:\/\/(?:[^\s\\/?#]*@)?)?([^\s\\/?#:@]*)(?::([^\s\\/?#:@]*))?([/?#][^]*)?$/;
@@ -170,20 +170,15 @@ export function createVirtualToHostDNS(naming: NamingRules): (dnsName: unknown) 
     if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= PORT_MAX)) {
       refuse(`a port is a number from 1 to ${PORT_MAX}`);
     }
-    const labels = host.replace(/\.$/, '').split('.');
-    // The fourth label first: a Service may be in a namespace that is called svc, no domain begins with it.
-    const end = labels[3] === 'svc' ? 3 : 2;
-    const isService = labels.length === 2 || labels[end] === 'svc';
-    if (!isService || !labels.every((label) => DNS_LABEL.test(label))) refuse(DNS_FORMS);
-    const [name = '', namespace = ''] = labels.slice(end - 2, end);
+    const { name, namespace, withService } = parseServiceDnsName(host) ?? refuse(DNS_FORMS);
     const service =
       hostServiceOf(name, namespace) ??
       refuse(`sync.toHost.namespaces.mappings.byName does not map the namespace "${namespace}"`);
-    const hostDnsName = [...labels.slice(0, end - 2), service, ...labels.slice(end)].join('.');
-    if (hostDnsName.length > DNS_NAME_CHARS_MAX) {
+    const hostDnsName = withService(service);
+    if (hostDnsName.replace(/\.$/, '').length > DNS_NAME_CHARS_MAX) {
       refuse(`on the host it would be longer than ${DNS_NAME_CHARS_MAX} characters`);
     }
-    return `${before}${hostDnsName}${host.endsWith('.') ? '.' : ''}${port === undefined ? '' : `:${port}`}${after}`;
+    return `${before}${hostDnsName}${port === undefined ? '' : `:${port}`}${after}`;
   };
 }
 
