@@ -158,6 +158,65 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, (one) => specOf(one)['externalName'] === 'db2.example.com');
     });
 
+    test('of type ExternalName lead to the copy of the Service that they name', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/alias`;
+      const spec = {
+        type: 'ExternalName',
+        externalName: `db.${ns}.svc.cluster.local`,
+        ports: undefined,
+      };
+      await world.virtual.create('Service', plain(key, { spec }));
+      const onHost = `${world.hostName(`${ns}/db`)}.${world.hostNamespace}.svc.cluster.local`;
+      const leadsTo = (name: string) => (one: KubeObject) => specOf(one)['externalName'] === name;
+      await whenService(world, key, leadsTo(onHost));
+      await world.host.merge('Service', world.hostKey(key), {
+        metadata: { labels: { cloud: 'x' } },
+        spec: { externalName: 'other.team-b.svc' },
+      });
+      const isLabelled = (one: KubeObject | undefined) => one?.metadata.labels?.['cloud'] === 'x';
+      const virtual = await world.virtual.when('Service', pair(key), isLabelled);
+      expect(specOf(virtual)['externalName']).toBe(spec.externalName);
+      await whenService(world, key, leadsTo(onHost));
+      await world.settle(daemon);
+      await world.virtual.merge('Service', pair(key), { spec: { externalName: 'example.com' } });
+      await whenService(world, key, leadsTo('example.com'));
+    });
+
+    test('of type ExternalName that name a Service without a namespace on the host are refused with an Event', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const there = `${world.hostNamespace}-a`;
+      await world.virtualNamespace('team-a');
+      await world.hostNamespaceNamed(there);
+      const namespaces = { enabled: true, mappingsOnly: true, mappings: { byName: { 'team-a': there } } };
+      const daemon = await world.startSync({
+        config: { sync: { toHost: { namespaces } }, endpointSyncer: { services: 'sync' } },
+      });
+      const create = (name: string, externalName: string) =>
+        world.virtual.create(
+          'Service',
+          plain(`team-a/${name}`, { spec: { type: 'ExternalName', externalName, ports: undefined } }),
+        );
+      await create('known', 'db.team-a.svc');
+      await create('unknown', 'db.team-b.svc');
+      const leadsTo = (name: string) => (one: KubeObject | undefined) =>
+        one !== undefined && specOf(one)['externalName'] === name;
+      await world.host.when('Service', [there, 'known'], leadsTo(`db.${there}.svc`));
+      expect(await world.whenEvent('team-a/unknown', 'NamespaceNotMapped', { kind: 'Service' })).toContain(
+        'Namespace "team-b", which spec.externalName names, has no entry',
+      );
+      expect(await world.host.find('Service', there, 'unknown')).toBeUndefined();
+      await world.virtual.merge('Service', ['team-a', 'known'], { spec: { externalName: 'db.team-b.svc' } });
+      await world.whenEvent('team-a/known', 'NamespaceNotMapped', { kind: 'Service' });
+      await world.whenIdle(daemon);
+      expect(specOf(await world.host.get('Service', there, 'known'))['externalName']).toBe(`db.${there}.svc`);
+      await world.virtual.merge('Service', ['team-a', 'known'], { spec: { externalName: 'db.team-b' } });
+      await world.host.when('Service', [there, 'known'], leadsTo('db.team-b'));
+    });
+
     test('replaced while the daemon is down do not keep the class of the earlier load balancer', async ({
       expect,
     }) => {
@@ -366,6 +425,37 @@ export function serviceScenarios(newWorld: NewWorld): void {
       });
       await whenService(world, key, (one) => portsOf(one)[0]?.['port'] === 1091);
       await world.settle(daemon);
+    });
+
+    test('in both directions give an ExternalName Service no name of a host Service', async ({ expect }) => {
+      await using world = await newWorld();
+      const key = 'default/alias';
+      const patch = { path: 'spec.externalName', expression: 'value', reverseExpression: 'value' };
+      const daemon = await world.startSync({
+        config: {
+          sync: { toHost: { services: { patches: [patch] } } },
+          endpointSyncer: { services: 'sync' },
+        },
+      });
+      const spec = { type: 'ExternalName', externalName: 'db.shop.svc', ports: undefined };
+      await world.virtual.create('Service', plain(key, { spec }));
+      const onHost = `${world.hostName('shop/db')}.${world.hostNamespace}.svc`;
+      const leadsTo = (name: string) => (one: KubeObject | undefined) =>
+        one !== undefined && specOf(one)['externalName'] === name;
+      await whenService(world, key, leadsTo(onHost));
+      await world.settle(daemon);
+      const edit = (externalName: string) =>
+        world.host.merge('Service', world.hostKey(key), { spec: { externalName } });
+      await edit('other.team-b.svc');
+      await whenService(world, key, leadsTo(onHost));
+      await world.settle(daemon);
+      expect(specOf(await world.virtual.get('Service', ...pair(key)))).toMatchObject({
+        externalName: 'db.shop.svc',
+      });
+      await edit('www.example.com');
+      await world.virtual.when('Service', pair(key), leadsTo('www.example.com'));
+      await world.settle(daemon);
+      expect(specOf(await whenService(world, key))['externalName']).toBe('www.example.com');
     });
 
     test('with onError: path hold up nothing else, node ports and the status of the host included', async ({

@@ -4,7 +4,7 @@ import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts'
 import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ResultProblem } from '../patch/pipeline.ts';
-import type { ContentRules } from '../translate/types.ts';
+import type { ContentRules, NameTranslator } from '../translate/types.ts';
 
 /** Why an object is not synced. */
 export type GateReason =
@@ -18,6 +18,12 @@ export type GateReason =
 
 export interface GateOptions {
   readonly requireService: boolean;
+}
+
+/** A virtual namespace that has no namespace on the host, and the path in the object whose value is in it. */
+export interface UnmappedNamespace {
+  readonly namespace: string;
+  readonly path: string;
 }
 
 export interface SyncedKind {
@@ -43,6 +49,8 @@ export interface SyncedKind {
   readonly deletesAlong: readonly Resource[];
   /** Why the object is not synced; undefined: it is. */
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
+  /** The object names another one that has no name on the host, so it cannot be translated. Absent: objects of this kind always can. */
+  readonly unmappedNamespace?: (virtual: KubeObject, names: NameTranslator) => UnmappedNamespace | undefined;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
   isMadeByController(host: KubeObject): boolean;
   /** The API server rejects this change of the host copy, so the copy has to be deleted and created again. */

@@ -6,11 +6,12 @@ import type { AddressField } from '../../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
+import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/dns-names.ts';
 import { asStored, listAt, memberOf } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
-import type { ContentRules } from '../translate/types.ts';
+import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
-import { hasSelector, type GateReason, type SyncedKind } from './kind.ts';
+import { hasSelector, type GateReason, type SyncedKind, type UnmappedNamespace } from './kind.ts';
 import { OBJECT_FIELDS, PORT_FIELDS } from './object-fields.ts';
 import {
   EXTERNAL_NAME,
@@ -24,6 +25,7 @@ import {
 const SPEC = 'spec';
 const STATUS = 'status';
 const PORTS = 'ports';
+const DNS_NAME = 'externalName';
 
 /** Allocated by each API server. The spec of a headless Service sets them itself: `clusterIP: None` and the families. */
 const ALLOCATED: ReadonlySet<string> = new Set(['clusterIP', 'clusterIPs', 'ipFamilies']);
@@ -45,8 +47,8 @@ const ADDRESS_FIELDS: readonly AddressField[] = ['externalIPs', 'loadBalancerIP'
 const contentRules = (allow: readonly AddressField[]): ContentRules => ({
   members: [SPEC],
   ownMembers: [STATUS],
-  toHost(virtual, { host }) {
-    const spec = { ...specOf(virtual) };
+  toHost(virtual, { names, host }) {
+    const spec = { ...specOf(virtual), ...externalNameToHost(specOf(virtual), names) };
     for (const field of withheldFields(allow)) delete spec[field];
     return { [SPEC]: specToHost(spec, host && keptSpec(virtual, host)) };
   },
@@ -115,7 +117,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     resource: SERVICES,
     content: contentRules(allow),
     deletionHint: '',
-    translationNote: `cluster IPs and node ports in spec are allocated by the host${notCopied(allow)}`,
+    translationNote: `cluster IPs and node ports in spec are allocated by the host, an externalName with .svc names the Service there${notCopied(allow)}`,
     validate: serviceValidation(allow),
     // No other Service decides whether this one is synced.
     serviceKey: () => undefined,
@@ -131,6 +133,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     },
     deletesAlong: [ENDPOINTS],
     gate: (virtual) => gate(virtual, hasSyncedEndpoints),
+    unmappedNamespace,
     noticeOfGate: (reason) =>
       reason === 'selects Pods' ? { type: 'Normal', reason: 'NotSynced', note: SELECTOR_NOTE } : undefined,
     isMadeByController: () => false,
@@ -167,6 +170,28 @@ function gate(
   if (typeOf(specOf(virtual)) === EXTERNAL_NAME) return undefined;
   if (hasSelector(virtual)) return 'selects Pods';
   return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';
+}
+
+/** The Service that an ExternalName Service leads to. Undefined: a name without `.svc`, which may be a domain of the internet. */
+function namedService(spec: JsonObject): ServiceDnsName | undefined {
+  const dnsName = ownValue(spec, DNS_NAME);
+  const service = typeof dnsName === 'string' ? parseServiceDnsName(dnsName) : undefined;
+  return service?.hasSvc === true ? service : undefined;
+}
+
+function externalNameToHost(spec: JsonObject, names: NameTranslator): JsonObject {
+  const service = namedService(spec);
+  const host = service && names.referenceToHost(service, SERVICES);
+  if (service === undefined || host === undefined) return {};
+  return { [DNS_NAME]: service.withService(`${host.name}.${host.namespace}`) };
+}
+
+/** On the host, the name as it is would lead to a Service of others. */
+function unmappedNamespace(virtual: KubeObject, names: NameTranslator): UnmappedNamespace | undefined {
+  const spec = specOf(virtual);
+  const service = typeOf(spec) === EXTERNAL_NAME ? namedService(spec) : undefined;
+  if (service === undefined || names.referenceToHost(service, SERVICES) !== undefined) return undefined;
+  return { namespace: service.namespace, path: `${SPEC}.${DNS_NAME}` };
 }
 
 /** The spec of the copy, without the load-balancer class if an earlier object of this name has set it: only a default of the host is kept. */
@@ -218,6 +243,11 @@ function specToVirtual(host: JsonObject, virtual: JsonObject, allow: readonly Ad
     Object.entries(specToHost(host, virtual)).filter(([field]) => !isDefault(field)),
   );
   for (const field of ['selector', ...withheldFields(allow)]) keep(spec, virtual, field);
+  if (namedService(spec) !== undefined) {
+    // A Service of the host: the virtual cluster does not know it.
+    delete spec[DNS_NAME];
+    keep(spec, virtual, DNS_NAME);
+  }
   return spec;
 }
 

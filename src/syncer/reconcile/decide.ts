@@ -1,6 +1,6 @@
 /** Decides what to do with one key from the state in both caches. Pure: no clock, no requests, no state. */
 
-import type { GateOptions, GateReason, SyncedKind } from '../kinds/kind.ts';
+import type { GateOptions, GateReason, SyncedKind, UnmappedNamespace } from '../kinds/kind.ts';
 import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import type { Ownership } from '../translate/types.ts';
 import { recordOf } from '../translate/last-synced.ts';
@@ -21,6 +21,8 @@ export interface Observation {
   readonly service: KubeObject | undefined;
   /** Namespace and name of the host copy; undefined: the virtual namespace is not mapped. */
   readonly target: NamespacedName | undefined;
+  /** Another namespace that the object names and that is not mapped. */
+  readonly unmapped: UnmappedNamespace | undefined;
   /** The host object at `target`. */
   readonly host: KubeObject | undefined;
   /** Ownership of `host`; undefined exactly when `host` is. */
@@ -91,7 +93,8 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
   const gate = kind.gate(seen.virtual, seen.service, options);
   if (gate !== undefined) return ownsCopy ? { kind: 'delete', reason: gate } : ignore(gate);
-  if (seen.target === undefined) return refuseUnmapped(seen.virtual);
+  if (seen.target === undefined) return refuseUnmapped(seen.virtual.metadata.namespace ?? '');
+  if (seen.unmapped !== undefined) return refuseUnmapped(seen.unmapped.namespace, seen.unmapped.path);
   const rival = rivalOf(seen, kind);
   if (rival !== undefined) return refuseConflict(seen.target, rival);
   if (seen.host === undefined) return { kind: 'create' };
@@ -193,13 +196,14 @@ export function refuseForeignService(service: ObjectKey): Refusal {
   };
 }
 
-function refuseUnmapped(virtual: KubeObject): Decision {
-  const namespace = virtual.metadata.namespace ?? '';
+/** `path`: where the object names the namespace; undefined: it is the object's own. */
+function refuseUnmapped(namespace: string, path?: string): Decision {
+  const named = path === undefined ? '' : `, which ${path} names,`;
   return {
     kind: 'refuse',
     reason: 'NamespaceNotMapped',
     note:
-      `Namespace "${namespace}" has no entry in sync.toHost.namespaces.mappings.byName and mappingsOnly is set. ` +
+      `Namespace "${namespace}"${named} has no entry in sync.toHost.namespaces.mappings.byName and mappingsOnly is set. ` +
       'Add a mapping for it, or switch mappingsOnly off.',
   };
 }

@@ -94,6 +94,7 @@ export function createObserver(options: ObserverOptions): (key: ObjectKey) => Ob
       virtual: object,
       service: serviceKey === undefined ? undefined : services.get(serviceKey),
       target,
+      unmapped: object && kind.unmappedNamespace?.(object, translator),
       host: hostObject,
       ownership: hostObject && ownershipOf(hostObject, kind.resource, translator, parseKey(key)),
       strays: straysOf(key, hostKey, options),

@@ -5,14 +5,15 @@ import { describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
 import { decodeObject } from '../../../src/apiserver/schema/decode.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { AddressField } from '../../../src/config/types.ts';
+import type { AddressField, NamespaceMode } from '../../../src/config/types.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { asJson, type KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind, serviceFields } from '../../../src/syncer/kinds/services.ts';
 import { virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { OBJECT_UID } from '../../../src/syncer/translate/bookkeeping.ts';
 import { needsWrite } from '../../../src/syncer/translate/content.ts';
-import { translators } from '../translate/setup.ts';
+import { translateDnsName } from '../translate/dns.ts';
+import { LEGACY, mappings, SINGLE, translators } from '../translate/setup.ts';
 
 const { names } = translators();
 const hasSyncedEndpoints = ({ metadata }: KubeObject): boolean => metadata.name === 'db';
@@ -179,6 +180,77 @@ describe('the spec of a copy', () => {
     ).toBe(true);
     expect(isSame({ allocateLoadBalancerNodePorts: false }, {})).toBe(false);
     expect(isSame({ sessionAffinity: 'ClientIP' }, {})).toBe(false);
+  });
+});
+
+describe('the externalName of a copy', () => {
+  const named = (externalName: string, mode?: NamespaceMode): JsonValue | undefined => {
+    const place = { names: translators(mode).names, host: undefined };
+    const virtual = service({ type: 'ExternalName', externalName });
+    const spec = kind.content.toHost(virtual, place)['spec'] as JsonObject; // the kind's only member
+    return spec['externalName'];
+  };
+  const onHost = names.toHost({ namespace: 'shop', name: 'db' });
+  const host = `${onHost?.name}.${onHost?.namespace}`;
+
+  test.each([
+    ['db.shop.svc', `${host}.svc`],
+    ['db.shop.svc.', `${host}.svc.`],
+    ['db.shop.svc.cluster.local', `${host}.svc.cluster.local`],
+    ['db-0.db.shop.svc.cluster.local', `db-0.${host}.svc.cluster.local`],
+    ['kubernetes.default.svc', `${names.vcluster}.${names.hostNamespace}.svc`],
+  ])('%s is the name of the host Service, %s', (virtual, expected) => {
+    expect(named(virtual)).toBe(expected);
+  });
+
+  test.each([
+    'example.com',
+    'db.shop',
+    'db.svc',
+    'www.example.com',
+    'svc.example.com',
+    'a.b.c.d.svc',
+    `${'n'.repeat(64)}.shop.svc`,
+    '10.0.0.1',
+    '',
+  ])('%j names no Service, so it stays', (name) => {
+    expect(named(name)).toBe(name);
+  });
+
+  test('in a namespace that is not mapped prevents the copy', () => {
+    const { names: mapped } = translators(mappings({ shop: 'team-shop' }, true));
+    const unmapped = (spec: JsonObject): unknown => kind.unmappedNamespace?.(service(spec), mapped);
+    const type = 'ExternalName';
+    expect(unmapped({ type, externalName: 'db.other.svc' })).toEqual({
+      namespace: 'other',
+      path: 'spec.externalName',
+    });
+    expect(unmapped({ type, externalName: 'db.shop.svc' })).toBeUndefined();
+    expect(unmapped({ type, externalName: 'db.other' })).toBeUndefined();
+    expect(unmapped({ externalName: 'db.other.svc' })).toBeUndefined();
+    expect(kind.unmappedNamespace?.(service({ type, externalName: 'db.other.svc' }), names)).toBeUndefined();
+  });
+
+  test('is that which an expression gets from virtualToHostDNS', () => {
+    const modes = [SINGLE, LEGACY, mappings({ 'team-*': 'h-*', shop: 'h-shop' })];
+    const label = fc.oneof(
+      fc.constantFrom('svc', 'default', 'kubernetes', 'team-a', 'shop', 'n'.repeat(63), 'n'.repeat(64)),
+      fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/),
+    );
+    const dnsName = fc
+      .tuple(
+        fc.array(label, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom('', '.svc', '.svc.a.b', '.svc.'),
+      )
+      .map(([labels, end]) => labels.join('.') + end);
+    fc.assert(
+      fc.property(dnsName, fc.constantFrom(...modes), (text, mode) => {
+        const isService = text.split('.').slice(2, 4).includes('svc');
+        const translated = isService ? translateDnsName(text, translators(mode).names) : undefined;
+        expect(named(text, mode)).toBe(translated ?? text);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 
@@ -497,6 +569,21 @@ describe('the way back', () => {
       ...virtual,
       ports: [{ ...PORT, targetPort: 9, nodePort: 31_000 }],
     });
+  });
+
+  test('leaves a virtual name that leads to a Service as it is', () => {
+    const type = 'ExternalName';
+    const after = (from: string, to: string): JsonValue =>
+      back({ type, externalName: to }, { type, externalName: from });
+    const copy = names.toHost({ namespace: 'shop', name: 'db' });
+    expect(after('db.shop.svc', `${copy?.name}.${copy?.namespace}.svc`)).toEqual({
+      type,
+      externalName: 'db.shop.svc',
+      ports: [],
+    });
+    expect(after('www.example.com', 'other.team-b.svc')).toMatchObject({ externalName: 'www.example.com' });
+    expect(after('db.shop.svc', 'www.example.com')).toMatchObject({ externalName: 'www.example.com' });
+    expect(back({ externalName: 'db.shop.svc' }, {})).not.toHaveProperty('externalName');
   });
 
   test('is a merge patch with what changed, lists as a whole, null for what is gone', () => {

@@ -56,6 +56,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
     virtual: object('Endpoints', { uid: 'u1' }),
     service: undefined,
     target: names.toHost({ namespace: 'test', name: 'web' }),
+    unmapped: undefined,
     host,
     ownership: host && ownershipOf(host, ENDPOINTS, names),
     strays: [],

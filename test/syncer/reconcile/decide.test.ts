@@ -27,6 +27,7 @@ function seen(parts: Partial<Observation>): Observation {
     virtual: virtualEndpoints(),
     service: undefined,
     target: TARGET,
+    unmapped: undefined,
     host: undefined,
     ownership: undefined,
     strays: [],
@@ -227,6 +228,15 @@ const ROWS: readonly Row[] = [
     does: 'refuse: NotManaged',
   },
   { rule: 'unmapped namespace', sees: { target: undefined }, does: 'refuse: NamespaceNotMapped' },
+  {
+    rule: 'a name in an unmapped namespace: the copy stays as it is',
+    sees: {
+      unmapped: { namespace: 'other', path: 'spec.externalName' },
+      host: hostObject(),
+      ownership: OURS,
+    },
+    does: 'refuse: NamespaceNotMapped',
+  },
   {
     rule: 'the older of two claims has the name',
     sees: { claims: [claim('default/web', '2026-02-01'), claim('x/other', '2026-01-01')] },
