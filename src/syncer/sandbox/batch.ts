@@ -234,7 +234,7 @@ function messageOf({ entry, values, paths, objects }: Job, from: number): JobMes
   const left = from === 0 ? values : values.slice(from);
   return {
     program: id,
-    count: reads.value ? undefined : left.length,
+    count: left.length,
     values: reads.value ? left : undefined,
     missing: reads.value && left.includes(undefined) ? indicesOfUndefined(left) : undefined,
     paths: reads.path ? paths?.slice(from) : undefined,

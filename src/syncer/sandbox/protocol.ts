@@ -61,8 +61,7 @@ export interface ProgramMessage {
 /** The matches of one program in one object. What the program does not read is absent. */
 export interface JobMessage {
   readonly program: number;
-  /** Absent if there are values. */
-  readonly count: number | undefined;
+  readonly count: number;
   /** In JSON, null for a value that does not exist. */
   readonly values: readonly (JsonValue | undefined)[] | undefined;
   /** Indices of values that do not exist; absent: none. */

@@ -77,7 +77,7 @@ function createEvaluator({ now, vcluster, shareMs, places }: EvaluatorTools): Om
     const { values, missing } = job;
     if (matchAt === 0 || job.paths !== undefined) context = contextOf(job);
     const exists = missing === undefined || !missing.includes(matchAt);
-    const value = exists ? (values === undefined ? null : values[matchAt]) : undefined;
+    const value = exists ? (values?.[matchAt] ?? null) : undefined;
     const { program, problem } = programs.get(job.program) ?? UNKNOWN;
     try {
       if (program === undefined) throw new ResultProblem('syntax', problem);
@@ -86,7 +86,7 @@ function createEvaluator({ now, vcluster, shareMs, places }: EvaluatorTools): Om
       results.fail(thrown);
     }
     matchAt += 1;
-    if (matchAt >= (values?.length ?? job.count ?? 0)) [jobAt, matchAt] = [jobAt + 1, 0];
+    if (matchAt >= job.count) [jobAt, matchAt] = [jobAt + 1, 0];
   };
 
   return {

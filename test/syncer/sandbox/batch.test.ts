@@ -1,7 +1,9 @@
-/** Responses of a child process that an attacker controls. */
+/** Batches: responses of a child process that an attacker controls, and the match that a stop is attributed to. */
 
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
+import type { JsonValue } from '../../../src/base/json.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
 import { Batch, readResults } from '../../../src/syncer/sandbox/batch.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
@@ -97,4 +99,56 @@ describe('a batch', () => {
     expect(twoJobs(outcomes).receive(JSON.stringify({ values: [1, 2, 3, 4, 5] }))).toBe(false);
     expect(outcomes).toEqual([]);
   });
+
+  test('fails a job that cannot be encoded, in a later turn', async () => {
+    // As JSON.stringify throws for a text of more than half a gigabyte.
+    const tooLarge = {
+      toJSON: () => {
+        throw new RangeError('Invalid string length');
+      },
+    } as unknown as JsonValue;
+    const batch = new Batch();
+    const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
+    const failed = new Promise((resolve) => {
+      batch.add({
+        entry,
+        object: { namespace: 'ns', name: 'web' },
+        values: [tooLarge],
+        paths: undefined,
+        objects: NO_OBJECTS,
+        complete: (_values, errors) => resolve(errors?.get(0)?.message),
+      });
+    });
+    expect([batch.isFinished, batch.matchesLeft]).toEqual([true, 0]);
+    expect(await failed).toBe('the value is too large or too deep for the sandbox');
+  });
+});
+
+const OPTIONS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, clock: systemClock, logger: silentLogger };
+
+test('each match that runs out of memory is tried on a new process before it fails', () => {
+  const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
+  const outcomes: string[] = [];
+  const batch = new Batch();
+  for (const name of ['a', 'b', 'c']) {
+    batch.add({
+      entry,
+      object: { namespace: 'ns', name },
+      values: [name],
+      paths: undefined,
+      objects: NO_OBJECTS,
+      complete: (_values, errors) => void outcomes.push(`${name}: ${errors?.get(0)?.kind ?? 'value'}`),
+    });
+  }
+  batch.encode();
+  const memory = (isFresh: boolean): boolean => batch.handleStop('memory', isFresh, OPTIONS);
+  expect(memory(false)).toBe(true); // sent again with one call per match
+  expect(memory(false)).toBe(true); // `a` on a new process
+  expect(batch.receive('{"values":["a"]}')).toBe(true);
+  expect(memory(false)).toBe(true); // `b` on a new process: the memory may be that of `a`
+  expect(batch.nextJob?.object.name).toBe('b');
+  expect(memory(true)).toBe(true); // `b` alone
+  expect(batch.nextJob?.object.name).toBe('c');
+  batch.receive('{"values":["c"]}');
+  expect(outcomes).toEqual(['a: value', 'b: memory', 'c: value']);
 });
