@@ -91,27 +91,41 @@ for (const name of readdirSync(GUEST)) {
 }
 writeFileSync(join(TARGET, 'third-party-licenses.txt'), licensesOf(outputs));
 
-/** For each bundled package a heading `name@version (license)`, and its license files. */
+/** For each bundled package a heading `name@version (license)`, and the license files beside and above its bundled modules. */
 function licensesOf(bundles: readonly RolldownOutput[]): string {
+  const packages = new Map<string, Set<string>>();
   const modules = bundles.flatMap(({ output }) =>
     output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : [])),
   );
-  const folders = new Set(modules.filter((id) => id.includes('/node_modules/')).map(packageFolder));
-  return [...folders].map(licenseOf).toSorted().join('\n');
+  for (const id of modules.filter((module) => module.includes('/node_modules/'))) {
+    const folders = foldersUpToPackage(id);
+    const root = folders.at(-1) ?? '';
+    packages.set(root, new Set([...(packages.get(root) ?? []), ...folders]));
+  }
+  return [...packages]
+    .map(([root, folders]) => licenseOf(root, folders))
+    .toSorted()
+    .join('\n');
 }
 
-/** The nearest folder above a module that has the manifest of a package; some have others for their ES modules. */
-function packageFolder(file: string): string {
-  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder))
-    if (existsSync(join(folder, 'package.json')) && manifestOf(folder).version !== undefined) return folder;
+/** Ends with the nearest folder that has the manifest of a package; some packages have others for their ES modules. */
+function foldersUpToPackage(file: string): string[] {
+  const folders = [dirname(file)];
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder), folders.push(folder))
+    if (existsSync(join(folder, 'package.json')) && manifestOf(folder).version !== undefined) return folders;
   throw new Error(`${file} is in no package`);
 }
 
-function licenseOf(folder: string): string {
-  const { name, version, license } = manifestOf(folder);
-  const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|copying|notice)(?!.*\.js$)/i.test(file));
-  const texts = files.toSorted().map((file) => readFileSync(join(folder, file), 'utf8').trim());
-  return [`## ${name}@${version} (${license})`, ...texts, ''].join('\n\n');
+function licenseOf(root: string, folders: ReadonlySet<string>): string {
+  const { name, version, license } = manifestOf(root);
+  const files = [...folders].toSorted().flatMap((folder) =>
+    readdirSync(folder)
+      .filter((file) => /^(?:licen[cs]e|copying|notice)(?!.*\.js$)/i.test(file))
+      .toSorted()
+      .map((file) => readFileSync(join(folder, file), 'utf8').trim()),
+  );
+  if (files.length === 0) throw new Error(`${name} has no license file`);
+  return [`## ${name}@${version} (${license})`, ...files, ''].join('\n\n');
 }
 
 function manifestOf(folder: string): { name: string; version?: string; license?: string } {

@@ -156,7 +156,10 @@ spec: {displayName: a, type: User, user: ann, ttl: 0}
       const page = await (await fetch(url)).text();
       expect(page).toContain('<html');
       const [script = ''] = /[^"]*main\.js/u.exec(page) ?? [];
-      expect((await fetch(new URL(script, url))).status).toBe(200);
+      const served = await fetch(new URL(script, url));
+      expect(served.status).toBe(200);
+      // The editor's packages are in it.
+      expect(await served.text()).not.toMatch(/^import\b/mu);
     } finally {
       playground.kill('SIGTERM');
       await once(playground, 'exit');
