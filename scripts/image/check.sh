@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 root=${1:-$(mktemp -d)}
 chmod 755 "$root" # its user has to reach the files
 node=$(node -p process.execPath)
-in_root() { chroot --userspec=65532:65532 "$root" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=1 "$@"; }
+in_root() { chroot --userspec=65532:65532 "$root" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536 "$@"; }
 
 scripts/image/app.sh "$root/app"
 

@@ -6,4 +6,4 @@ root=${1:?folder}
 shift
 exec unshare --mount bash -euc '
   mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev"
-  exec chroot --userspec='"${USERSPEC:-65532:65532}"' "$0" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=1 "$@"' "$root" "$@"
+  exec chroot --userspec='"${USERSPEC:-65532:65532}"' "$0" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536 "$@"' "$root" "$@"
