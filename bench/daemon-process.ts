@@ -30,15 +30,19 @@ export interface DaemonOptions {
 }
 
 const ROOT = join(import.meta.dirname, '..');
-/** From the Dockerfile, so that the memory is that of the image. */
-const IMAGE_ENV = { MALLOC_ARENA_MAX: '1' };
+/** From the Dockerfile, and the program is the bundle, so that the memory is that of the image. */
+const IMAGE_ENV = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+  MALLOC_TRIM_THRESHOLD_: '65536',
+};
 
 export async function startDaemon(options: DaemonOptions): Promise<Running> {
   const { directory, vcluster } = options;
   const [port = 0] = await freePorts(1);
   const file = join(directory, `${vcluster}-${port}.json`);
   writeFileSync(file, JSON.stringify(configuration(options, port)));
-  const args = [join(ROOT, 'src', 'main.ts'), 'run', '--config', file];
+  const args = [join(ROOT, 'dist', 'main.js'), 'run', '--config', file];
   return { ...startNode(options, args), url: `http://127.0.0.1:${port}` };
 }
 
