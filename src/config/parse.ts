@@ -7,7 +7,7 @@ import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './
 import { applyOverrides, overridesOf } from './flags.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
-import { configWarnings, syncedByVcluster, vclusterFindings } from './warnings.ts';
+import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } from './warnings.ts';
 import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
 import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import type { ParsedConfig } from './schema/schema.ts';
@@ -68,7 +68,9 @@ export function parseConfig(
       .flatMap((list) => checkPatches(new Fields(written).value(list), pathOf(list), options.checks)),
     ...checkRules(merged, options.checks),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
-    ...(vcluster === undefined ? [] : vclusterFindings(merged, vcluster, options.isStart ?? false)),
+    ...(vcluster === undefined
+      ? unsyncedServices(own)
+      : vclusterFindings(merged, vcluster, options.isStart ?? false)),
   ]);
   const problems = inFileOrder(
     [...layers.problems, ...all.map((finding) => layers.locate(finding))],

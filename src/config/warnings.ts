@@ -69,6 +69,17 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
   return [...findings, ...mirroredSlices(fields, theirs)];
 }
 
+/** For a configuration without vCluster's values: the file asks for Services, and does not say who syncs them. */
+export function unsyncedServices(own: JsonObject): Finding[] {
+  const name = 'sync.toHost.services.enabled';
+  const fields = new Fields(own);
+  if (!fields.isOn(name) || fields.value('endpointSyncer.services') !== undefined) return [];
+  const message =
+    'this has no effect: endpointSyncer.services is vcluster by default, so this program copies no Services; ' +
+    'set it to sync if no vCluster syncs them, else to vcluster';
+  return [warningAtValue(pathOf(name), message)];
+}
+
 function mirroredSlices(fields: Fields, theirs: Fields): Finding[] {
   const slices = 'sync.toHost.endpointSlices.enabled';
   const patches = fields.value('sync.toHost.endpoints.patches');

@@ -13,6 +13,10 @@ describe('warnings', () => {
       '2:38 sync.toHost.endpoints.enabled (warning) sync.toHost.services.enabled is true, but Services without a selector have no addresses on the host without their Endpoints',
     ],
     [
+      `${NAME}\nsync: {toHost: {services: {enabled: true}}}`,
+      '2:37 sync.toHost.services.enabled (warning) this has no effect: endpointSyncer.services is vcluster by default, so this program copies no Services; set it to sync if no vCluster syncs them, else to vcluster',
+    ],
+    [
       'endpointSyncer: {name: vc, onHostDelete: deleteVirtual}',
       '1:42 endpointSyncer.onHostDelete (warning) controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
     ],
@@ -58,6 +62,24 @@ describe('warnings', () => {
     [`${NAME}\n---\n{a: 1}`, '3:1  (warning) a second document: only the first one is read'],
   ])('%j', (text, warning) => {
     expect(problemsIn(text)).toEqual([warning]);
+  });
+
+  test.each(['vcluster', 'sync', '{mode: vcluster}'])(
+    'a file that says who syncs Services has none: %s',
+    (services) => {
+      const own = `endpointSyncer: {name: vc, services: ${services}}`;
+      expect(problemsIn(`${own}\nsync: {toHost: {services: {enabled: true}}}`)).toEqual([]);
+    },
+  );
+
+  test("Services in vCluster's values are vCluster's", () => {
+    const options = { env: {}, flags: {}, checks: ANY_KIND };
+    const enabled = 'sync: {toHost: {endpoints: {enabled: false}, services: {enabled: true}}}';
+    const own = {
+      text: `${NAME}\nsync: {toHost: {services: {enabled: true}, endpoints: {enabled: true}}}`,
+      file: 'f.yaml',
+    };
+    expect(parseConfig(own, options, { text: enabled, file: 'v.yaml' }).problems).toEqual([]);
   });
 
   test('a kubeconfig that does not exist', () => {
