@@ -20,12 +20,17 @@ const reference = (note: string, apiVersion: string, kind: string): JsonObject =
   reference: { apiVersion, kind },
 });
 
-/** `toHost`: laid over `sync.toHost`. Gadgets are named only where the world serves them. */
-export function referencePatches(toHost: JsonObject = {}, withGadgets = false): JsonObject {
+/** `toHost`: laid over `sync.toHost`. `more`: further patches. Gadgets are named only where the world serves them. */
+export function referencePatches(
+  toHost: JsonObject = {},
+  withGadgets = false,
+  more: readonly JsonObject[] = [],
+): JsonObject {
   const patches = [
     reference(NOTES.secret, 'v1', 'Secret'),
     reference(NOTES.config, 'v1', 'ConfigMap'),
     ...(withGadgets ? [reference(NOTES.gadget, 'example.com/v1', 'Gadget')] : []),
+    ...more,
   ];
   const customResources = { 'gadgets.example.com': { enabled: true } };
   return { sync: { toHost: { endpoints: { enabled: true, patches }, customResources, ...toHost } } };

@@ -27,6 +27,17 @@ const BY_EVENT_MAX_MS = 4500;
 const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
 const IMPORTED = 'vcluster.loft.sh/object-imported';
 
+/** The namespacePath that means the same as none. */
+const OWN_NAMESPACE = {
+  path: '',
+  reference: {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    namePath: 'metadata.annotations.own',
+    namespacePath: 'metadata.namespace',
+  },
+};
+
 export function referenceScenarios(newWorld: NewWorld): void {
   describe('a referenced object of the virtual cluster', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, async (world) => {
@@ -557,7 +568,17 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtualNamespace('plain');
       await world.hostNamespaceNamed(`${world.hostNamespace}-a`);
       const namespaces = { enabled: true, mappings: { byName: { 'team-a': `${world.hostNamespace}-a` } } };
-      return { config: referencePatches({ namespaces }) };
+      return { config: referencePatches({ namespaces }, false, [OWN_NAMESPACE]) };
+    });
+
+    test('the own namespace may be spelled out', async () => {
+      const { world } = shared();
+      const place: [string, string] = [`${world.hostNamespace}-a`, 'own'];
+      await world.virtual.create('Secret', secret('team-a/own'));
+      await world.virtual.create('Endpoints', endpoints('team-a/uses-own', { annotations: { own: 'own' } }));
+      await world.host.when('Secret', place, (found) => found !== undefined);
+      const copy = await world.host.get('Endpoints', place[0], 'uses-own');
+      expect(copy.metadata.annotations?.['own']).toBe('own');
     });
 
     test('names are kept, the copy is in the mapped namespace', async () => {
@@ -739,6 +760,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         path: 'metadata.annotations',
         reference: { apiVersion: 'v1', kind: 'ConfigMap', namePath: 'config' },
       },
+      OWN_NAMESPACE,
     ];
     const shared = sharedWorld(newWorld, () => ({
       config: { sync: { toHost: { endpoints: { patches } } } },
@@ -770,6 +792,24 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(virtual.metadata.annotations).toMatchObject({ secret: 'two', config: 'cfg' });
       await importedTo(world, 'Secret', `${ns}/two`);
       await gone(world, 'Secret', short(world, `${ns}/one`));
+    });
+
+    test('the own namespace may be spelled out', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/own`));
+      await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations: { own: 'own' } }));
+      await importedTo(world, 'Secret', `${ns}/own`);
+      const copy = await world.getCopy(`${ns}/web`);
+      expect(copy.metadata.annotations?.['own']).toBe(short(world, `${ns}/own`)[1]);
+      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), {
+        metadata: { annotations: { note: '1' } },
+      });
+      const back = await world.whenVirtual(
+        `${ns}/web`,
+        ({ metadata }) => metadata.annotations?.['note'] === '1',
+      );
+      expect(back.metadata.annotations?.['own']).toBe('own');
     });
 
     test('an error names its entry, and the virtual object keeps its own names', async () => {

@@ -5,6 +5,7 @@ import type { ReferenceConfig } from '../../../src/config/types.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchContext, PatchedObject } from '../../../src/syncer/patch/types.ts';
 import { hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { build, context, type BuildOptions } from './build.ts';
 
 const SECRET: ReferenceConfig = { apiVersion: 'v1', kind: 'Secret' };
@@ -18,6 +19,17 @@ const PARTS: ReferenceConfig = {
 const MAPPINGS = {
   mode: { kind: 'mappings', byName: { team: 'host-team', default: 'host-default' }, mappingsOnly: true },
 } as const;
+
+const OTHER_MAPPING = {
+  mode: { kind: 'mappings', byName: { team: 'host-team' }, mappingsOnly: false },
+} as const;
+const LEGACY_NAMESPACE =
+  createNameTranslator({
+    vcluster: 'vc',
+    hostNamespace: 'ns',
+    mode: { kind: 'legacy-multi' },
+    referenceNaming: 'short',
+  }).namespaceToHost('default') ?? '';
 
 interface Job extends BuildOptions {
   readonly reference?: ReferenceConfig;
@@ -270,7 +282,10 @@ describe('the own namespace, spelled out as namespacePath', () => {
   ];
   const modes: readonly (readonly [string, BuildOptions, string, string])[] = [
     ['single-namespace', {}, 'ns', hostNameShort('abc', 'default', 'vc')],
+    ['long names', { naming: 'long' }, 'ns', hostName('abc', 'default', 'vc')],
     ['mappings', MAPPINGS, 'host-default', 'abc'],
+    ['mappings without this namespace', OTHER_MAPPING, 'ns', hostNameShort('abc', 'default', 'vc')],
+    ['the legacy multi-namespace mode', { mode: { kind: 'legacy-multi' } }, LEGACY_NAMESPACE, 'abc'],
   ];
   const rows = ways.flatMap(([path, reference]) =>
     modes.map(([mode, options, hostNamespace, name]) => ({
