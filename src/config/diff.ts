@@ -95,6 +95,14 @@ function effective(config: Config): JsonObject {
       },
       patches: { ...config.patches },
       requireService: config.requireService,
+      selector: {
+        matchLabels: { ...config.selector.matchLabels },
+        matchExpressions: config.selector.matchExpressions.map((one) => ({
+          ...one,
+          values: [...one.values],
+        })),
+      },
+      namespaces: { include: [...config.namespaces.include], exclude: [...config.namespaces.exclude] },
       onHostDelete: config.onHostDelete,
       createNamespaces: config.createNamespaces,
       references: { ...config.references, refuseSecrets: [...config.references.refuseSecrets] },

@@ -134,6 +134,8 @@ function toConfig(
     services: own.services,
     metadata: own.metadata,
     requireService: own.requireService,
+    selector: own.selector,
+    namespaces: own.namespaces,
     onHostDelete: own.onHostDelete,
     patches: own.patches,
     createNamespaces: own.createNamespaces,

@@ -1,6 +1,7 @@
 /** Rules between fields. They read the file as written, so that one invalid field does not hide another. */
 
-import type { JsonObject } from '../base/json.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { labelKeyProblem, labelValueProblem } from '../kube/names.ts';
 import { Fields, isMultiNamespace, pathOf } from './schema/fields.ts';
 import {
   errorAtKey,
@@ -19,6 +20,7 @@ export function checkRules(merged: JsonObject, checks: ConfigChecks): Finding[] 
   const fields = new Fields(merged);
   return [
     ...namespaceRules(fields, checks),
+    ...selectorRules(fields),
     ...accessRules(fields),
     ...ownerRules(fields),
     ...durationRules(fields),
@@ -60,6 +62,37 @@ function namespaceRules(fields: Fields, checks: ConfigChecks): Finding[] {
     fields.text('managementApi.store.namespace'),
   )) {
     findings.push(errorAtKey([...byNamePath, key], message));
+  }
+  return findings;
+}
+
+/** What an API server would reject in a LabelSelector. */
+function selectorRules(fields: Fields): Finding[] {
+  const path = pathOf('endpointSyncer.selector');
+  const findings: Finding[] = [];
+  for (const [key, value] of Object.entries(fields.object('endpointSyncer.selector.matchLabels'))) {
+    const problem = labelKeyProblem(key);
+    if (problem !== undefined) findings.push(errorAtKey([...path, 'matchLabels', key], problem));
+    const wrong = typeof value === 'string' ? labelValueProblem(value) : undefined;
+    if (wrong !== undefined) findings.push(errorAtValue([...path, 'matchLabels', key], wrong));
+  }
+  const expressions = fields.value('endpointSyncer.selector.matchExpressions');
+  for (const [at, one] of (Array.isArray(expressions) ? expressions : []).entries()) {
+    if (!isJsonObject(one)) continue;
+    const place = [...path, 'matchExpressions', at];
+    const { key, operator, values } = one;
+    const problem = typeof key === 'string' ? labelKeyProblem(key) : undefined;
+    if (problem !== undefined) findings.push(errorAtValue([...place, 'key'], problem));
+    const list = Array.isArray(values) ? values : [];
+    for (const [index, value] of list.entries()) {
+      const wrong = typeof value === 'string' ? labelValueProblem(value) : undefined;
+      if (wrong !== undefined) findings.push(errorAtValue([...place, 'values', index], wrong));
+    }
+    const isSet = operator === 'In' || operator === 'NotIn';
+    if (isSet && list.length === 0)
+      findings.push(errorAtKey(place, `the operator ${operator} needs at least one value`));
+    if ((operator === 'Exists' || operator === 'DoesNotExist') && list.length > 0)
+      findings.push(errorAtValue([...place, 'values'], `the operator ${operator} has no values`));
   }
   return findings;
 }

@@ -108,6 +108,23 @@ export interface PatchesConfig {
   readonly onError: 'object' | 'path';
 }
 
+/** Kubernetes' LabelSelector. */
+export interface LabelSelectorConfig {
+  readonly matchLabels: Readonly<Record<string, string>>;
+  readonly matchExpressions: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values: readonly string[];
+  }[];
+}
+
+/** Names of virtual namespaces, or patterns (`*` matches any text). */
+export interface NamespacesConfig {
+  /** Empty: all. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+}
+
 /** Keys, or patterns `PREFIX/*` of keys, that are never copied in either direction. */
 export interface MetadataConfig {
   readonly excludeAnnotations: readonly string[];
@@ -155,6 +172,9 @@ export interface Config {
   readonly metadata: MetadataConfig;
   readonly patches: PatchesConfig;
   readonly requireService: boolean;
+  /** Labels of the virtual objects that are synced. */
+  readonly selector: LabelSelectorConfig;
+  readonly namespaces: NamespacesConfig;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly createNamespaces: boolean;
   readonly references: ReferencesConfig;

@@ -33,6 +33,8 @@ describe('defaults', () => {
       },
       patches: { missingPaths: 'skip', onError: 'object' },
       requireService: false,
+      selector: { matchLabels: {}, matchExpressions: [] },
+      namespaces: { include: [], exclude: [] },
       onHostDelete: 'recreate',
       createNamespaces: false,
       references: { naming: 'short', refuseSecrets: [], onlyLabelled: '' },

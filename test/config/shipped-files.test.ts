@@ -49,12 +49,16 @@ describe('the JSON Schema', () => {
     expect(bare).toEqual([]);
   });
 
-  test('every field of endpointSyncer has a flag, except lists', () => {
+  test('every field of endpointSyncer has a flag, except lists and maps', () => {
     const fields = leaves(schema, ['endpointSyncer']).map(([path]) => path.split('.').slice(1).join('.'));
     const flags = new Set(flagFields('endpointSyncer'));
     expect(fields.filter((field) => !flags.has(field))).toEqual([
       'metadata.excludeAnnotations',
       'metadata.excludeLabels',
+      'selector.matchLabels',
+      'selector.matchExpressions',
+      'namespaces.include',
+      'namespaces.exclude',
       'references.refuseSecrets',
     ]);
     expect([...flags].filter((field) => !fields.includes(field))).toEqual([]);

@@ -10,7 +10,7 @@ import { onHostDeleteScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
 import { plainDaemonScenarios } from './plain-daemon.ts';
 import { restartScenarios } from './restart.ts';
-import { requireServiceScenarios } from './service-gate.ts';
+import { requireServiceScenarios, selectionScenarios } from './service-gate.ts';
 import { serviceScenarios } from './services.ts';
 import { sliceLifecycleScenarios } from './slice-lifecycles.ts';
 import { upgradeScenarios } from './upgrade.ts';
@@ -19,6 +19,7 @@ import { upgradeScenarios } from './upgrade.ts';
 describe.concurrent('on embedded clusters', () => {
   plainDaemonScenarios(newEmbeddedWorld);
   requireServiceScenarios(newEmbeddedWorld);
+  selectionScenarios(newEmbeddedWorld);
   onHostDeleteScenarios(newEmbeddedWorld);
   restartScenarios(newEmbeddedWorld);
   namespaceScenarios(newEmbeddedWorld);

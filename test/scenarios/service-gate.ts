@@ -1,10 +1,14 @@
-/** Endpoints of a Service with a selector belong to the host's own controller; all others are synced. */
+/**
+ * What is synced at all: Endpoints of a Service with a selector belong to the host's own controller; all others are synced, if the
+ * configuration selects them.
+ */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/base/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
-import { pair, type NewWorld } from './world.ts';
+import { pair, type NewWorld, type StartOptions } from './world.ts';
 
 export function serviceGateScenarios(shared: SharedWorld): void {
   describe('the Service of the same name', () => {
@@ -105,6 +109,48 @@ export function requireServiceScenarios(newWorld: NewWorld): void {
       await world.virtual.delete('Service', ...pair(key));
       await world.whenNoCopy(key);
       expect(await world.findCopy(key)).toBeUndefined();
+    });
+  });
+}
+
+export function selectionScenarios(newWorld: NewWorld): void {
+  describe('with a selector of objects and namespaces', () => {
+    const configured = (matchLabels: JsonObject): StartOptions => ({
+      config: {
+        endpointSyncer: { selector: { matchLabels }, namespaces: { exclude: ['private-*'] } },
+      },
+    });
+
+    test('objects are synced as long as they match, also after a restart with another selector', async () => {
+      await using world = await newWorld();
+      await world.virtualNamespace('private-a');
+      await using daemon = await world.startSync(configured({ sync: 'a' }));
+      const [key, other, hidden] = ['default/web', 'default/other', 'private-a/web'];
+      const labelled = (of: string, sync: string): Promise<KubeObject> =>
+        world.virtual.create('Endpoints', endpoints(of, { labels: { sync } }));
+      await labelled(hidden, 'a');
+      await labelled(other, 'b');
+      await labelled(key, 'a');
+      await world.whenCopied(key);
+      await world.whenIdle(daemon);
+      expect([await world.findCopy(other), await world.findCopy(hidden)]).toEqual([undefined, undefined]);
+      const setLabel = (of: string, sync: string): Promise<KubeObject> =>
+        world.virtual.merge('Endpoints', pair(of), { metadata: { labels: { sync } } });
+      await setLabel(other, 'a');
+      await world.whenCopied(other);
+      await setLabel(key, 'b');
+      await world.whenNoCopy(key);
+      // A label of the host copy comes back, and decides like any other.
+      await world.host.merge('Endpoints', world.hostKey(other), { metadata: { labels: { sync: 'b' } } });
+      await world.whenNoCopy(other);
+      expect((await world.getVirtual(other)).metadata.labels?.['sync']).toBe('b');
+      await daemon.stop();
+      await using second = await world.startSync(configured({ sync: 'b' }));
+      await world.whenCopied(key);
+      await world.whenCopied(other);
+      await setLabel(hidden, 'b');
+      await world.whenIdle(second);
+      expect(await world.findCopy(hidden)).toBeUndefined();
     });
   });
 }

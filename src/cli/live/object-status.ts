@@ -273,6 +273,10 @@ function ignoredSentence({ seen, key, kind }: ObjectPlan, reason: IgnoreReason, 
       return `${what} is not copied: it has a selector, and no Pods are synced that it could select on the host`;
     case 'no synced endpoints':
       return `${what} is not copied: it has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service`;
+    case 'namespace is excluded':
+      return `${what} is not copied: endpointSyncer.namespaces excludes its namespace`;
+    case 'not selected':
+      return `${what} is not copied: its labels do not match endpointSyncer.selector`;
     default:
       return reason satisfies never;
   }

@@ -163,6 +163,44 @@ const metadata = z
   .prefault({})
   .meta({ description: 'Labels and annotations that each cluster keeps for itself.' });
 
+const selector = z
+  .strictObject({
+    matchLabels: z.record(z.string(), z.string()).default({}).meta({
+      description: 'Labels with their values, all of which an object needs.',
+    }),
+    matchExpressions: z
+      .array(
+        z.strictObject({
+          key: z.string().meta({ description: 'Key of a label.' }),
+          operator: z
+            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+            .meta({ description: 'In and NotIn need values, the others have none.' }),
+          values: z.array(z.string()).default([]).meta({ description: 'Values of the label.' }),
+        }),
+      )
+      .default([])
+      .meta({ description: 'Further requirements, all of which an object has to meet.' }),
+  })
+  .prefault({})
+  .meta({
+    description:
+      'Labels of the virtual objects that are synced. The copy of an object that no longer matches is deleted. Default: all objects.',
+  });
+
+const namespaces = z
+  .strictObject({
+    include: z.array(z.string()).default([]).meta({
+      description: 'Virtual namespaces whose objects are synced; * stands for any text. Empty: all.',
+    }),
+    exclude: z.array(z.string()).default([]).meta({
+      description: 'Virtual namespaces whose objects are not synced; * stands for any text.',
+    }),
+  })
+  .prefault({})
+  .meta({
+    description: 'Virtual namespaces whose objects are synced. Copies of objects in others are deleted.',
+  });
+
 const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
 
 const fields = z.strictObject({
@@ -194,6 +232,8 @@ const fields = z.strictObject({
     })
     .prefault({})
     .meta({ description: 'How patches are applied.' }),
+  selector,
+  namespaces,
   requireService: flag('Whether only Endpoints that have a Service are synced, as vCluster does.', false),
   onHostDelete: choice(
     'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does.',

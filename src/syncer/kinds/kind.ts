@@ -14,7 +14,9 @@ export type GateReason =
   | 'selects Pods'
   | 'no synced endpoints'
   | 'made by the EndpointSlice controller'
-  | 'mirrored from Endpoints';
+  | 'mirrored from Endpoints'
+  | 'namespace is excluded'
+  | 'not selected';
 
 export interface GateOptions {
   readonly requireService: boolean;

@@ -15,6 +15,7 @@ import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
 import { endpointsFields, endpointsKind } from './endpoints.ts';
 import type { SyncedKind } from './kind.ts';
+import { selecting, selectionOf } from './selection.ts';
 import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
 /** A key of `sync.toHost` with patches that this program applies. */
@@ -55,9 +56,14 @@ export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 
 /** `virtualCaches`: the caches of the synced kinds by plural; may be filled later. */
 export function syncedKinds(
-  { sync, services: { mode, allow } }: Pick<Config, 'services'> & { readonly sync: KindSettings },
+  config: Pick<Config, 'services' | 'selector' | 'namespaces'> & { readonly sync: KindSettings },
   virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
 ): readonly ConfiguredKind[] {
+  const {
+    sync,
+    services: { mode, allow },
+  } = config;
+  const selection = selectionOf(config);
   const { endpoints, endpointSlices, services } = sync;
   const sliceOptions = {
     isEndpointsSynced: endpoints.enabled,
@@ -66,22 +72,25 @@ export function syncedKinds(
   const slices = createEndpointSliceKind(sliceOptions);
   const isSyncedSlice = (key: ObjectKey): boolean => {
     const slice = virtualCaches.get(ENDPOINT_SLICES.plural)?.get(key);
-    return slice !== undefined && exclusion(slice, sliceOptions) === undefined;
+    return slice !== undefined && (selection(slice) ?? exclusion(slice, sliceOptions)) === undefined;
   };
   const slicesOf = (service: ObjectKey): readonly ObjectKey[] => [
     ...(virtualCaches.get(ENDPOINT_SLICES.plural)?.byIndex(BY_SERVICE, service) ?? []),
   ];
   const serviceKind = createServiceKind({
-    hasSyncedEndpoints: (service) =>
-      sliceOptions.endpointsOf(objectKey(service)) !== undefined ||
-      slicesOf(objectKey(service)).some(isSyncedSlice),
+    hasSyncedEndpoints: (service) => {
+      const own = sliceOptions.endpointsOf(objectKey(service));
+      const isSynced = own !== undefined && selection(own) === undefined;
+      return isSynced || slicesOf(objectKey(service)).some(isSyncedSlice);
+    },
     allow,
   });
-  return [
+  const kinds = [
     ...(endpoints.enabled ? [{ kind: endpointsKind, patches: endpoints.patches }] : []),
     ...(endpointSlices.enabled ? [{ kind: slices, patches: endpointSlices.patches }] : []),
     ...(services.enabled && mode === 'sync' ? [{ kind: serviceKind, patches: services.patches }] : []),
   ];
+  return kinds.map(({ kind, patches }) => ({ kind: selecting(kind, selection), patches }));
 }
 
 /** The setting that disables the sync of this resource. Undefined if it is synced, or never can be. */

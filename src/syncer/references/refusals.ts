@@ -2,6 +2,7 @@
  * cluster choose the names of references, and must not get access to these objects. Pure.
  */
 
+import { textPattern } from '../../base/text-pattern.ts';
 import type { Config } from '../../config/types.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import { parse } from 'yaml';
@@ -74,7 +75,7 @@ const PROGRAM_LABELS: readonly ProgramLabel[] = [
 
 export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'references'>): RefusalRules {
   const { refuseSecrets, onlyLabelled } = config.references;
-  const patterns = refuseSecrets.map(textPattern);
+  const patterns = refuseSecrets.map((text) => ({ text, test: textPattern(text) }));
   return { vcluster: config.name, kubeconfigSecret: config.virtual.secret, patterns, onlyLabelled };
 }
 
@@ -183,13 +184,6 @@ interface TextPattern {
   /** As in the configuration. */
   readonly text: string;
   readonly test: (value: string) => boolean;
-}
-
-/** `*` stands for any text. */
-function textPattern(text: string): TextPattern {
-  const literals = text.split('*').map((literal) => literal.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
-  const pattern = new RegExp(`^${literals.join('.*')}$`, 's');
-  return { text, test: (value) => pattern.test(value) };
 }
 
 function isLabelled({ metadata: { labels = {} } }: KubeObject, { onlyLabelled }: RefusalRules): boolean {

@@ -6,6 +6,12 @@ import type { ReferencedKind } from '../../../src/syncer/references/referenced-k
 import { describeRight, requiredRights } from '../../../src/syncer/rights.ts';
 import { GADGET_KIND } from './gadget-kind.ts';
 
+/** Selected. */
+const EVERYTHING = {
+  selector: { matchLabels: {}, matchExpressions: [] },
+  namespaces: { include: [], exclude: [] },
+};
+
 function rights(
   parts: Partial<ReferencedKind>,
   isDryRun = false,
@@ -19,6 +25,7 @@ function rights(
       namespaces: { kind },
     },
     services: { mode: 'vcluster', allow: [] },
+    ...EVERYTHING,
     virtual: { secret: '' },
     host: { namespace: 'team' },
     leaderElection: { enabled: false },
@@ -77,6 +84,7 @@ describe('the rights of a named kind', () => {
       },
       name: 'vc',
       services: { mode: 'vcluster', allow: [] },
+      ...EVERYTHING,
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: false },
@@ -103,6 +111,7 @@ describe('the rights of a named kind', () => {
         namespaces: { kind: 'single' },
       },
       services: { mode: 'vcluster', allow: [] },
+      ...EVERYTHING,
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: false },
@@ -125,6 +134,7 @@ describe('the rights of leader election', () => {
       },
       name: 'my-vcluster',
       services: { mode: 'vcluster', allow: [] },
+      ...EVERYTHING,
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: isEnabled },
