@@ -123,6 +123,30 @@ data: {token: c2VjcmV0}
 `,
   ),
   example(
+    'References in a JSON text',
+    `- path: metadata.annotations["example.com/mounts"]
+  reference: {apiVersion: v1, kind: Secret, namePath: '[*].secret'}
+- path: metadata.annotations["example.com/mounts"]
+  reference: {apiVersion: v1, kind: ConfigMap, namePath: '[*].config'}
+`,
+    `apiVersion: v1
+kind: Endpoints
+metadata:
+  name: web
+  namespace: shop
+  annotations:
+    example.com/mounts: '[ {"path": "/tls", "secret": "web-tls"}, {"path": "/etc/web", "config": "web"} ]'
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: web-tls, namespace: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, namespace: shop}
+`,
+  ),
+  example(
     'Label selector',
     `- path: metadata.annotations["example.com/selector"]
   labels: {}
