@@ -188,6 +188,49 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('addresses of Services on the host', () => {
+    test('are shown by explain, and by status as JSON and wide', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startSync({ config: CONFIG });
+      const ns = 'default';
+      await createDatabase(world, ns);
+      const spec = { type: 'ExternalName', externalName: 'db.example.com', ports: undefined };
+      await world.virtual.create('Service', plain(`${ns}/alias`, { spec }));
+      await whenService(world, `${ns}/alias`);
+      const created = await whenService(world, `${ns}/db`);
+      if (world.clusters.kind === 'embedded') {
+        // Nothing is allocated there.
+        const { ports } = created['spec'] as { ports: JsonObject[] }; // a Service
+        await world.host.merge('Service', world.hostKey(`${ns}/db`), {
+          spec: { clusterIP: '10.0.0.77', ports: [{ ...ports[0], nodePort: 30_777 }] },
+        });
+      }
+      const ingress = [{ ip: '203.0.113.7' }];
+      await world.host.mergeStatus('Service', world.hostKey(`${ns}/db`), { loadBalancer: { ingress } });
+      await world.settle(daemon);
+      const copy = await world.host.get('Service', ...world.hostKey(`${ns}/db`));
+      const { clusterIP, ports } = copy['spec'] as { clusterIP: string; ports: JsonObject[] }; // a Service
+      const nodePort = Number(ports[0]?.['nodePort']);
+      const explained = await run(world, ['explain', `${ns}/db`, '-k', 'Service']);
+      expect(explained.out).toContain(`${clusterIP}, 203.0.113.7, ports 1080:${nodePort}/TCP\n`);
+      const { out } = await run(world, ['explain', `${ns}/db`, '-k', 'Service', '-o', 'json']);
+      const address = { addresses: [clusterIP, '203.0.113.7'], ports: [`1080:${nodePort}/TCP`] };
+      expect(JSON.parse(out)).toMatchObject(address);
+      const listed = await run(world, ['status', '-n', ns, '-k', 'Service', '-o', 'json']);
+      const rows = JSON.parse(listed.out) as JsonObject[];
+      // Without that of the API server, which has no copy.
+      const shown = rows.flatMap(({ addresses }) => (addresses === undefined ? [] : [addresses]));
+      expect(shown).toEqual([['db.example.com'], address.addresses]);
+      const wide = await run(world, ['status', '-n', ns, '-o', 'wide']);
+      const rowOf = (kind: string): string =>
+        wide.out.split('\n').find((line) => line.startsWith(kind)) ?? '';
+      expect(wide.out).toMatch(/^KIND .* ADDRESS +PORTS +WHY/u);
+      expect(wide.out).toContain(` ${address.addresses.join(',')} `);
+      expect(rowOf('Endpoints')).toMatch(/ - +- +Endpoints "default\/db" is synced/u);
+      expect((await run(world, ['status', '-n', ns])).out).not.toContain('ADDRESS');
+    });
+  });
+
   describe('cleanup with every kind', () => {
     test('warns about kinds that it has no right to list, and fails if such a kind is synced', async () => {
       await using world = await newWorld();

@@ -6,7 +6,7 @@ import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
-import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
@@ -27,7 +27,7 @@ import {
 } from './stages.ts';
 import { findTarget, hostPlaceOf, type Target } from './target.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
-import { statusOfImport, statusOfOther, statusOf, type SyncStatus } from './object-status.ts';
+import { addressOf, statusOfImport, statusOfOther, statusOf, type SyncStatus } from './object-status.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -176,7 +176,8 @@ async function explanationOf(
     runsOther,
     missingRights: missing,
   });
-  return { ...place, status, stages, write: writesOf(changes), events };
+  const address = addressOf(target.plan);
+  return { ...place, status, stages, write: writesOf(changes), events, ...(address && { address }) };
 }
 
 function asJsonObject({
@@ -184,6 +185,7 @@ function asJsonObject({
   virtual,
   host,
   status,
+  address,
   stages,
   write,
   events,
@@ -195,6 +197,7 @@ function asJsonObject({
     virtual: named(virtual),
     host: named(host),
     ...status,
+    ...address,
     stages: (stages ?? { write }) as unknown as JsonValue, // interfaces of JSON members only
     events: events.map(({ type, reason, note, lastMs }) => ({
       type,
@@ -213,6 +216,7 @@ interface Explanation {
   readonly virtual: ObjectKey;
   readonly host: ObjectKey;
   readonly status: SyncStatus;
+  readonly address?: CopyAddress;
   /** Undefined for an object that is imported, or is no copy. */
   readonly stages: Stages | undefined;
   readonly write: readonly WriteStage[];
@@ -223,13 +227,14 @@ interface Explanation {
 const EVENTS_MAX = 5;
 
 function formatExplanation(explanation: Explanation): string {
-  const { status, stages, write, events, lease } = explanation;
+  const { status, address, stages, write, events, lease } = explanation;
   const rows: string[][] = [];
   const add = (stage: string, lines: readonly string[]): void => {
     for (const [at, line] of lines.entries()) rows.push([at === 0 ? stage : '', line]);
   };
   if (stages !== undefined) addStages(stages, add);
   add('write', write.length === 0 ? ['nothing to write'] : write.map(writeLine));
+  if (address !== undefined) add('address', [addressLine(address)]);
   if (lease !== undefined)
     add('leader', [lease.holder === '' ? `no replica holds Lease ${lease.key}` : lease.holder]);
   add(
@@ -266,6 +271,11 @@ function mergeLine({ path, winner, before, after }: MergeStage): string {
 
 function writeLine({ cluster, verb, kind, object, reason }: WriteStage): string {
   return `${verb} ${kind} ${object} in the ${cluster} cluster: ${reason}`;
+}
+
+function addressLine({ addresses, ports }: CopyAddress): string {
+  const served = ports.length === 0 ? '' : `, ports ${ports.join(', ')}`;
+  return `${addresses.length === 0 ? 'no address' : addresses.join(', ')}${served}`;
 }
 
 const VALUE_MAX = 100;

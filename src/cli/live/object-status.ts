@@ -14,6 +14,7 @@ import { describePatchError } from '../output/error-report.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/types.ts';
+import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
 import type { Target } from './target.ts';
 
@@ -74,6 +75,12 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
       if (error === undefined || isNamespaceMissing(error)) return inProgress(plan, decision, facts, what);
       return failed(error, what, facts);
   }
+}
+
+/** Where the host serves the copy; undefined: there is no copy, or it has no address. */
+export function addressOf({ kind, seen }: ObjectPlan): CopyAddress | undefined {
+  const { host, ownership } = seen;
+  return host === undefined || ownership?.kind !== 'ours' ? undefined : kind.addressOf?.(host);
 }
 
 type WriteDecision = Extract<Decision, { kind: 'create' | 'update' | 'rewrite' | 'takeOver' }>;

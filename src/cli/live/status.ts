@@ -15,7 +15,8 @@ import { type Connection, readSnapshot } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
-import { statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
+import type { CopyAddress } from '../../syncer/kinds/kind.ts';
+import { addressOf, statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -33,6 +34,8 @@ export interface StatusRow {
   /** Empty names where the namespace is not mapped. */
   readonly host: NamespacedName;
   readonly status: SyncStatus;
+  /** Only of a copy that the host serves at an address. */
+  readonly address: CopyAddress | undefined;
   readonly labels: StringMap;
   /** RFC 3339; '' where it is not known. */
   readonly lastChange: string;
@@ -41,6 +44,8 @@ export interface StatusRow {
 /** The interval of `--watch`. */
 const INTERVAL_MS = 2000;
 const HEADING = ['KIND', 'NAMESPACE', 'NAME', 'HOST', 'STATE', 'REASON', 'AGE'];
+
+const ADDRESS_HEADING = ['ADDRESS', 'PORTS'];
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
@@ -61,12 +66,14 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
   if (isSelected === undefined) return 2;
   return withConnection(command, async (connection) => {
     if (reportUnknownKind(connection.config, flags.kind)) return 2;
+    // Only Services have addresses.
+    const isAddressed = connection.config.services.mode === 'sync';
     const print = (rows: readonly StatusRow[], isFirst: boolean): void => {
       const nowMs = systemClock.now();
       const listing = {
         heading: HEADING,
-        wideHeading: ['WHY'],
-        rows: rows.map((row) => listed(row, nowMs)),
+        wideHeading: [...(isAddressed ? ADDRESS_HEADING : []), 'WHY'],
+        rows: rows.map((row) => listed(row, nowMs, isAddressed)),
       };
       const text = formatListing(listing, flags.output);
       const isTable = flags.output === 'table' || flags.output === 'wide';
@@ -156,6 +163,7 @@ export function rowsOf({ snapshot, objects, references }: WorldPlan, reports: St
       virtual: parseKey(plan.key),
       host: target ?? { namespace: '', name: '' },
       status: statusOf(plan, { ...facts, events }),
+      address: addressOf(plan),
       labels: virtual?.metadata.labels ?? {},
       lastChange: lastChangeOf(virtual, host),
     };
@@ -170,6 +178,7 @@ export function rowsOf({ snapshot, objects, references }: WorldPlan, reports: St
       virtual,
       host: decision.name ?? seen.target ?? { namespace: '', name: '' },
       status: statusOfImport(plan, reports.runsOther),
+      address: undefined,
       labels: there?.metadata.labels ?? {},
       lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
     };
@@ -187,7 +196,11 @@ function lastChangeOf(virtual: KubeObject | undefined, host: KubeObject | undefi
   return ours ?? times(virtual, false).toSorted().at(-1) ?? virtual?.metadata.creationTimestamp ?? '';
 }
 
-function listed({ kind, group, virtual, host, status, lastChange }: StatusRow, nowMs: number): ListedRow {
+function listed(
+  { kind, group, virtual, host, status, address, lastChange }: StatusRow,
+  nowMs: number,
+  isAddressed: boolean,
+): ListedRow {
   const { state, reason, sentence } = status;
   const json = {
     kind,
@@ -195,6 +208,7 @@ function listed({ kind, group, virtual, host, status, lastChange }: StatusRow, n
     host: { ...host },
     state,
     reason,
+    ...address,
     lastChange,
   } satisfies JsonObject;
   return {
@@ -207,7 +221,12 @@ function listed({ kind, group, virtual, host, status, lastChange }: StatusRow, n
       reason === '' ? '-' : reason,
       ageOf(lastChange, nowMs),
     ],
-    wideCells: [sentence],
+    wideCells: [
+      ...(isAddressed
+        ? [address?.addresses, address?.ports].map((texts = []) => texts.join(',') || '-')
+        : []),
+      sentence,
+    ],
     name: resourceName(kind, group, virtual.name),
     json,
   };

@@ -22,6 +22,14 @@ export interface GateOptions {
   readonly requireService: boolean;
 }
 
+/** Where the host serves a copy. */
+export interface CopyAddress {
+  /** IP addresses and DNS names: cluster IPs first, then those from outside the cluster. */
+  readonly addresses: string[];
+  /** As in kubectl: `80/TCP`, with a node port `80:30080/TCP`. */
+  readonly ports: string[];
+}
+
 /** A virtual namespace that has no namespace on the host, and the path in the object whose value is in it. */
 export interface UnmappedNamespace {
   readonly namespace: string;
@@ -63,6 +71,8 @@ export interface SyncedKind {
   readonly statusPatch: (virtual: KubeObject, host: KubeObject | undefined) => JsonObject | undefined;
   /** {@link statusPatch} can return a patch, so the right to write the status is needed. */
   readonly hasStatus: boolean;
+  /** Allocated by the host, so the virtual object does not have it. Absent: copies of this kind have no address. */
+  readonly addressOf?: (host: KubeObject) => CopyAddress;
   /** The Event to record for an object that is in sync. */
   noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
 }

@@ -11,7 +11,13 @@ import { asStored, listAt, memberOf } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
-import { hasSelector, type GateReason, type SyncedKind, type UnmappedNamespace } from './kind.ts';
+import {
+  hasSelector,
+  type CopyAddress,
+  type GateReason,
+  type SyncedKind,
+  type UnmappedNamespace,
+} from './kind.ts';
 import { OBJECT_FIELDS, PORT_FIELDS } from './object-fields.ts';
 import {
   EXTERNAL_NAME,
@@ -140,6 +146,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     needsRecreation,
     statusPatch,
     hasStatus: true,
+    addressOf,
     noticeOf: () => undefined,
   };
 }
@@ -332,6 +339,28 @@ function balancerOf(service: KubeObject): JsonObject {
   const status = memberOf(service, STATUS);
   const balancer = isJsonObject(status) ? ownValue(status, 'loadBalancer') : undefined;
   return isJsonObject(balancer) ? balancer : {};
+}
+
+function addressOf(host: KubeObject): CopyAddress {
+  const spec = specOf(host);
+  const clusterIps = listAt(spec, 'clusterIPs');
+  const balancers = listAt(balancerOf(host), 'ingress').filter(isJsonObject);
+  const addresses =
+    typeOf(spec) === EXTERNAL_NAME
+      ? [spec[DNS_NAME]]
+      : [
+          ...(clusterIps.length > 0 ? clusterIps : [spec['clusterIP']]),
+          ...listAt(spec, 'externalIPs'),
+          ...balancers.map(({ ip, hostname }) => ip ?? hostname),
+        ];
+  const ports = listAt(spec, PORTS).filter(isJsonObject);
+  return {
+    addresses: addresses.flatMap((one) => (typeof one === 'string' && one !== '' ? [one] : [])),
+    ports: ports.map(({ port, nodePort, protocol }) => {
+      const numbers = [port, nodePort].filter((number) => typeof number === 'number').join(':');
+      return `${numbers}/${typeof protocol === 'string' ? protocol : 'TCP'}`;
+    }),
+  };
 }
 
 function specOf(service: KubeObject): JsonObject {

@@ -313,6 +313,47 @@ describe('the status', () => {
   });
 });
 
+describe('the address of a copy', () => {
+  const ports = [PORT, { port: 53, protocol: 'UDP', nodePort: 30_053 }];
+
+  test.each<[string, JsonObject, JsonObject[], string[], string[]]>([
+    ['cluster IP', { clusterIP: '10.9.9.9', ports: [PORT] }, [], ['10.9.9.9'], ['80/TCP']],
+    [
+      'dual stack',
+      { clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9', 'fd00::9'], ports: [] },
+      [],
+      ['10.9.9.9', 'fd00::9'],
+      [],
+    ],
+    ['headless', { clusterIP: 'None', clusterIPs: ['None'], ports: [PORT] }, [], ['None'], ['80/TCP']],
+    [
+      'node port',
+      { type: 'NodePort', clusterIP: '10.9.9.9', ports },
+      [],
+      ['10.9.9.9'],
+      ['80/TCP', '53:30053/UDP'],
+    ],
+    [
+      'load balancer',
+      { type: 'LoadBalancer', clusterIP: '10.9.9.9', externalIPs: ['203.0.113.9'], ports: [{ port: 80 }] },
+      [{ ip: '203.0.113.7' }, { hostname: 'lb.example.com' }, {}],
+      ['10.9.9.9', '203.0.113.9', '203.0.113.7', 'lb.example.com'],
+      ['80/TCP'],
+    ],
+    [
+      'name',
+      { type: 'ExternalName', externalName: 'a.example.com', clusterIP: '10.9.9.9' },
+      [],
+      ['a.example.com'],
+      [],
+    ],
+    ['none yet', { clusterIP: '', ports: 'x' }, [], [], []],
+  ])('%s', (_what, spec, ingress, addresses, expected) => {
+    const copy = service(spec, { loadBalancer: { ingress } });
+    expect(kind.addressOf?.(copy)).toEqual({ addresses, ports: expected });
+  });
+});
+
 /** What a patch towards the host may make of the spec of a copy. */
 describe('a patched copy', () => {
   const base: JsonObject = {
