@@ -484,7 +484,13 @@ export function eventOf(
   const is = !isDeletion && isInScope(object, scope);
   if (!was && !is) return undefined;
   const type = !is ? 'DELETED' : was ? 'MODIFIED' : 'ADDED';
-  return { type, object: scope.isMetadataOnly === true ? metadataOnly(object) : object };
+  // As an API server does: the last state that the watch has shown, with the version of the change.
+  const shown = is || isDeletion ? object : withVersion(previous ?? object, revision);
+  return { type, object: scope.isMetadataOnly === true ? metadataOnly(shown) : shown };
+}
+
+function withVersion(object: KubeObject, revision: number): KubeObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
 function isInScope(object: KubeObject, { namespace, labelSelector = '' }: Scope): boolean {

@@ -81,10 +81,10 @@ class SyncEngine implements Engine {
       inFlight: createSemaphore(config.workers),
       serviceDeletions: new ServiceDeletions(options.clock),
       virtualInformer: (resource) => this.#virtualInformer(resource),
-      hostInformer: (resource, indexes) =>
+      hostInformer: ({ resource, labelSelector }, indexes) =>
         resource.plural === SERVICES.plural && this.#hostServices !== undefined
           ? this.#hostServices
-          : this.#createInformer('host', resource, { indexes }),
+          : this.#createInformer('host', resource, { indexes, labelSelector }),
       engines: () => this.#kinds,
     };
     this.#kinds = options.kinds.map(
@@ -168,10 +168,11 @@ class SyncEngine implements Engine {
   #virtualInformer(resource: Resource): ObservableInformer {
     const known = this.#virtualInformers.get(resource.plural);
     if (known !== undefined) return known;
-    const { kinds, names } = this.#options;
+    const { kinds, names, readsUnsynced = false } = this.#options;
     const synced = kinds.find(({ kind }) => kind.resource.plural === resource.plural)?.kind;
     const indexes = synced === undefined ? {} : virtualIndexes(names, synced);
-    const informer = this.#createInformer('virtual', resource, { indexes });
+    const labelSelector = readsUnsynced ? undefined : synced?.labelSelector;
+    const informer = this.#createInformer('virtual', resource, { indexes, labelSelector });
     this.#virtualInformers.set(resource.plural, informer);
     return informer;
   }
@@ -192,7 +193,7 @@ class SyncEngine implements Engine {
   #createInformer(
     cluster: ClusterName,
     resource: Resource,
-    scope: Pick<InformerOptions, 'indexes' | 'isMetadataOnly' | 'transform'>,
+    scope: Pick<InformerOptions, 'indexes' | 'isMetadataOnly' | 'labelSelector' | 'transform'>,
   ): ObservableInformer {
     const { clients, config, servers, clock, random, logger, metrics } = this.#options;
     return createInformer({

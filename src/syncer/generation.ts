@@ -48,6 +48,7 @@ export interface GenerationOptions {
   readonly metrics: Metrics;
   /** For a rehearsal; undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
+  readonly readsUnsynced?: boolean;
   readonly referenceDecided?: ReferenceListener | undefined;
   /** Default: {@link createPatchPipeline}. */
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;

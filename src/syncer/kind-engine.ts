@@ -84,7 +84,7 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly serviceDeletions: ServiceDeletions;
   /** The one cache of this resource, with the indexes of its kind. */
   virtualInformer(resource: Resource): ObservableInformer;
-  hostInformer(resource: Resource, indexes: IndexFunctions): ObservableInformer;
+  hostInformer(kind: SyncedKind, indexes: IndexFunctions): ObservableInformer;
   /** Undefined if the kind is not synced. */
   engines(): readonly KindEngine[];
 }
@@ -108,7 +108,7 @@ export class KindEngine {
     this.kind = kind;
     this.#environment = environment;
     this.virtual = environment.virtualInformer(kind.resource);
-    this.host = environment.hostInformer(kind.resource, {
+    this.host = environment.hostInformer(kind, {
       ...hostIndexes(names, kind),
       ...(hostServices === undefined ? {} : hostServiceIndex(kind)),
     });

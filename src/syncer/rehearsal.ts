@@ -136,6 +136,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     dryRun: undefined,
     metrics: metricsOf(clock),
     listener: record,
+    readsUnsynced: true,
     referenceDecided: (...decided) => record.referenceDecided(...decided),
     ...(input.createPipeline && { createPipeline: input.createPipeline }),
   });

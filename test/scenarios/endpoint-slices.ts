@@ -11,6 +11,7 @@ import { pair, type NewWorld, type World } from './world.ts';
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 
 const BOTH: JsonObject = { sync: { toHost: { endpointSlices: { enabled: true } } } };
 const SLICES_ONLY: JsonObject = {
@@ -109,7 +110,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
     test('that controllers of the virtual cluster created are not synced', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
-      for (const manager of ['endpointslice-controller.k8s.io', MIRRORING])
+      for (const manager of [SLICE_CONTROLLER, MIRRORING])
         await world.virtual.create(
           'EndpointSlice',
           slice(`${ns}/${manager}`, 'svc', { labels: { [MANAGED_BY]: manager } }),
@@ -138,6 +139,46 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect((await whenSlice(world, gated, () => true)).metadata.labels?.[SERVICE_NAME]).toBe(
         world.hostName(`${ns}/svc`),
       );
+    });
+
+    test('lose their copy when a controller takes them over, unless another one controls them, and get it back', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [taken, kept] = [`${ns}/taken`, `${ns}/kept`];
+      for (const key of [taken, kept]) {
+        await world.virtual.create('EndpointSlice', slice(key, 'svc'));
+        await whenSlice(world, key, () => true);
+      }
+      const controlled = { 'vcluster.loft.sh/controlled-by': 'another' };
+      const manager = (name: string | null) => ({ [MANAGED_BY]: name });
+      await world.virtual.merge('EndpointSlice', pair(kept), {
+        metadata: { annotations: controlled, labels: manager(SLICE_CONTROLLER) },
+      });
+      await world.virtual.merge('EndpointSlice', pair(taken), {
+        metadata: { labels: manager(SLICE_CONTROLLER) },
+      });
+      await whenNoSlice(world, taken);
+      await world.settle(daemon);
+      expect(await sliceNames(world, ns)).toEqual([world.hostName(kept)]);
+      await world.virtual.merge('EndpointSlice', pair(taken), { metadata: { labels: manager(null) } });
+      await whenSlice(world, taken, () => true);
+    });
+
+    test('of others under the name of a copy are not changed, also those of a controller, which are not cached', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/occupied`;
+      const labels = { [MANAGED_BY]: SLICE_CONTROLLER };
+      const [hostNamespace, hostName] = world.hostKey(key);
+      const foreign = await world.host.create(
+        'EndpointSlice',
+        slice(`${hostNamespace}/${hostName}`, undefined, { labels }),
+      );
+      await world.virtual.create('EndpointSlice', slice(key, 'svc'));
+      await whenSliceEvent(world, key, 'NotManaged');
+      await world.settle(daemon);
+      expect(await whenSlice(world, key, () => true)).toEqual(foreign);
+      await world.host.delete('EndpointSlice', hostNamespace, hostName);
+      await whenSlice(world, key, ({ metadata }) => metadata.labels?.[MARKER] === world.vcluster);
     });
 
     test('are recreated when their address type changes', async () => {
@@ -237,6 +278,36 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.virtual.delete('EndpointSlice', ...pair(key));
       await whenNoSlice(world, key);
       await world.host.when('Secret', [world.hostNamespace, secret], (found) => found === undefined);
+    });
+  });
+
+  describe('EndpointSlices with onHostDelete: deleteVirtual', () => {
+    test('get their label back when a client gives the copy to a controller, and are deleted with the copy', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const daemon = await world.startSync({
+        config: { ...BOTH, endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+      });
+      const key = 'default/relabelled';
+      const created = await world.virtual.create('EndpointSlice', slice(key, 'svc'));
+      const copy = await whenSlice(world, key, () => true);
+      await world.host.merge('EndpointSlice', world.hostKey(key), {
+        metadata: { labels: { [MANAGED_BY]: SLICE_CONTROLLER, touched: 'x' } },
+      });
+      const corrected = await whenSlice(
+        world,
+        key,
+        ({ metadata: { labels = {} } }) => labels['touched'] === 'x' && labels[MANAGED_BY] === undefined,
+      );
+      await world.settle(daemon);
+      const virtual = await whenVirtualSlice(world, key, () => true);
+      expect([corrected.metadata.uid, virtual.metadata.uid]).toEqual([
+        copy.metadata.uid,
+        created.metadata.uid,
+      ]);
+      await world.host.delete('EndpointSlice', ...world.hostKey(key));
+      await world.virtual.when('EndpointSlice', pair(key), (one) => one === undefined);
     });
   });
 

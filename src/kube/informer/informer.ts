@@ -13,6 +13,7 @@ import {
   type StartedList,
 } from './list-watch.ts';
 import { ObjectCache, type ListInCache } from './object-cache.ts';
+import { parseLabelSelector, type LabelPredicate } from '../label-selector.ts';
 import type { CacheEvent, IndexFunctions, Informer, WatchClient, WatchEventType } from '../types.ts';
 
 /** What an informer reports. */
@@ -34,7 +35,7 @@ export interface InformerOptions {
   resource: Resource;
   /** Absent: every namespace. Several are watched one by one. */
   namespaces?: readonly string[] | undefined;
-  labelSelector?: string;
+  labelSelector?: string | undefined;
   /** Caches `metadata` alone. */
   isMetadataOnly?: boolean;
   indexes?: IndexFunctions;
@@ -82,6 +83,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   readonly #listWatch: ListWatch;
   readonly #handlers: ((event: CacheEvent) => void)[] = [];
   readonly #createdAtMs: number;
+  readonly #isSelected: LabelPredicate;
   #synced = Promise.withResolvers<void>();
   #isSynced = false;
   /** Cached keys that the list in progress has not returned yet. */
@@ -96,6 +98,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     this.#options = options;
     this.#cache = new ObjectCache(options.indexes ?? {}, options.clock);
     this.#createdAtMs = options.clock.monotonicMs();
+    this.#isSelected = parseLabelSelector(options.labelSelector ?? '');
     this.#listWatch = new ListWatch({ ...options, sink: this });
   }
 
@@ -224,6 +227,8 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   #store(object: KubeObject): CacheEvent | undefined {
+    // No watch event would ever remove an object that the selector leaves out.
+    if (!this.#isSelected(object.metadata.labels ?? {})) return this.#cache.remove(object);
     // The caller may use its object later: the transformed one must be a copy.
     return this.#cache.apply(this.#keep({ ...object, metadata: { ...object.metadata } }));
   }

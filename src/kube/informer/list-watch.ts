@@ -55,7 +55,7 @@ export interface ListWatchOptions {
   resource: Resource;
   /** Absent: every namespace. */
   namespace?: string;
-  labelSelector?: string;
+  labelSelector?: string | undefined;
   isMetadataOnly?: boolean;
   sink: ListWatchSink;
   clock: Clock;

@@ -24,6 +24,11 @@ export const SERVICE_NAME = 'kubernetes.io/service-name';
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
+/** Why the slices of a controller of the virtual cluster are not synced. The host's own controllers generate the same ones. */
+const GENERATED: Readonly<Record<string, GateReason>> = {
+  [SLICE_CONTROLLER]: 'made by the EndpointSlice controller',
+  [MIRRORING_CONTROLLER]: 'mirrored from Endpoints',
+};
 /** Replaces the name of the mirroring controller on copies: the host's mirroring controller would adopt them. */
 const OURS = 'endpoint-syncer';
 const ENDPOINTS_MEMBER = 'endpoints';
@@ -100,6 +105,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
   return {
     resource: ENDPOINT_SLICES,
     content: endpointSliceContent,
+    labelSelector: `${MANAGED_BY} notin (${generatorsOf(options).join(', ')})`,
     deletionHint: '',
     translationNote: 'Pod targetRefs in endpoints get the names of the host Pods',
     validate: validateEndpointSlice,
@@ -130,12 +136,18 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
 /** Why a slice is not synced, independent of its Service. */
 export function exclusion(
   { metadata: { labels } }: KubeObject,
-  { isEndpointsSynced }: Pick<EndpointSliceOptions, 'isEndpointsSynced'>,
+  options: Pick<EndpointSliceOptions, 'isEndpointsSynced'>,
 ): GateReason | undefined {
   if (!labels?.[SERVICE_NAME]) return 'no service name';
-  if (labels[MANAGED_BY] === SLICE_CONTROLLER) return 'made by the EndpointSlice controller';
-  const isMirror = labels[MANAGED_BY] === MIRRORING_CONTROLLER;
-  return isMirror && isEndpointsSynced ? 'mirrored from Endpoints' : undefined;
+  const manager = labels[MANAGED_BY] ?? '';
+  return generatorsOf(options).includes(manager) ? GENERATED[manager] : undefined;
+}
+
+/** The controllers whose slices are not synced. */
+function generatorsOf({
+  isEndpointsSynced,
+}: Pick<EndpointSliceOptions, 'isEndpointsSynced'>): readonly string[] {
+  return isEndpointsSynced ? [SLICE_CONTROLLER, MIRRORING_CONTROLLER] : [SLICE_CONTROLLER];
 }
 
 export function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): ObjectKey | undefined {

@@ -39,6 +39,8 @@ export interface UnmappedNamespace {
 export interface SyncedKind {
   readonly resource: Resource;
   readonly content: ContentRules;
+  /** Leaves objects out of the caches of both sides that are not synced anyway, whatever else they contain. Absent: all are cached. */
+  readonly labelSelector?: string;
   /** Appended to the Event about a copy that is deleted repeatedly: a likely cause. A sentence with a leading space, or ''. */
   readonly deletionHint: string;
   /** What the translation changes besides names, labels and annotations, in a few words. */

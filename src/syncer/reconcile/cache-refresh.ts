@@ -13,6 +13,7 @@ import {
 import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import type { Observation } from './decide.ts';
+import type { LeftOut } from './observer.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { ClusterClient, Informer } from '../../kube/types.ts';
 
@@ -24,6 +25,8 @@ export interface CacheRefreshOptions {
 
 export class CacheRefresh {
   readonly #options: CacheRefreshOptions;
+  /** Keys whose host object exists, and is left out of the cache by the label selector of the kind. */
+  readonly #keysLeftOut = new Set<ObjectKey>();
 
   constructor(options: CacheRefreshOptions) {
     this.#options = options;
@@ -42,6 +45,39 @@ export class CacheRefresh {
     const { cache } = this.#options.virtual;
     if (!isOlder(cache.resourceVersion, recordedRevision(recordOf(host)))) return false;
     return (await this.readVirtual({ metadata: { ...parseKey(key) } })) !== undefined;
+  }
+
+  /**
+   * To a watch with a label selector, an object that is deleted and one whose labels no longer match look the same. So before a copy is deleted, or
+   * created once more, the other object is read. Undefined: the caches hold everything.
+   */
+  async readLeftOut(
+    { key, virtual, host, target }: Observation,
+    isCopyGone: boolean,
+  ): Promise<LeftOut | undefined> {
+    const { kind } = this.#options;
+    if (kind.labelSelector === undefined) return undefined;
+    if (virtual === undefined && host !== undefined) {
+      const read = await this.readVirtual({ metadata: { ...parseKey(key) } });
+      return read && { virtual: read };
+    }
+    if (host !== undefined || target === undefined) return undefined;
+    if (!isCopyGone && !this.#keysLeftOut.has(key)) return undefined;
+    const read = await this.#readHost(target);
+    if (read === undefined) this.#keysLeftOut.delete(key);
+    return read && { host: read };
+  }
+
+  /** Neither object exists any more. */
+  forget(key: ObjectKey): void {
+    this.#keysLeftOut.delete(key);
+  }
+
+  async #readHost(target: NamespacedName): Promise<KubeObject | undefined> {
+    const { client, cache } = this.#options.host;
+    const current = await ignoreNotFound(client.get(this.#options.kind.resource, target));
+    if (current !== undefined) cache.observeRead(current);
+    return current;
   }
 
   /** Undefined: it no longer exists. */
@@ -77,14 +113,15 @@ export class CacheRefresh {
   /** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. The state is
    * published, because it may concern the copies of other objects too, and a deletion by another client counts.
    */
-  async afterConflict(error: unknown, { target, host }: Observation): Promise<void> {
-    const { client, cache } = this.#options.host;
+  async afterConflict(error: unknown, { key, target, host }: Observation): Promise<void> {
+    const { cache } = this.#options.host;
     if (target === undefined || !(isConflict(error) || isAlreadyExists(error) || isNotFound(error))) return;
     try {
-      cache.observeRead(await client.get(this.#options.kind.resource, target));
-    } catch (failure) {
+      const current = await this.#readHost(target);
+      if (current !== undefined && cache.get(keyOf(target)) === undefined) this.#keysLeftOut.add(key);
+      if (current === undefined && host?.metadata.uid) cache.observeAbsence(keyOf(target), host.metadata.uid);
+    } catch {
       // Any other failure leaves the cache unchanged; `error` already causes a retry.
-      if (isNotFound(failure) && host?.metadata.uid) cache.observeAbsence(keyOf(target), host.metadata.uid);
     }
   }
 }

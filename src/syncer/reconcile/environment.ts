@@ -30,6 +30,8 @@ export interface SyncEnvironment {
   readonly logger: Logger;
   /** Undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
+  /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
+  readonly readsUnsynced?: boolean;
 }
 
 /** Learns what the reconcilers decide and write, to predict a sync. */

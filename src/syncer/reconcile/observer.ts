@@ -81,14 +81,20 @@ export interface ObserverOptions {
   readonly kind: SyncedKind;
 }
 
-export function createObserver(options: ObserverOptions): (key: ObjectKey) => Observation {
+/** Objects that the caches leave out, read from their API servers. */
+export type LeftOut = Pick<Partial<Observation>, 'virtual' | 'host'>;
+
+/** `leftOut` takes the place of what the caches do not hold. */
+export type Observe = (key: ObjectKey, leftOut?: LeftOut) => Observation;
+
+export function createObserver(options: ObserverOptions): Observe {
   const { virtual, services, host, translator, pairs, foreignService, kind } = options;
-  return (key) => {
-    const object = virtual.get(key);
+  return (key, leftOut = {}) => {
+    const object = virtual.get(key) ?? leftOut.virtual;
     const serviceKey = kind.serviceKey(key, object);
     const target = translator.toHost(parseKey(key));
     const hostKey = target === undefined ? undefined : keyOf(target);
-    const hostObject = hostKey === undefined ? undefined : host.get(hostKey);
+    const hostObject = hostKey === undefined ? undefined : (host.get(hostKey) ?? leftOut.host);
     return {
       key,
       virtual: object,

@@ -34,10 +34,11 @@ import { needsWrite } from '../translate/content.ts';
 import { FIELD_MANAGER, type Writer } from './writer.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import type { Backoff } from '../../base/retry.ts';
+import type { Observe } from './observer.ts';
 import type { SyncListener } from './environment.ts';
 
 export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOptions {
-  readonly observe: (key: ObjectKey) => Observation;
+  readonly observe: Observe;
   readonly decide: DecideOptions;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly forge: CopyForge;
@@ -99,7 +100,7 @@ class KindReconciler {
 
   async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
     this.#options.awaitedServices.delete(key);
-    const seen = this.#options.observe(key);
+    const seen = await this.#observe(key);
     const decision = decide(seen, this.#options.decide);
     // A change of an object of another kind can change the decision for an unchanged pair, so decide first. A former leader may still have
     // written a copy to another place.
@@ -117,6 +118,16 @@ class KindReconciler {
       await this.#caches.afterConflict(error, seen);
       throw error;
     }
+  }
+
+  async #observe(key: ObjectKey): Promise<Observation> {
+    const { observe, recreation } = this.#options;
+    const seen = observe(key);
+    const leftOut = await this.#caches.readLeftOut(seen, recreation.deletions(key) > 0);
+    if (leftOut === undefined) return seen;
+    // The copy was changed, not deleted.
+    if (leftOut.host !== undefined) recreation.forget(key);
+    return observe(key, leftOut);
   }
 
   async #act(decision: Decision, seen: Observation): Promise<ReconcileResult> {
@@ -301,6 +312,7 @@ class KindReconciler {
   #forget(key: ObjectKey): void {
     const { recreation, takeOverBackoff, contention, keyContests, arrivals, references } = this.#options;
     for (const guard of [recreation, takeOverBackoff, contention, keyContests, arrivals]) guard.forget(key);
+    this.#caches.forget(key);
     this.#memory.forget(key);
     references.clearReferences(key);
   }

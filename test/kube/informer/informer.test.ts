@@ -46,6 +46,27 @@ describe('an informer', () => {
     expect(harness.informer.get('default/a')).toMatchObject({ apiVersion: 'v1', kind: 'Endpoints' });
   });
 
+  test('with a label selector does not keep what a write or a read shows to no longer match', async () => {
+    await using harness = await prepare({ labelSelector: 'owner notin (another)' });
+    harness.server.on('list', list(10, [{ name: 'a', version: 5 }]));
+    harness.start();
+    const { informer } = harness;
+    await until(() => informer.isSynced);
+    const owned = (item: Item, owner: string): KubeObject => {
+      const { metadata, ...rest } = kubeObject(item);
+      return { ...rest, metadata: { ...metadata, labels: { owner } } };
+    };
+    informer.observeWrite(owned({ name: 'b', version: 11 }, 'another'));
+    expect(contents(informer)).toEqual({ a: '5' });
+    informer.observeRead(owned({ name: 'a', version: 12 }, 'another'));
+    expect(contents(informer)).toEqual({});
+    expect(harness.events.at(-1)).toMatchObject({ type: 'deleted', key: 'default/a' });
+    informer.observeRead(kubeObject({ name: 'a', version: 5 }));
+    expect(contents(informer)).toEqual({});
+    informer.observeRead(owned({ name: 'a', version: 13 }, 'us'));
+    expect(contents(informer)).toEqual({ a: '13' });
+  });
+
   test('stores the response to a write immediately, and publishes neither it nor its watch event', async () => {
     await using harness = await prepare();
     harness.server.on('list', list(10, [{ name: 'a', version: 5 }]));
