@@ -11,6 +11,7 @@ export type PageNeed = 'nothing' | 'kubectl' | 'clusters';
 export const PLAYED_PAGES: Readonly<Record<string, PageNeed>> = {
   'README.md': 'clusters',
   'docs/commands.md': 'clusters',
+  'docs/testing.md': 'nothing',
   'docs/slices-and-services.md': 'nothing',
   'docs/playground.md': 'nothing',
   'docs/deploy.md': 'clusters',

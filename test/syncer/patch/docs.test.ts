@@ -1,4 +1,4 @@
-/** Compares docs/patches.md with the program. */
+/** Compares docs/patches.md, and the list of refused names in docs/reference.md, with the program. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,15 +9,16 @@ import { refusalRows } from '../../../src/syncer/sandbox/front-end/scope.ts';
 import { TestSandbox } from '../sandbox/test-sandbox.ts';
 import { build, context } from './build.ts';
 
-const text = readFileSync(join(import.meta.dirname, '../../../docs/patches.md'), 'utf8');
+const DOCS = join(import.meta.dirname, '../../../docs');
 
-function rowsBelow(heading: string): readonly string[] {
+function rowsBelow(heading: string, page = 'patches.md'): readonly string[] {
+  const text = readFileSync(join(DOCS, page), 'utf8');
   const section = text.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
   return section.split('\n').filter((line) => line.startsWith('| ') && !/^\| (refused|to) \|/.test(line));
 }
 
 test('the list of refused names is equal to that of the compiler', () => {
-  expect(rowsBelow('What an expression may not use')).toEqual(refusalRows());
+  expect(rowsBelow('Names that an expression may not use', 'reference.md')).toEqual(refusalRows());
 });
 
 function recipesBelow(heading: string) {

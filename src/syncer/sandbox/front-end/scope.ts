@@ -1,5 +1,5 @@
 /** What an expression may use, and what it may not, with reasons. Used by the check; tests compare the names in scope with the realm's
- * allow list, and the list in docs/patches.md with the refusals.
+ * allow list, and the list in docs/reference.md with the refusals.
  */
 
 import { editDistance } from '../../../config/schema/suggest.ts';

@@ -1,12 +1,13 @@
-/** The tables of docs/operations.md name the metrics that the program serves and the Events that it sends, no more and no less. */
+/** The tables of docs/reference.md are up to date, and name the metrics that the program serves and the Events that it sends, no more and no less. */
 
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { reference } from '../../scripts/reference.ts';
 import { servedSeries } from '../charts/served-series.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PAGE = readFileSync(join(ROOT, 'docs', 'operations.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'docs', 'reference.md'), 'utf8');
 
 /** Cells of the first column of the tables below a heading, without the marks of code. */
 function firstCells(heading: string): string[] {
@@ -22,8 +23,12 @@ function sources(folder: string): string {
 
 const isOurs = (name: string): boolean => name.startsWith('endpoint_syncer_');
 
+test('the generated tables are up to date: npm run reference -- --write', () => {
+  expect(reference(PAGE)).toBe(PAGE);
+});
+
 test('every metric of this program is documented with its labels', async () => {
-  const documented = firstCells('HTTP').filter(isOurs);
+  const documented = firstCells('Metrics').filter(isOurs);
   const served = [...(await servedSeries())]
     .filter(([name]) => isOurs(name))
     .map(([name, labels]) => {
@@ -41,5 +46,5 @@ test('every reason of an Event is documented', () => {
   const sent = [...sources('syncer').matchAll(/\breason: '([A-Z][a-z]\w+)'/gu)].map(
     ([, reason = '']) => reason,
   );
-  expect(firstCells('Events on the virtual object').toSorted()).toEqual([...new Set(sent)].toSorted());
+  expect(firstCells('Events').toSorted()).toEqual([...new Set(sent)].toSorted());
 });

@@ -1,0 +1,174 @@
+/** The tables of docs/reference.md, from what the program uses: `npm run reference -- --write`. Without `--write` it prints the page. */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { issuedTokens, keySeries } from '../src/access-keys/metrics.ts';
+import { apiServerSeries } from '../src/apiserver/metrics.ts';
+import { DefinitionTable } from '../src/apiserver/objects/resource-definition.ts';
+import { MeasuredStore } from '../src/apiserver/storage/measured-store.ts';
+import { MemoryStore } from '../src/apiserver/storage/memory-store.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.ts';
+import { leaderSeries, processSeries, requestSeries } from '../src/base/metrics/process-series.ts';
+import { SeriesRegistry, type Description } from '../src/base/metrics/series.ts';
+import { COMMANDS } from '../src/cli/program.ts';
+import { FLAGS } from '../src/config/flags.ts';
+import { configJsonSchema } from '../src/config/schema/schema.ts';
+import { informerSeries } from '../src/syncer/metrics/informer-series.ts';
+import { controllerSeries } from '../src/syncer/metrics/metrics.ts';
+import { queueSeries } from '../src/syncer/metrics/queue-series.ts';
+import { syncSeries } from '../src/syncer/metrics/sync-series.ts';
+import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';
+
+const PAGE = join(import.meta.dirname, '..', 'docs', 'reference.md');
+
+/** The page with its generated tables up to date. Each is between `<!-- NAME -->` and `<!-- end -->`. */
+export function reference(page = readFileSync(PAGE, 'utf8')): string {
+  const tables: Readonly<Record<string, () => readonly string[]>> = {
+    commands: commandRows,
+    configuration: configurationRows,
+    patch: () => fieldRows(definition('Patch')),
+    reference: () => fieldRows(definition('Reference')),
+    metrics: metricRows,
+    refused: () => ['| refused | because |', '|---|---|', ...refusalRows()],
+  };
+  return page.replaceAll(
+    /(<!-- (\w+) -->\n)[^]*?(<!-- end -->)/gu,
+    (_, begin: string, name: string, end: string) => {
+      const rows = tables[name];
+      if (rows === undefined) throw new Error(`docs/reference.md: there is no table "${name}"`);
+      return `${begin}${rows().join('\n')}\n${end}`;
+    },
+  );
+}
+
+function commandRows(): string[] {
+  const rows = COMMANDS.map(({ name, summary }) => `| \`${name}\` | ${cell(summary)} |`);
+  return ['| command | description |', '|---|---|', ...rows];
+}
+
+const SCHEMA = JSON.parse(configJsonSchema()) as JsonObject; // our own schema
+
+function definition(name: string): JsonObject {
+  return child(child(SCHEMA, 'definitions'), name);
+}
+
+function configurationRows(): string[] {
+  return ['| field | type | default | description |', '|---|---|---|---|', ...settings(SCHEMA, '')];
+}
+
+/** One row for each field that holds a value. The kinds that only references import differ in their name alone, and are one row. */
+function settings(schema: JsonObject, path: string): string[] {
+  return Object.keys(child(schema, 'properties')).flatMap((key) => {
+    const field = child(child(schema, 'properties'), key);
+    const name = path === '' ? key : `${path}.${key}`;
+    if (Object.keys(child(field, 'properties')).length > 0) return settings(field, name);
+    const flag = FLAG_OF_FIELD.get(name);
+    const text = [description(field), flag === undefined ? '' : `\`--${flag}\``].filter(Boolean).join(' ');
+    return [`| \`${name}\` | ${typeOf(field)} | ${defaultOf(field)} | ${text} |`];
+  });
+}
+
+const FLAG_OF_FIELD = new Map(FLAGS.map(({ section, field, flag }) => [`${section}.${field}`, flag]));
+
+function fieldRows(schema: JsonObject): string[] {
+  const rows = Object.entries(child(schema, 'properties')).map(([name, field]) =>
+    isJsonObject(field) ? `| \`${name}\` | ${typeOf(field)} | ${description(field)} |` : '',
+  );
+  return ['| field | type | description |', '|---|---|---|', ...rows];
+}
+
+function typeOf(field: JsonObject): string {
+  if (Array.isArray(field['enum']))
+    return field['enum'].map((word) => `\`${cell(JSON.stringify(word).replaceAll('"', ''))}\``).join(', ');
+  if (typeof field['type'] === 'string') return field['type'];
+  const forms = Array.isArray(field['anyOf']) ? field['anyOf'].filter(isJsonObject) : [];
+  return [...new Set(forms.map(({ type }) => (typeof type === 'string' ? type : 'string')))].join(' or ');
+}
+
+function defaultOf(field: JsonObject): string {
+  const value = field['default'];
+  return value === undefined || value === '' ? '' : `\`${cell(JSON.stringify(value))}\``;
+}
+
+function description(field: JsonObject): string {
+  return typeof field['description'] === 'string' ? cell(field['description']) : '';
+}
+
+function metricRows(): string[] {
+  const registry = new DescribedRegistry();
+  queueSeries(registry, () => 0);
+  controllerSeries(registry);
+  requestSeries(registry);
+  informerSeries(registry);
+  leaderSeries(registry);
+  syncSeries(registry);
+  processSeries(registry, '');
+  keySeries(registry, { all: () => [], expiresAtMs: () => undefined, unconfirmedMs: 0 }, systemClock);
+  issuedTokens(registry);
+  apiServerSeries(registry, new DefinitionTable([]));
+  new MeasuredStore(new MemoryStore(), systemClock, registry);
+  const rows = registry.described
+    .toSorted((a, b) => Number(isOurs(b)) - Number(isOurs(a)) || (a.name < b.name ? -1 : 1))
+    .map(({ name, type, help, labels = [] }) => {
+      const series = labels.length === 0 ? name : `${name}{${labels.join(',')}}`;
+      return `| \`${series}\` | ${type} | ${cell(help)} |`;
+    });
+  return ['| series | type | meaning |', '|---|---|---|', ...rows];
+}
+
+type Described = Description & { readonly type: string };
+
+function isOurs({ name }: Described): boolean {
+  return name.startsWith('endpoint_syncer_');
+}
+
+/** Records what is registered. */
+class DescribedRegistry extends SeriesRegistry {
+  readonly described: Described[] = [];
+
+  override counter(description: Description): ReturnType<SeriesRegistry['counter']> {
+    this.described.push({ ...description, type: 'counter' });
+    return super.counter(description);
+  }
+
+  override gauge(description: Description): ReturnType<SeriesRegistry['gauge']> {
+    this.described.push({ ...description, type: 'gauge' });
+    return super.gauge(description);
+  }
+
+  override refreshedGauge(
+    description: Description,
+    refresh: () => void,
+  ): ReturnType<SeriesRegistry['refreshedGauge']> {
+    this.described.push({ ...description, type: 'gauge' });
+    return super.refreshedGauge(description, refresh);
+  }
+
+  override readCounter(description: Description, read: () => number): void {
+    this.described.push({ ...description, type: 'counter' });
+    super.readCounter(description, read);
+  }
+
+  override histogram(
+    description: Parameters<SeriesRegistry['histogram']>[0],
+  ): ReturnType<SeriesRegistry['histogram']> {
+    this.described.push({ ...description, type: 'histogram' });
+    return super.histogram(description);
+  }
+}
+
+function child(object: JsonObject, key: string): JsonObject {
+  const value: JsonValue | undefined = object[key];
+  return isJsonObject(value) ? value : {};
+}
+
+/** In a table, a bar ends a cell, and what looks like a tag is one. */
+function cell(text: string): string {
+  return text.replaceAll('|', String.raw`\|`).replaceAll(/<(\w+)>/gu, '&lt;$1&gt;');
+}
+
+if (import.meta.main) {
+  if (process.argv.includes('--write')) writeFileSync(PAGE, reference());
+  else process.stdout.write(reference());
+}
