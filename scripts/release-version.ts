@@ -1,4 +1,4 @@
-/** Run by `npm version`: updates the changelog's heading, the chart's versions, and the manifests generated from the chart. */
+/** Run by `npm version`: updates the changelog's heading, the chart's versions, the pages, and the manifests generated from the chart. */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -19,12 +19,17 @@ edit(join('charts', 'endpoint-syncer', 'Chart.yaml'), (text) =>
     .replace(/^appVersion: .*$/mu, `appVersion: ${VERSION}`),
 );
 edit(join('docs', 'deploy.md'), (text) =>
-  text.replaceAll(/(endpoint-syncer\/endpoint-syncer):[\d.]+(?:-[\w.]+)?$/gmu, `$1:${VERSION}`),
+  published(text).replaceAll(/(endpoint-syncer\/endpoint-syncer):[\d.]+(?:-[\w.]+)?$/gmu, `$1:${VERSION}`),
 );
 edit('README.md', (text) =>
-  text.replaceAll(/endpoint-syncer-[\d.]+(?:-[\w.]+)?\.tgz/gu, `endpoint-syncer-${VERSION}.tgz`),
+  published(text).replaceAll(/endpoint-syncer-[\d.]+(?:-[\w.]+)?\.tgz/gu, `endpoint-syncer-${VERSION}.tgz`),
 );
 execFileSync(process.execPath, [join(import.meta.dirname, 'write-kustomize.ts')], { stdio: 'inherit' });
+
+/** Without what holds only as long as nothing is published. */
+function published(text: string): string {
+  return text.replaceAll(/<!-- until the first release -->\n[^]*?<!-- end -->\n\n/gu, '');
+}
 
 function edit(file: string, change: (text: string) => string): void {
   const path = join(ROOT, file);
