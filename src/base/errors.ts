@@ -49,6 +49,8 @@ export class PatchError extends Error {
   readonly excerpt: string;
   /** Nothing changes before so many milliseconds have passed; undefined: unknown. */
   readonly retryAfterMs: number | undefined;
+  /** The object is synced but for the paths of failed patches. */
+  readonly isRestSynced: boolean;
 
   constructor(
     message: string,
@@ -57,7 +59,8 @@ export class PatchError extends Error {
       readonly path: string;
       readonly kind: PatchErrorKind;
       readonly excerpt?: string;
-      readonly retryAfterMs?: number;
+      readonly retryAfterMs?: number | undefined;
+      readonly isRestSynced?: boolean;
     },
     options?: ErrorOptions,
   ) {
@@ -67,6 +70,14 @@ export class PatchError extends Error {
     this.kind = details.kind;
     this.excerpt = details.excerpt ?? '';
     this.retryAfterMs = details.retryAfterMs;
+    this.isRestSynced = details.isRestSynced ?? false;
+  }
+
+  /** The same failure of an object that is synced but for the paths of failed patches. */
+  ofSyncedRest(): PatchError {
+    const { index, path, kind, excerpt, retryAfterMs } = this;
+    const details = { index, path, kind, excerpt, retryAfterMs, isRestSynced: true };
+    return new PatchError(this.message, details, { cause: this });
   }
 
   /** The same inputs will fail the same way: do not retry before they change, or {@link retryAfterMs} has passed. */

@@ -172,7 +172,8 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
       ? '; the expression is quarantined for this object and retried with increasing delays'
       : '';
     const [message = ''] = describePatchError(error).split('\n');
-    return { state: 'failed', reason: 'PatchFailed', sentence: `${what} is not synced: ${message}${after}` };
+    const how = error.isRestSynced ? 'is synced except for a patch that fails' : 'is not synced';
+    return { state: 'failed', reason: 'PatchFailed', sentence: `${what} ${how}: ${message}${after}` };
   }
   const message = messageOf(error);
   return { state: 'failed', reason: 'SyncError', sentence: `${what} is not synced: ${message}` };

@@ -1,6 +1,6 @@
 /** Reconciles one key: observe both sides, decide, act. Idempotent. */
 
-import { invariant } from '../../base/errors.ts';
+import { invariant, type PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { parseKey, type KubeObject, type ObjectKey, type NamespacedName } from '../../kube/object.ts';
 import { isConflict } from '../../kube/status-error.ts';
@@ -231,10 +231,10 @@ class KindReconciler {
   }
 
   /** Everything but the path of a failed patch is written. The error is reported like one that stops the whole object. */
-  #unlessFailed(key: ObjectKey, result: ReconcileResult, failure: Error | undefined): ReconcileResult {
+  #unlessFailed(key: ObjectKey, result: ReconcileResult, failure: PatchError | undefined): ReconcileResult {
     if (failure === undefined) return result;
     this.#memory.keepOpen(key);
-    if (result.waitMs === undefined) throw failure;
+    if (result.waitMs === undefined) throw failure.ofSyncedRest();
     return result;
   }
 

@@ -147,6 +147,15 @@ const CASES: Record<string, Case> = {
       /is not synced: patches\[1\] at metadata\.labels\.broken: TypeError: Cannot read properties of undefined/,
     ],
   },
+  'a patch that fails alone': {
+    config: configWith({ own: '  patches: {onError: path}' }),
+    virtual: [web({}, { broken: 'x' })],
+    expected: [
+      'failed',
+      'PatchFailed',
+      /is synced except for a patch that fails: patches\[1\] at metadata\.labels\.broken: TypeError: Cannot read/,
+    ],
+  },
   'a patch that is quarantined': {
     virtual: [web()],
     facts: {
