@@ -27,7 +27,7 @@ import {
   type Discoveries,
   type ReferencedKind,
 } from './references/referenced-kind.ts';
-import { syncedKinds } from './kinds/synced-kinds.ts';
+import { enablingSettings, syncedKinds } from './kinds/synced-kinds.ts';
 import { describeRight, requiredRights, type Right } from './rights.ts';
 import type { OwnerReference } from './translate/forge.ts';
 
@@ -158,8 +158,10 @@ class ConnectedClusters implements Clusters {
     if (all.length === 0) return;
     for (const right of all) logger.error({ right: describeRight(right) }, 'right is missing');
     const count = all.length === 1 ? '1 right is' : `${all.length} rights are`;
+    const settings = enablingSettings(config, all);
+    const which = settings.length === 0 ? '' : ` (${settings.join(', ')})`;
     throw new TerminalError(
-      `${count} missing; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig, or disable what needs it`,
+      `${count} missing; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig, or disable what needs it${which}`,
     );
   }
 

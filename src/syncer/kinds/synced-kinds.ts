@@ -93,6 +93,17 @@ export function syncedKinds(
   return kinds.map(({ kind, patches }) => ({ kind: selecting(kind, selection), patches }));
 }
 
+/** The settings that need these rights. Those on Services are also needed for other kinds. */
+export function enablingSettings(
+  { sync }: { readonly sync: KindSettings },
+  rights: readonly { readonly resource: string }[],
+): readonly string[] {
+  return PATCHED_KINDS.flatMap(({ configKey, resource: { plural } }) => {
+    const isNeeded = sync[configKey].enabled && rights.some(({ resource }) => resource === plural);
+    return isNeeded && plural !== SERVICES.plural ? [`sync.toHost.${configKey}.enabled`] : [];
+  });
+}
+
 /** The setting that disables the sync of this resource. Undefined if it is synced, or never can be. */
 export function disablingSetting(
   { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
