@@ -14,12 +14,48 @@ import { recordOf } from './translate/last-synced.ts';
 
 const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
-type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients' | 'logger'>;
+type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients'>;
 
-/** Logs the number of copies on the host for each kind that neither this program nor, by its values, vCluster syncs. */
-export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
-  const { config, logger } = options;
+/** Copies on the host of one kind that neither this program nor, by its values, vCluster syncs. */
+export interface CopiesLeft {
+  readonly kind: string;
+  /** With our record. */
+  readonly own: number;
+  /** Those of another syncer. */
+  readonly others: number;
+  /** With it, this program updates them; undefined: they are vCluster's to keep. */
+  readonly setting: string | undefined;
+}
+
+const NOT_UPDATED =
+  'copies of another syncer are on the host, and this configuration does not update them: unless vCluster does, set the setting to true';
+
+export async function reportCopiesLeft(
+  options: CopiesOptions & Pick<GenerationOptions, 'logger'>,
+): Promise<void> {
+  const { logger } = options;
+  const left = await copiesLeft(options, (kind, error) => {
+    const why = messageOf(error);
+    logger.debug({ kind, error: why }, 'copies of a kind that is not synced cannot be listed');
+  });
+  for (const { kind, own, others, setting } of left) {
+    if (own > 0)
+      logger.warn(
+        { kind, copies: own, command: CLEANUP },
+        'copies are left on the host; the command removes them',
+      );
+    if (others > 0) logger.warn({ kind, copies: others, setting }, NOT_UPDATED);
+  }
+}
+
+/** `failed`: the right to list a kind that is not synced is optional. */
+export async function copiesLeft(
+  options: CopiesOptions,
+  failed: (kind: string, error: unknown) => void,
+): Promise<readonly CopiesLeft[]> {
+  const { config } = options;
   const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
+  const left: CopiesLeft[] = [];
   for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural))) {
     const { kind } = resource;
     // Copies of other kinds without our record are vCluster's to keep.
@@ -30,26 +66,16 @@ export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
     try {
       const copies = await copiesOf(resource, options);
       const own = copies.filter((object) => recordOf(object) !== undefined);
-      if (own.length > 0) {
-        const fields = { kind, copies: own.length, command: CLEANUP };
-        logger.warn(fields, 'copies are left on the host; the command removes them');
-      }
       const others = copies.filter(
         (object) => !own.includes(object) && !isKeptByController(object, resource),
       );
-      if (key !== undefined && others.length > 0) {
-        const fields = { kind, copies: others.length, setting: `sync.toHost.${key}.enabled` };
-        logger.warn(
-          fields,
-          'copies of another syncer are on the host, and this configuration does not update them: unless vCluster does, set the setting to true',
-        );
-      }
+      const setting = key && `sync.toHost.${key}.enabled`;
+      left.push({ kind, own: own.length, others: key === undefined ? 0 : others.length, setting });
     } catch (error) {
-      // The right to list a kind that is not synced is optional.
-      const why = messageOf(error);
-      logger.debug({ kind, error: why }, 'copies of a kind that is not synced cannot be listed');
+      failed(kind, error);
     }
   }
+  return left;
 }
 
 async function copiesOf(

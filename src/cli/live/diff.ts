@@ -12,6 +12,7 @@ import { printObject, withoutBookkeeping } from '../output/objects.ts';
 import { type Paint, paintFor } from '../output/terminal.ts';
 import { type Connection, reaching, readSnapshot } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
+import { copiesLeft } from '../../syncer/copies-left.ts';
 import { outcomeOf } from '../../syncer/reconcile/controller.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
@@ -61,12 +62,28 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   if (runsOther)
     process.stderr.write('note: the daemon runs another configuration, so it does not make these changes\n');
   const isEverything = names.length === 0 && kind === undefined;
+  if (isEverything) await noteCopiesLeft(connection);
   const chosen = isEverything ? plan.changes : changesAbout(plan.objects.filter(isChosen), plan);
   const paint = paintFor(process.stdout);
   const texts = chosen.flatMap((change) => formatChange(change, flags.showBookkeeping === true, paint) ?? []);
   process.stdout.write(texts.join(''));
   if (unknown.length > 0 || failed.length > 0) return ERROR;
   return texts.length > 0 ? 1 : 0;
+}
+
+/** Copies that this configuration no longer updates. They stay as they are, so they are no difference. */
+async function noteCopiesLeft({ config, clusters }: Connection): Promise<void> {
+  const left = await copiesLeft({ config, clients: clusters }, () => undefined);
+  for (const { kind, own, others, setting } of left) {
+    const note = (count: number, whose: string, remedy: string): void => {
+      const copies = `${count} ${kind} ${count === 1 ? 'copy' : 'copies'}`;
+      process.stderr.write(
+        `note: this configuration does not update ${copies} ${whose} on the host; ${remedy}\n`,
+      );
+    };
+    if (own > 0) note(own, 'of this program', '"endpoint-syncer cleanup --unused" removes what is not used');
+    if (others > 0) note(others, 'of another syncer', `unless vCluster does, set ${setting} to true`);
+  }
 }
 
 /** A missing host namespace is described as in the daemon's Event. */
