@@ -36,10 +36,10 @@ function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Fi
     });
 }
 
-/** The kinds that both sync, and whether this program syncs them by default. vCluster syncs all of them by default. */
+/** The kinds that both can sync, and both sync by default. */
 const SHARED_KINDS = [
-  { key: 'endpoints', kind: 'Endpoints', isOnHere: true },
-  { key: 'endpointSlices', kind: 'EndpointSlices', isOnHere: false },
+  { key: 'endpoints', kind: 'Endpoints' },
+  { key: 'endpointSlices', kind: 'EndpointSlices' },
 ];
 
 /** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
@@ -57,16 +57,25 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
   const isError = isStart && fields.text('endpointSyncer.besideVcluster') !== 'force';
   const findings: Finding[] = [];
   const shared = syncedByVcluster(vcluster);
-  for (const { key, kind, isOnHere } of SHARED_KINDS) {
+  for (const { key, kind } of SHARED_KINDS) {
     const name = `sync.toHost.${key}.enabled`;
-    if (!shared.includes(key) || !fields.isOn(name, isOnHere)) continue;
+    if (!shared.includes(key) || !fields.isOn(name, true)) continue;
     const add = isError ? errorAtValue : warningAtValue;
     const here = `this program syncs ${kind}, and so does vCluster: disable one of the two, or set endpointSyncer.besideVcluster to force`;
     if (isError) findings.push({ ...add(pathOf(name), here), file: 'own' });
     const there = `vCluster syncs ${kind} too: set it to false in vCluster's values`;
     findings.push({ ...add(pathOf(name), there), file: 'vcluster' });
   }
-  return [...findings, ...mirroredSlices(fields, theirs)];
+  return [...findings, ...syncedByNone(fields, shared), ...mirroredSlices(fields, theirs)];
+}
+
+function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
+  return SHARED_KINDS.flatMap(({ key, kind }) => {
+    const name = `sync.toHost.${key}.enabled`;
+    if (shared.includes(key) || fields.isOn(name, true)) return [];
+    const message = `neither this program nor vCluster syncs ${kind}, so existing copies on the host are no longer updated: set it to true here or in vCluster's values`;
+    return [{ ...warningAtValue(pathOf(name), message), file: 'own' as const }];
+  });
 }
 
 /** For a configuration without vCluster's values: the file asks for Services, and does not say who syncs them. */
@@ -85,7 +94,7 @@ function mirroredSlices(fields: Fields, theirs: Fields): Finding[] {
   const patches = fields.value('sync.toHost.endpoints.patches');
   const isPatched = Array.isArray(patches) && patches.length > 0;
   if (!isPatched || !fields.isOn('sync.toHost.endpoints.enabled', true)) return [];
-  if (fields.isOn(slices) || !theirs.isOn(slices, true)) return [];
+  if (fields.isOn(slices, true) || !theirs.isOn(slices, true)) return [];
   const message =
     'vCluster copies EndpointSlices without the patches, and the mirroring controller of the host updates the same objects: ' +
     "set it to false in vCluster's values";
@@ -177,14 +186,13 @@ function constantExistence(own: Fields): Finding[] {
 }
 
 /** The kinds whose patches this program applies. */
-function patchedKinds(own: Fields): readonly { readonly key: string; readonly isOnHere: boolean }[] {
-  return [...SHARED_KINDS, ...(syncsServices(own) ? [{ key: 'services', isOnHere: true }] : [])];
+function patchedKinds(own: Fields): readonly { readonly key: string }[] {
+  return [...SHARED_KINDS, ...(syncsServices(own) ? [{ key: 'services' }] : [])];
 }
 
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
-  const isSynced =
-    direction === 'toHost' ? patchedKinds(own).find(({ key }) => key === kind)?.isOnHere : undefined;
-  if (isSynced === undefined) {
+  const isPatched = direction === 'toHost' && patchedKinds(own).some(({ key }) => key === kind);
+  if (!isPatched) {
     const kinds = patchedKinds(own)
       .map(({ key }) => `sync.toHost.${key}`)
       .join(', ')
@@ -192,9 +200,7 @@ function whyUnused(own: Fields, direction: string, kind: string): string | undef
     return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
   }
   const switchPath = `sync.${direction}.${kind}.enabled`;
-  return own.isOn(switchPath, isSynced)
-    ? undefined
-    : `these patches are not applied: ${switchPath} is not true`;
+  return own.isOn(switchPath, true) ? undefined : `these patches are not applied: ${switchPath} is not true`;
 }
 
 const PLACEHOLDERS: readonly (readonly [pattern: RegExp, message: string])[] = [

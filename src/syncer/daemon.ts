@@ -267,7 +267,10 @@ class SyncDaemon implements Daemon {
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
   await reportCopiesLeft(options);
   if (syncedKinds(options.config).length > 0) return createGeneration(options);
-  options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
+  options.logger.warn(
+    {},
+    'sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled are false: nothing is synced',
+  );
   return IDLE_GENERATION;
 }
 

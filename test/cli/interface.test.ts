@@ -70,7 +70,7 @@ describe('the configuration file', () => {
 sync:
   toHost:
     endpoints: {enabled: true, patches: []}
-    endpointSlices: {enabled: false, patches: []}
+    endpointSlices: {enabled: true, patches: []}
     services: {enabled: true}
     namespaces: {enabled: false, mappingsOnly: false, mappings: {byName: {}}}
     secrets: {enabled: true}
@@ -161,7 +161,10 @@ describe('offline commands: exit code, standard output, standard error', () => {
     `sync: {toHost: {endpoints: {patches: ${patches}}}}\nendpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
   );
   const invalid = file('invalid.yaml', 'endpointSyncer: {name: vc, workers: 0}\n');
-  const values = file('values.yaml', 'sync:\n  toHost:\n    endpoints: {enabled: true}\n');
+  const values = file(
+    'values.yaml',
+    'sync:\n  toHost:\n    endpoints: {enabled: true}\n    endpointSlices: {enabled: false}\n',
+  );
   const beside = file('beside.yaml', `endpointSyncer: {name: vc, vclusterConfig: ${values}}\n`);
   const bothLines =
     /beside\.yaml:1:1: sync\.toHost\.endpoints\.enabled: .*\n.*\n.*\n+\S+values\.yaml:3:26: sync\.toHost\.endpoints\.enabled: /u;

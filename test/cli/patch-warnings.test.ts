@@ -97,7 +97,7 @@ test.each([
   ],
   [
     'patches of a kind that is off',
-    `sync:\n  toHost:\n    endpointSlices:\n      patches: [{path: "endpoints[*].zone", expression: value}]\n${NAME}`,
+    `sync:\n  toHost:\n    endpointSlices:\n      enabled: false\n      patches: [{path: "endpoints[*].zone", expression: value}]\n${NAME}`,
     'patches',
     'sync.toHost.endpointSlices.patches: warning: these patches are not applied: sync.toHost.endpointSlices.enabled is not true',
   ],

@@ -39,16 +39,18 @@ const COPY_RULES = [
     resources: ['endpoints'],
     verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
   },
+  {
+    apiGroups: ['discovery.k8s.io'],
+    resources: ['endpointslices'],
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+  },
   { apiGroups: [''], resources: ['services'], verbs: ['get'] },
-  // Without it contested slices are not reported.
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
 ];
 /** In namespaces that are shared with others, Services are watched. */
 const MAPPED_RULES = COPY_RULES.map((rule) =>
   rule.resources.includes('services') ? { ...rule, verbs: ['get', 'list', 'watch'] } : rule,
 );
-const [ENDPOINTS_RULE, SERVICES_RULE, SLICES_RULE] = COPY_RULES;
-const HOST_RULES = [ENDPOINTS_RULE, SERVICES_RULE, ...LEASE_RULES, SLICES_RULE];
+const HOST_RULES = [...COPY_RULES, ...LEASE_RULES];
 
 describe('rbac', () => {
   test('prints a Role on the host and a ClusterRole in the virtual cluster, each for its ServiceAccount', async () => {
@@ -76,6 +78,18 @@ describe('rbac', () => {
         roleRef: { kind: 'ClusterRole', name: 'vc-a:team:team' },
       },
     ]);
+  });
+
+  test('only grants to list EndpointSlices on the host if they are not synced', async () => {
+    const { documents } = await rbac({
+      sync: { toHost: { endpointSlices: { enabled: false } } },
+      endpointSyncer: BASE,
+    });
+    const [endpoints, slices, services] = COPY_RULES;
+    // Without it contested slices are not reported.
+    const list = { ...slices, verbs: ['list'] };
+    expect(documents[1]).toMatchObject({ rules: [endpoints, services, ...LEASE_RULES, list] });
+    expect(JSON.stringify(documents[4])).not.toContain('endpointslices');
   });
 
   test('grants what EndpointSlices and Services need, each right once', async () => {
@@ -133,10 +147,7 @@ describe('rbac', () => {
       [BASE.host.namespace, 'y', `${BASE.name}-z`].map((namespace) => ({
         kind: 'Role',
         metadata: { namespace },
-        rules:
-          namespace === BASE.host.namespace
-            ? [...MAPPED_RULES.slice(0, 2), ...LEASE_RULES, ...MAPPED_RULES.slice(2)]
-            : MAPPED_RULES,
+        rules: namespace === BASE.host.namespace ? [...MAPPED_RULES, ...LEASE_RULES] : MAPPED_RULES,
       })),
     );
   });

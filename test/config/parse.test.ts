@@ -55,12 +55,13 @@ describe('defaults', () => {
     });
     expect(sync).toEqual({
       endpoints: { enabled: true, patches: [] },
-      endpointSlices: { enabled: false, patches: [] },
+      endpointSlices: { enabled: true, patches: [] },
       services: { enabled: true, patches: [] },
       syncedByVcluster: undefined,
       namespaces: { kind: 'single' },
       enabledResources: new Set([
         'configMaps',
+        'endpointSlices',
         'endpoints',
         'persistentVolumeClaims',
         'pods',
@@ -70,7 +71,7 @@ describe('defaults', () => {
       enabledCustomResources: new Set(),
     });
     expect(vclusterConfig).toMatchObject({
-      sync: { toHost: { endpointSlices: { enabled: false }, endpoints: { enabled: true } } },
+      sync: { toHost: { endpointSlices: { enabled: true }, endpoints: { enabled: true } } },
       networking: { podCIDR: '10.244.0.0/16' },
     });
     expect(vclusterConfig['endpointSyncer']).toBeUndefined();

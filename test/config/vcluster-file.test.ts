@@ -38,12 +38,12 @@ describe('inheritance from vCluster’s file', () => {
       { env: {}, flags: {}, checks: ANY_KIND },
     );
     expect({ ...config, sync: { ...config.sync, syncedByVcluster: undefined } }).toEqual(alone.config);
-    expect(config.sync.syncedByVcluster).toEqual(['endpoints']); // the defaults of this program have no slices
+    expect(config.sync.syncedByVcluster).toEqual(['endpoints', 'endpointSlices']);
   });
 
   test.each([
     ['endpoints', false, true],
-    ['endpointSlices', true, false],
+    ['endpointSlices', false, true],
   ] as const)('not whether %s are synced: the configuration file alone decides', (kind, inherited, ours) => {
     const { sync, vclusterConfig } = merged(`sync: {toHost: {${kind}: {enabled: ${inherited}}}}`);
     expect(sync[kind].enabled).toBe(ours);
@@ -169,7 +169,12 @@ describe('objects that vCluster and this program would both write', () => {
       'Endpoints on by default in both',
       'sync:\n  toHost: {}\n',
       '',
-      [`own.yaml:1 ${endpoints} error`, `values.yaml:2 ${endpoints} error`],
+      [
+        `own.yaml:1 ${endpoints} error`,
+        `own.yaml:1 ${slices} error`,
+        `values.yaml:2 ${endpoints} error`,
+        `values.yaml:2 ${slices} error`,
+      ],
     ],
     [
       'both on, written in both',
@@ -185,10 +190,27 @@ describe('objects that vCluster and this program would both write', () => {
     [
       'slices on in vCluster only, with patches of Endpoints',
       'sync:\n  toHost:\n    endpointSlices:\n      enabled: true\n    endpoints: {enabled: false}\n',
-      patched,
+      `sync: {toHost: {endpointSlices: {enabled: false}, endpoints: {${PATCH}}}}`,
       [`values.yaml:4 ${slices} warning`],
     ],
-    ['slices on in vCluster only', 'sync: {toHost: {endpoints: {enabled: false}}}', '', []],
+    [
+      'slices on by default in both',
+      'sync: {toHost: {endpoints: {enabled: false}}}',
+      '',
+      [`own.yaml:1 ${slices} error`, `values.yaml:1 ${slices} error`],
+    ],
+    [
+      'slices on in vCluster only',
+      'sync: {toHost: {endpoints: {enabled: false}}}',
+      'sync: {toHost: {endpointSlices: {enabled: false}}}',
+      [],
+    ],
+    [
+      'slices off in both',
+      `sync: {toHost: {${OFF}}}`,
+      'sync: {toHost: {endpointSlices: {enabled: false}}}',
+      [`own.yaml:2 ${slices} warning`],
+    ],
     [
       'nothing on here',
       '',
@@ -200,7 +222,7 @@ describe('objects that vCluster and this program would both write', () => {
   });
 
   test('are warnings with besideVcluster: force, and for commands that do not write', () => {
-    const warning = [`values.yaml:1 ${endpoints} warning`];
+    const warning = [`values.yaml:1 ${endpoints} warning`, `values.yaml:1 ${slices} warning`];
     expect(found('{}', 'endpointSyncer: {name: vc, besideVcluster: force}')).toEqual(warning);
     expect(found('{}', 'endpointSyncer: {name: vc, besideVcluster: refuse}', false)).toEqual(warning);
   });
@@ -208,7 +230,9 @@ describe('objects that vCluster and this program would both write', () => {
   test('name both values and the remedies', () => {
     expect(parse('{}', '', true).problems.map(brief)).toEqual([
       `1:1 ${endpoints} this program syncs Endpoints, and so does vCluster: disable one of the two, or set endpointSyncer.besideVcluster to force`,
+      `1:1 ${slices} this program syncs EndpointSlices, and so does vCluster: disable one of the two, or set endpointSyncer.besideVcluster to force`,
       `1:1 ${endpoints} vCluster syncs Endpoints too: set it to false in vCluster's values`,
+      `1:1 ${slices} vCluster syncs EndpointSlices too: set it to false in vCluster's values`,
     ]);
   });
 });

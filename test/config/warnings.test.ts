@@ -74,7 +74,8 @@ describe('warnings', () => {
 
   test("Services in vCluster's values are vCluster's", () => {
     const options = { env: {}, flags: {}, checks: ANY_KIND };
-    const enabled = 'sync: {toHost: {endpoints: {enabled: false}, services: {enabled: true}}}';
+    const enabled =
+      'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}, services: {enabled: true}}}';
     const own = {
       text: `${NAME}\nsync: {toHost: {services: {enabled: true}, endpoints: {enabled: true}}}`,
       file: 'f.yaml',
@@ -101,7 +102,7 @@ describe('warnings', () => {
     ],
   ])("in vCluster's values %j", (vcluster, warning) => {
     const options = { env: {}, flags: {}, checks: ANY_KIND };
-    const own = { text: NAME, file: 'f.yaml' };
+    const own = { text: `${NAME}\nsync: {toHost: {endpointSlices: {enabled: false}}}`, file: 'f.yaml' };
     const { problems } = parseConfig(own, options, { text: vcluster, file: 'v.yaml' });
     expect(problems.map(brief)).toEqual([warning]);
   });

@@ -2,14 +2,18 @@
 
 import { describe, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
-import { slice } from './endpoint-slices.ts';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import { slice, whenNoSlice, whenSlice } from './endpoint-slices.ts';
 import { expectedCopy, LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
 import { configMap, importedTo } from './reference-objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const KEY = 'default/web';
+const NO_SLICES: JsonObject = { sync: { toHost: { endpointSlices: { enabled: false } } } };
 
 export function handOverScenarios(newWorld: NewWorld): void {
   describe('copies of vCluster', () => {
@@ -52,6 +56,50 @@ export function handOverScenarios(newWorld: NewWorld): void {
       expect(world.writesIn(log).filter((line) => !line.startsWith('MODIFIED'))).toEqual([]);
     });
 
+    test('of Endpoints and of slices of every origin are all kept by the default configuration', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const uid = await startWithCopyOfVcluster(world);
+      const byHand = 'default/by-hand';
+      const generated = { 'default/mirrored': MIRRORING, 'default/selected-abcde': SLICE_CONTROLLER };
+      const before = new Map<string, KubeObject>();
+      for (const [key, manager] of [[byHand, undefined], ...Object.entries(generated)] as const) {
+        const labels = manager === undefined ? {} : { [MANAGED_BY]: manager };
+        // Of another Service, so that the mirroring controller of a real host does not write them.
+        const virtual = await world.virtual.create('EndpointSlice', slice(key, 'db', { labels }));
+        const copy = sliceOfVcluster(world, key, { labels, uid: virtual.metadata.uid ?? '' });
+        before.set(key, await world.host.create('EndpointSlice', copy));
+      }
+
+      const daemon = await world.startSync();
+      await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined);
+      const taken = await whenSlice(
+        world,
+        byHand,
+        ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined,
+      );
+      await world.settle(daemon);
+      expect((await world.whenCopied(KEY)).metadata.uid).toBe(uid);
+      const { resourceVersion } = (await whenSlice(world, byHand, () => true)).metadata;
+      expect([taken.metadata.uid, taken.metadata.resourceVersion]).toEqual([
+        before.get(byHand)?.metadata.uid,
+        resourceVersion,
+      ]);
+      for (const [key, manager] of Object.entries(generated)) {
+        const now = await world.host.find('EndpointSlice', ...world.hostKey(key));
+        // The host's mirroring controller deletes its slices of a Service without Endpoints.
+        if (manager !== MIRRORING || world.clusters.kind === 'embedded') expect(now).toEqual(before.get(key));
+      }
+      expect(daemon.log.filter(({ copies }) => copies !== undefined)).toEqual([]);
+
+      const endpointsOf = [{ addresses: ['10.1.0.9'], conditions: { ready: true } }];
+      await world.virtual.merge('EndpointSlice', pair(byHand), { endpoints: endpointsOf });
+      await whenSlice(world, byHand, (copy) => JSON.stringify(copy['endpoints']).includes('10.1.0.9'));
+      await world.virtual.delete('EndpointSlice', ...pair(byHand));
+      await whenNoSlice(world, byHand);
+    });
+
     test('of a kind that is not synced are reported, unless vCluster syncs them', async ({ expect }) => {
       await using world = await newWorld();
       const slices = ['default/own', 'default/of-controller'];
@@ -63,7 +111,8 @@ export function handOverScenarios(newWorld: NewWorld): void {
 
       const reported = async (values: string): Promise<readonly unknown[]> => {
         const vclusterConfig = world.file('values.yaml', values);
-        const daemon = await world.startSync({ config: { endpointSyncer: { vclusterConfig } } });
+        const config = { ...NO_SLICES, endpointSyncer: { vclusterConfig } };
+        const daemon = await world.startSync({ config });
         await daemon.stop();
         return daemon.log.filter(({ copies }) => copies !== undefined);
       };
@@ -131,15 +180,19 @@ export function ownerScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** The copy of a slice that a tenant created. */
-function sliceOfVcluster(world: World, key: string): KubeObject {
+/** The copy of a slice that a tenant, or with `labels` a controller, created. */
+export function sliceOfVcluster(
+  world: World,
+  key: string,
+  { labels: own = {}, uid = 'u' }: { readonly labels?: StringMap; readonly uid?: string } = {},
+): KubeObject {
   const [namespace, name] = pair(key);
   const [hostNamespace, hostName] = world.hostKey(key);
-  const copy = slice(`${hostNamespace}/${hostName}`, world.hostName('default/web'));
+  const copy = slice(`${hostNamespace}/${hostName}`, world.hostName('default/db'), { labels: own });
   const bookkeeping = {
     'object-name': name,
     'object-namespace': namespace,
-    'object-uid': 'u',
+    'object-uid': uid,
     'object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
     'object-host-name': hostName,
     'object-host-namespace': hostNamespace,

@@ -5,12 +5,14 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { slice } from './endpoint-slices.ts';
+import { sliceOfVcluster } from './hand-over.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints } from './objects.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
+const NO_SLICES: JsonObject = { sync: { toHost: { endpointSlices: { enabled: false } } } };
 const KINDS = ['Endpoints', 'EndpointSlice', 'Service'] as const;
 const CONFIG: JsonObject = {
   sync: {
@@ -232,6 +234,28 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
   });
 
   describe('cleanup with every kind', () => {
+    test('and diff names the copies, of any syncer, that the configuration no longer updates', async () => {
+      await using world = await newWorld();
+      const key = 'default/db-extra';
+      await world.virtual.create('EndpointSlice', slice(key, 'db'));
+      const daemon = await world.startSync();
+      await world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy !== undefined);
+      await daemon.stop();
+      for (const one of ['default/a', 'default/b'])
+        await world.host.create('EndpointSlice', sliceOfVcluster(world, one));
+      const { code, err } = await run(world, ['diff'], NO_SLICES);
+      expect(code).toBe(0);
+      expect(err.split('\n')).toEqual([
+        'note: this configuration does not update 1 EndpointSlice copy of this program on the host; "endpoint-syncer cleanup --unused" removes what is not used',
+        'note: this configuration does not update 2 EndpointSlice copies of another syncer on the host; unless vCluster does, set sync.toHost.endpointSlices.enabled to true',
+        '',
+      ]);
+      expect((await run(world, ['diff', '-k', 'Endpoints'], NO_SLICES)).err).toBe('');
+      await world.virtual.create('EndpointSlice', slice('default/a', 'db'));
+      await world.virtual.create('EndpointSlice', slice('default/b', 'db'));
+      expect(await run(world, ['diff', '--show-bookkeeping'], {})).toMatchObject({ code: 1, err: '' });
+    });
+
     test('warns about kinds that it has no right to list, and fails if such a kind is synced', async () => {
       await using world = await newWorld();
       const rule = { apiGroups: [''], verbs: ['get', 'list'], namespace: world.hostNamespace };
@@ -240,7 +264,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       ]);
       const path = world.file('limited.kubeconfig', kubeconfig);
       const host = { kubeconfig: path, namespace: world.hostNamespace };
-      const listed = await run(world, ['cleanup', '--dry-run'], { endpointSyncer: { host } });
+      const listed = await run(world, ['cleanup', '--dry-run'], { ...NO_SLICES, endpointSyncer: { host } });
       expect(listed.code).toBe(0);
       expect(listed.err).toMatch(
         /^warning: copies may remain, because they cannot be listed: EndpointSlice: the host cluster: /mu,
@@ -268,7 +292,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await daemon.stop();
       expect((await copiesOf(world)).map((copy) => copy.split(' ')[0])).toEqual([...KINDS, 'Secret']);
       // An earlier configuration had them synced; this one syncs nothing but Endpoints.
-      const later: JsonObject = {};
+      const later: JsonObject = NO_SLICES;
       const listed = await run(world, ['cleanup', '--dry-run', '-o', 'json'], later);
       const rows = JSON.parse(listed.out) as { kind: string; of: unknown }[];
       expect(rows.map(({ kind }) => kind).toSorted()).toEqual([

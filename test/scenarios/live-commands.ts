@@ -292,8 +292,8 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const read = ['get', 'list', 'watch'];
       const kubeconfig = await world.clusters.userKubeconfig('host', [
         {
-          apiGroups: [''],
-          resources: ['endpoints', 'services'],
+          apiGroups: ['', 'discovery.k8s.io'],
+          resources: ['endpoints', 'endpointslices', 'services'],
           verbs: read,
           namespace: world.hostNamespace,
         },

@@ -409,7 +409,11 @@ function badStartScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       const without = (verb: string): Rule[] =>
-        leastRights(world).host.map((rule) => ({ ...rule, verbs: rule.verbs.filter((one) => one !== verb) }));
+        leastRights(world).host.map((rule) =>
+          rule.resources.includes('endpoints')
+            ? { ...rule, verbs: rule.verbs.filter((one) => one !== verb) }
+            : rule,
+        );
       const host = world.file(
         'few.kubeconfig',
         await world.clusters.userKubeconfig('host', without('delete')),
@@ -421,6 +425,26 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.log.map(({ msg }) => msg)).toEqual(['starting', 'right is missing', 'cannot start']);
       for (const word of ['endpoints', world.hostNamespace, 'host']) expect(named[0]).toContain(word);
       expect(daemon.stderr).not.toMatch(/\bcreate endpoints/);
+    });
+
+    test('because slices may not be listed names the right and the setting that needs it, and without the setting it starts', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const rules = leastRights(world).virtual.map((rule) =>
+        rule.resources.includes('endpointslices')
+          ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== 'list') }
+          : rule,
+      );
+      const virtual = world.file('few.kubeconfig', await world.clusters.userKubeconfig('virtual', rules));
+      const daemon = await world.spawnDaemon({ kubeconfigs: { virtual } });
+      expect(await daemon.exited).toEqual({ code: 1, signal: null });
+      expect(daemon.log.flatMap(({ right }) => right ?? [])).toEqual([
+        'list endpointslices.discovery.k8s.io in every namespace of the virtual cluster',
+      ]);
+      expect(daemon.stderr).toContain('or disable what needs it (sync.toHost.endpointSlices.enabled)');
+      const config = { sync: { toHost: { endpointSlices: { enabled: false } } } };
+      await world.startSync({ kubeconfigs: { virtual }, config });
     });
 
     test('does not happen with exactly the rights that are documented', async ({ expect }) => {
@@ -532,14 +556,20 @@ export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual'
     resources: [resource],
     verbs,
   });
+  const [read, slices] = [
+    ['get', 'list', 'watch'],
+    ['discovery.k8s.io', 'endpointslices'],
+  ] as const;
   return {
     host: [
-      rule(hostNamespace, '', 'endpoints', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete'),
+      rule(hostNamespace, '', 'endpoints', ...read, 'create', 'update', 'patch', 'delete'),
+      rule(hostNamespace, ...slices, ...read, 'create', 'update', 'patch', 'delete'),
       rule(hostNamespace, '', 'services', 'get'),
     ],
     virtual: [
-      rule('', '', 'endpoints', 'get', 'list', 'watch', 'update', 'patch'),
-      rule('', '', 'services', 'get', 'list', 'watch'),
+      rule('', '', 'endpoints', ...read, 'update', 'patch'),
+      rule('', ...slices, ...read, 'update', 'patch'),
+      rule('', '', 'services', ...read),
       rule('', '', 'events', 'create', 'patch'),
       rule('', 'events.k8s.io', 'events', 'create', 'patch'),
     ],

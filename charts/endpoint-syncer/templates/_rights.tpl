@@ -21,7 +21,7 @@ key store.
 {{- $cluster := list }}
 {{- $secrets := list }}
 {{- $syncsEndpoints := dig "endpoints" "enabled" true $toHost }}
-{{- $syncsSlices := dig "endpointSlices" "enabled" false $toHost }}
+{{- $syncsSlices := dig "endpointSlices" "enabled" true $toHost }}
 {{- $services := default "vcluster" $syncer.services }}
 {{- if kindIs "map" $services }}{{ $services = $services.mode }}{{ end }}
 {{- $syncsServices := and (eq $services "sync") (dig "services" "enabled" true $toHost) }}

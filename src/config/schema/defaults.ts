@@ -6,14 +6,10 @@ import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from 
 /** Sections of this program. They may name secrets, so expressions cannot read them. */
 export const OWN_SECTIONS: ReadonlySet<string> = new Set(['endpointSyncer', 'managementApi']);
 
-/**
- * The default values of a vCluster 0.37 configuration file, a new copy at each call. One differs: `endpointSlices` is off, because the
- * host mirrors the synced Endpoints into slices itself.
- */
+/** The default values of a vCluster 0.37 configuration file, a new copy at each call. */
 export function vclusterDefaults(): JsonObject {
   const text = readFileSync(new URL('./vcluster-defaults.json', import.meta.url), 'utf8');
-  const defaults = JSON.parse(text) as JsonObject; // our own file
-  return mergeConfig(defaults, { sync: { toHost: { endpointSlices: { enabled: false } } } });
+  return JSON.parse(text) as JsonObject; // our own file
 }
 
 /**

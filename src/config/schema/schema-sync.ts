@@ -101,7 +101,7 @@ const toHost = z
       .strictObject({
         enabled: flag(
           'Whether EndpointSlices are synced to the host. Slices that a controller of the virtual cluster manages are not.',
-          false,
+          true,
         ),
         patches,
       })

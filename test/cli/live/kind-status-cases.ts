@@ -120,6 +120,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     ],
   },
   'slices are not synced': {
+    config: configWith({ sync: '    endpointSlices: {enabled: false}' }),
     virtual: [sliceOf('web')],
     key: 'shop/web-1',
     expected: [

@@ -266,7 +266,7 @@ metadata: {name: good, namespace: shop}
   test('a note if there is nothing to render', async () => {
     const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n');
     expect(await runProgram(['render', '--config', config, '-f', none])).toBe(0);
-    expect(err).toBe(`note: no Endpoints in ${none}, nothing to render\n`);
+    expect(err).toBe(`note: no Endpoints or EndpointSlice in ${none}, nothing to render\n`);
   });
 
   test('an unknown output format is rejected, exit 2', async () => {

@@ -190,7 +190,7 @@ endpointSyncer: {name: other, services: sync}
       'a kind that is never synced',
       '[]',
       '{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}}',
-      'Pod shop/web is not synced: Pod is not a kind that endpoint-syncer syncs; this configuration syncs Endpoints',
+      'Pod shop/web is not synced: Pod is not a kind that endpoint-syncer syncs; this configuration syncs Endpoints, EndpointSlice',
     ],
     [
       'a kind that is switched off',
@@ -204,7 +204,7 @@ endpointSyncer: {name: other, services: sync}
       SERVICE,
       'Service shop/web is not synced: endpointSyncer.services is vcluster',
     ],
-    ['nothing', '[]', '', 'there is no object to sync: paste one of Endpoints'],
+    ['nothing', '[]', '', 'there is no object to sync: paste one of Endpoints, EndpointSlice'],
   ])('%s is a sentence', async (_, patches, virtual, text) => {
     const { notes, result, problems } = await run({ patches, virtual });
     expect({ notes, result, problems }).toEqual({

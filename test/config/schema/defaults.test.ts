@@ -42,11 +42,11 @@ describe("vCluster's defaults", () => {
     expect(vclusterDefaults()).toEqual(copy);
   });
 
-  test('differ from those of vCluster only in that EndpointSlices are disabled', () => {
+  test('are those of vCluster, EndpointSlices included', () => {
     expect(vclusterDefaults()).toMatchObject({
       sync: {
         toHost: {
-          endpointSlices: { enabled: false },
+          endpointSlices: { enabled: true },
           endpoints: { enabled: true },
           services: { enabled: true },
           secrets: { enabled: true },
