@@ -1,0 +1,80 @@
+/** The static site: the pages of docs/ as they are. Links out of docs/ lead to the repository. The build fails on a link without a target. */
+
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineConfig } from 'vitepress';
+
+/** A copy of docs/, because Vue, which the compiled pages import, is installed here and not beside them. */
+const PAGES = join(import.meta.dirname, '..', 'pages');
+const REPOSITORY = `https://github.com/${process.env.GITHUB_REPOSITORY ?? 'endpoint-syncer/endpoint-syncer'}`;
+
+export default defineConfig({
+  title: 'endpoint-syncer',
+  description: 'Patches for the Endpoints, EndpointSlices and Services of a virtual Kubernetes cluster',
+  base: process.env.SITE_BASE ?? '/',
+  srcDir: 'pages',
+  rewrites: { 'README.md': 'index.md' },
+  markdown: { anchor: { slugify: githubSlug }, config: (markdown) => linkToRepository(markdown) },
+  vite: { publicDir: false },
+  themeConfig: {
+    search: { provider: 'local' },
+    nav: [{ text: 'Repository', link: REPOSITORY }],
+    sidebar: [
+      group('Start', ['index', 'deploy', 'migration', 'playground']),
+      group('Patches', ['patches', 'testing', 'references', 'slices-and-services']),
+      group('Operate', ['operations', 'commands', 'troubleshooting', 'upgrade']),
+      group('Look up', ['reference', 'security', 'differences', 'compatibility', 'list-watch']),
+      group('Access keys', [
+        'keys-and-tokens',
+        'scopes-and-rights',
+        'direct-cluster-endpoints',
+        'management-store',
+      ]),
+    ],
+  },
+  buildEnd: ({ outDir }) => checkAnchors(outDir),
+});
+
+/** A part of the sidebar, with the headings of the pages. */
+function group(text, pages) {
+  const items = pages.map((page) => {
+    const file = page === 'index' ? 'README' : page;
+    const [, title] = /^# (.*)$/mu.exec(readFileSync(join(PAGES, `${file}.md`), 'utf8'));
+    return { text: title, link: `/${page === 'index' ? '' : page}` };
+  });
+  return { text, items };
+}
+
+/** As GitHub derives anchors, so that one link works in both. */
+function githubSlug(heading) {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+function linkToRepository(markdown) {
+  markdown.core.ruler.push('repository-links', ({ tokens }) => {
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const href = token.attrGet('href');
+      if (token.type === 'link_open' && href?.startsWith('../'))
+        token.attrSet('href', `${REPOSITORY}/blob/HEAD/${href.slice('../'.length)}`);
+    }
+  });
+}
+
+/** VitePress checks pages, not the headings on them. */
+function checkAnchors(outDir) {
+  const pages = new Map(
+    globSync('**/*.html', { cwd: outDir }).map((file) => [file, readFileSync(join(outDir, file), 'utf8')]),
+  );
+  const broken = [...pages].flatMap(([file, html]) =>
+    [...html.matchAll(/href="(?<page>[^"#:]*)#(?<anchor>[^"]+)"/gu)]
+      .filter(({ groups: { page, anchor } }) => {
+        const target = page === '' ? file : page.slice(page.lastIndexOf('/') + 1) || 'index.html';
+        return anchor !== 'VPContent' && !pages.get(target)?.includes(`id="${anchor}"`);
+      })
+      .map(([link]) => `${file}: ${link}`),
+  );
+  if (broken.length > 0) throw new Error(`links without a target:\n${broken.join('\n')}`);
+}
