@@ -20,7 +20,7 @@ import type {
   Program,
   ProgramId,
 } from '../../syncer/sandbox/types.ts';
-import { parseExpression } from '../../syncer/sandbox/front-end/parse.ts';
+import { parseExpression, parseFilter, type ParsedExpression } from '../../syncer/sandbox/front-end/parse.ts';
 import { isNode, type SyntaxNode } from '../../syncer/sandbox/front-end/syntax-tree.ts';
 
 export interface PatchCoverage {
@@ -30,14 +30,18 @@ export interface PatchCoverage {
   readonly index: number;
   readonly path: string;
   readonly directions: readonly DirectionCoverage[];
+  /** Of the filters in the path, with the places in the path. */
+  readonly filterBranches: readonly BranchCoverage[];
 }
 
 interface DirectionCoverage {
   readonly direction: Direction;
   /** Values that the entry matched, over all cases; of a reference, those that name something. */
   readonly matches: number;
-  readonly branches: readonly (Branch & { readonly isTaken: boolean })[];
+  readonly branches: readonly BranchCoverage[];
 }
+
+type BranchCoverage = Branch & { readonly isTaken: boolean };
 
 interface Application {
   readonly kind: SyncedKind;
@@ -67,7 +71,9 @@ export class CoverageRun {
     const requests: EvaluateRequest[] = [];
     const matches = await this.#matches(requests);
     const programs = kinds.flatMap(({ patches }) => patches.programs);
-    const branches = await takenBranches(programs, requests, config);
+    const filters = kinds.flatMap(({ patches }) => patches.patches.flatMap((patch) => patch.filters));
+    const filterIds = new Set(filters.map(({ program }) => program.id));
+    const branches = await takenBranches(programs, filterIds, requests, config);
     return kinds.flatMap(({ kind, patches: { patches } }) =>
       patches.map((patch) => ({
         kind: kind.resource.kind,
@@ -80,6 +86,9 @@ export class CoverageRun {
           const taken = action.kind === 'evaluate' ? (branches.get(action.program.id) ?? []) : [];
           return [{ direction, matches: matches.get(id) ?? 0, branches: taken }];
         }),
+        filterBranches: patch.filters.flatMap(({ program, offset }) =>
+          (branches.get(program.id) ?? []).map((branch) => ({ ...branch, column: branch.column + offset })),
+        ),
       })),
     );
   }
@@ -117,13 +126,14 @@ export class CoverageRun {
 
 async function takenBranches(
   programs: readonly Program[],
+  filters: ReadonlySet<ProgramId>,
   requests: readonly EvaluateRequest[],
   config: Config,
-): Promise<ReadonlyMap<ProgramId, DirectionCoverage['branches']>> {
+): Promise<ReadonlyMap<ProgramId, readonly BranchCoverage[]>> {
   const probes = new Map<ProgramId, BranchProbe>();
   const probing: Program[] = [];
   for (const { id, expression } of programs) {
-    const probe = probeBranches(expression);
+    const probe = filters.has(id) ? probeFilter(expression) : probeExpression(expression);
     const compiled = probe && compileExpression(probe.expression, id);
     if (probe === undefined || compiled?.ok !== true) continue;
     probes.set(id, probe);
@@ -176,17 +186,26 @@ function evaluated(evaluator: Evaluator, request: EvaluateRequest): Promise<Eval
 }
 
 /** One line for each patch, direction and branch that no case covers. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */
-export function missed({ kind, index, path, directions }: PatchCoverage, isKindNamed: boolean): string[] {
+export function missed(
+  { kind, index, path, directions, filterBranches }: PatchCoverage,
+  isKindNamed: boolean,
+): string[] {
   const entry = `${isKindNamed ? `${kind} ` : ''}patches[${index}]`;
   const name = `${entry} ${path === '' ? '(the whole object)' : path}`;
   if (directions.every(({ matches }) => matches === 0)) return [`${name}: never matched`];
-  return directions.flatMap(({ direction, matches, branches }) => {
+  const ofFilters = filterBranches
+    .filter(({ isTaken }) => !isTaken)
+    .map(
+      ({ line, column, text }) => `${name}: branch of the filter never taken at ${line}:${column}: ${text}`,
+    );
+  const ofDirections = directions.flatMap(({ direction, matches, branches }) => {
     const way = direction === 'toHost' ? 'virtual to host' : 'host to virtual';
     if (matches === 0) return [`${name}: never matched ${way}`];
     return branches
       .filter(({ isTaken }) => !isTaken)
       .map(({ line, column, text }) => `${name}: ${way}, branch never taken at ${line}:${column}: ${text}`);
   });
+  return [...ofFilters, ...ofDirections];
 }
 
 // Which branches of an expression run: the expression is rewritten so that its value is a list with a 1 for each branch that was taken.
@@ -208,13 +227,40 @@ interface BranchProbe {
 const TEXT_MAX = 40;
 
 /** Undefined: the expression has no branches, or cannot be parsed. */
-function probeBranches(expression: string): BranchProbe | undefined {
+function probeExpression(expression: string): BranchProbe | undefined {
   const outcome = parseExpression(expression);
+  return outcome.ok ? probeBranches(expression, outcome.parsed, []) : undefined;
+}
+
+/** Besides the branches of its expression, a filter has one for what it leaves out. */
+function probeFilter(filter: string): BranchProbe | undefined {
+  const outcome = parseFilter(filter);
   if (!outcome.ok) return undefined;
-  const { visits, shift, statements } = outcome.parsed;
+  const { visits, shift, result } = outcome.parsed;
+  const elements = visits.filter(
+    ({ node }) => node.type === 'Identifier' && filter[node.start - shift] === '@',
+  );
+  const edits = elements.map(({ node }) => ({ at: node.start - shift, text: 'value', replaced: 1 }));
+  return probeBranches(filter, outcome.parsed, edits, result);
+}
+
+interface Edit {
+  readonly at: number;
+  readonly text: string;
+  /** Default 0. */
+  readonly replaced?: number;
+}
+
+/** `decision`: its value is a decision, and no is a branch. */
+function probeBranches(
+  expression: string,
+  { visits, shift, statements }: ParsedExpression,
+  fixed: readonly Edit[],
+  decision?: SyntaxNode,
+): BranchProbe | undefined {
   const taken = unusedName(expression);
   const branches: Branch[] = [];
-  const edits: { at: number; text: string }[] = [];
+  const edits: Edit[] = [];
   const mark = (): string => `${taken}[${branches.length - 1}] = 1`;
   const add = (node: SyntaxNode): void => {
     branches.push(branchAt(expression, node.start - shift, node.end - shift));
@@ -237,9 +283,14 @@ function probeBranches(expression: string): BranchProbe | undefined {
       edits.push({ at: consequent[0].start - shift, text: `${mark()}; ` });
     }
   }
+  const marked = applyEdits(expression, [...edits, ...fixed]);
+  let body = statements.length === 0 ? `(${marked}\n);` : `${marked}\n;`;
+  if (decision !== undefined) {
+    const place = branchAt(expression, decision.start - shift, decision.end - shift);
+    branches.push({ ...place, text: 'a value is left out' });
+    body = `(${marked}\n) || (${mark()});`;
+  }
   if (branches.length === 0) return undefined;
-  const marked = applyEdits(expression, edits);
-  const body = statements.length === 0 ? `(${marked}\n);` : `${marked}\n;`;
   return {
     branches,
     expression: `const ${taken} = ${JSON.stringify(branches.map(() => 0))};\n${body}\n${taken}`,
@@ -247,12 +298,12 @@ function probeBranches(expression: string): BranchProbe | undefined {
 }
 
 /** Edits at one place keep their order, parents first: openings nest, and closings are all alike. */
-function applyEdits(text: string, edits: readonly { at: number; text: string }[]): string {
+function applyEdits(text: string, edits: readonly Edit[]): string {
   let result = '';
   let from = 0;
   for (const edit of edits.toSorted((a, b) => a.at - b.at)) {
     result += text.slice(from, edit.at) + edit.text;
-    from = edit.at;
+    from = edit.at + (edit.replaced ?? 0);
   }
   return result + text.slice(from);
 }

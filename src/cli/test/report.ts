@@ -79,10 +79,10 @@ function side(label: string, value: JsonValue | undefined, paint: (text: string)
 function coverageText(coverage: readonly FileCoverage[]): string {
   const isKindNamed = hasSeveralKinds(coverage);
   const rows = coverage.flatMap(({ config, patches }) =>
-    patches.map(({ kind, index, path, directions }) => {
+    patches.map(({ kind, index, path, directions, filterBranches }) => {
       const matchesOf = (wanted: string): string =>
         String(directions.find(({ direction }) => direction === wanted)?.matches ?? '-');
-      const branches = directions.flatMap((one) => one.branches);
+      const branches = [...filterBranches, ...directions.flatMap((one) => one.branches)];
       const taken = branches.filter(({ isTaken }) => isTaken).length;
       return [
         config,
@@ -145,6 +145,7 @@ function coverageJson({ config, patches }: FileCoverage, isKindNamed: boolean): 
         matches,
         branches: branches.map((branch) => ({ ...branch })),
       })),
+      filterBranches: patch.filterBranches.map((branch) => ({ ...branch })),
     })),
     missed: patches.flatMap((patch) => missed(patch, isKindNamed)),
   };

@@ -272,6 +272,30 @@ endpointSyncer: {name: vc, host: {namespace: host}}
     });
   });
 
+  test('--coverage names what the filters of a path never decided', async () => {
+    const config = `sync:
+  toHost:
+    endpoints:
+      patches:
+        - path: 'metadata.labels[?(context.path.endsWith("tier") ? @ !== "x" : false)]'
+          expression: '"y"'
+endpointSyncer: {name: vc, host: {namespace: host}}
+`;
+    const object = '{apiVersion: v1, kind: Endpoints, metadata: {name: web, labels: {tier: z}}}';
+    const missedOf = async (virtual: string): Promise<readonly string[] | undefined> => {
+      const files = { ...oneCase(`virtual: [${virtual}]\nroundTrip: true`), 'config.yaml': config };
+      const { out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
+      return (JSON.parse(out) as JsonReport).coverage?.[0]?.missed;
+    };
+    const path = 'metadata.labels[?(context.path.endsWith("tier") ? @ !== "x" : false)]';
+    expect(await missedOf(object)).toEqual([
+      `patches[0] ${path}: branch of the filter never taken at 1:63: false`,
+      `patches[0] ${path}: branch of the filter never taken at 1:19: a value is left out`,
+    ]);
+    const all = object.replace('{tier: z}', '{tier: z, app: x}');
+    expect(await missedOf(all)).toEqual([]);
+  });
+
   describe('--coverage of several kinds', () => {
     const files = {
       'config.yaml': `sync:
