@@ -17,6 +17,8 @@ export interface DocumentedPage {
   /** Name → text: blocks whose language is followed by a file name. */
   readonly files: ReadonlyMap<string, string>;
   readonly commands: readonly DocumentedCommand[];
+  /** Lines of `sh` blocks, which tests do not run. */
+  readonly shell: readonly string[];
 }
 
 /** `path` is relative to the root of the repository; `replace` has texts that differ in the test, such as an address. */
@@ -27,12 +29,14 @@ export function readPage(path: string, replace: Readonly<Record<string, string>>
   );
   const files = new Map<string, string>();
   const commands: DocumentedCommand[] = [];
+  const shell: string[] = [];
   for (const [, info = '', body = ''] of text.matchAll(/^```(\w+ ?[^\n]*)\n([^]*?)^```$/gmu)) {
     const [language = '', name] = info.split(' ');
     if (name !== undefined) files.set(name, body);
     else if (language === 'console') commands.push(...commandsIn(body));
+    else if (language === 'sh') shell.push(...body.trimEnd().split('\n'));
   }
-  return { files, commands };
+  return { files, commands, shell };
 }
 
 /** In a `console` block, `$ ` begins a command and what follows is its output. */

@@ -19,6 +19,8 @@ export interface PlayedCommand extends DocumentedCommand {
   readonly printed: string;
   /** Of a command that is left running, 0. */
   readonly exitCode: number;
+  /** Elapsed time. */
+  readonly milliseconds: number;
 }
 
 export interface SessionOptions {
@@ -47,8 +49,9 @@ export async function playPage({ page, env, replace, files = {} }: SessionOption
     await using shell = new Shell(folder, env);
     const played: PlayedCommand[] = [];
     for (const command of commands) {
+      const start = performance.now();
       const { printed, exitCode } = await shell.run(command);
-      played.push({ ...command, exitCode, printed });
+      played.push({ ...command, exitCode, printed, milliseconds: performance.now() - start });
     }
     return played;
   } finally {
