@@ -10,14 +10,18 @@ import { startCommand } from './command.ts';
 const IMAGES = join(import.meta.dirname, '../../docs/images');
 const SIZE = { width: 1280, height: 800 };
 
+/** `NAME.png` and `NAME-dark.png`. */
 async function shoot(browser: Browser, url: string, ready: readonly string[], name: string): Promise<void> {
-  const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
-  await page.goto(url);
-  for (const selector of ready) await page.locator(selector).first().waitFor();
-  // The editors measure their lines after they are shown.
-  await page.waitForTimeout(1000);
-  await page.screenshot({ path: join(IMAGES, `${name}.png`), fullPage: false });
-  await page.close();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ viewport: SIZE, colorScheme });
+    await page.goto(url);
+    for (const selector of ready) await page.locator(selector).first().waitFor();
+    // The editors measure their lines after they are shown.
+    await page.waitForTimeout(1000);
+    const suffix = colorScheme === 'dark' ? '-dark' : '';
+    await page.screenshot({ path: join(IMAGES, `${name}${suffix}.png`), fullPage: false });
+    await page.close();
+  }
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-screenshots-'));

@@ -1,4 +1,4 @@
-/** Every relative link of the documentation leads to a file, and its anchor to a heading of that file. */
+/** Every relative link and picture of the documentation leads to a file, and an anchor to a heading of that file. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -22,7 +22,9 @@ test('every relative link has a target', () => {
 
 function linksOf(page: string): string[] {
   const text = readFileSync(page, 'utf8').replaceAll(/^```.*?^```$/gmsu, '');
-  const links = [...text.matchAll(/\]\(([^)\s]+)\)/gu)].map(([, link = '']) => link);
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)|\bsrc(?:set)?="([^"\s]+)"/gu)].map(
+    ([, link, picture]) => link ?? picture ?? '',
+  );
   return links.filter((link) => !/^[a-z]+:/u.test(link));
 }
 
