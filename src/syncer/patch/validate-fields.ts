@@ -143,6 +143,14 @@ export function dnsLabelProblem(text: string): string | undefined {
   return `must be a DNS label (a-z, 0-9 and "-", not at its edges), not ${show(text)}`;
 }
 
+/** A name with at least two labels, which may end in a dot. */
+export function domainNameProblem(text: string): string | undefined {
+  const name = text.replace(/\.$/u, '');
+  if (!name.includes('.')) return `must be a full DNS name with a dot, not ${show(text)}`;
+  const wrong = name.split('.').find((label) => dnsLabelProblem(label) !== undefined);
+  return wrong === undefined ? dnsSubdomainProblem(name) : dnsLabelProblem(wrong);
+}
+
 export function dnsSubdomainProblem(text: string): string | undefined {
   if (text.length > NAME_LENGTH_MAX)
     return `must have at most ${NAME_LENGTH_MAX} characters, ${show(text)} has ${text.length}`;

@@ -3,12 +3,14 @@
  * server.
  */
 
+import { isIPv4, isIPv6 } from 'node:net';
 import {
   endpointIpProblem,
   dnsLabelProblem,
   dnsSubdomainProblem,
   qualifiedNameProblem,
   below,
+  domainNameProblem,
   checkField,
   checkList,
   checkObject,
@@ -27,11 +29,13 @@ import {
 import type { ResultProblem } from './pipeline.ts';
 import { jsonEquals, type JsonObject, type JsonValue, isJsonObject } from '../../base/json.ts';
 
-/** Validates an object of any kind. For kinds other than Endpoints, only the metadata is checked. */
+/** Validates an object of any kind. For kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
 export function validateObject(before: JsonObject, after: JsonObject): ResultProblem | undefined {
-  return before['kind'] === 'Endpoints' && before['apiVersion'] === 'v1'
-    ? validateEndpoints(before, after)
-    : firstProblem(() => checkMetadata(rootPlace('metadata', before, after)));
+  const { apiVersion, kind } = before;
+  if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after);
+  if (kind === 'EndpointSlice' && apiVersion === 'discovery.k8s.io/v1')
+    return validateEndpointSlice(before, after);
+  return firstProblem(() => checkMetadata(rootPlace('metadata', before, after)));
 }
 
 /** The first problem of `after` that `before` did not have. */
@@ -154,22 +158,24 @@ export function validateEndpointSlice(before: JsonObject, after: JsonObject): Re
     checkIdentity(before, after);
     checkMetadata(rootPlace('metadata', before, after));
     checkOneOf(rootPlace('addressType', before, after), ADDRESS_TYPES);
-    checkList(rootPlace('endpoints', before, after), checkEndpoint);
-    checkList(rootPlace('ports', before, after), checkSlicePort);
+    const type = after['addressType'];
+    checkList(rootPlace('endpoints', before, after), (endpoint) => checkEndpoint(endpoint, type));
+    const ports = rootPlace('ports', before, after);
+    checkList(ports, checkSlicePort);
+    checkPortNames(ports);
   });
 }
 
-function checkEndpoint(endpoint: Place): void {
+function checkEndpoint(endpoint: Place, addressType: JsonValue | undefined): void {
   checkObject(endpoint);
   const addresses = below(endpoint, 'addresses');
   const { now } = addresses;
   const isCountRight = Array.isArray(now) && now.length > 0 && now.length <= ADDRESSES_MAX;
   if (!isCountRight && !isOld(addresses))
     refuse(addresses.path, `must be a list of 1 to ${ADDRESSES_MAX} addresses, not ${describe(now)}`);
-  checkList(addresses, (address) => {
-    if (isAbsent(address.now) || address.now === '') refuse(address.path, 'is required');
-    checkString(address);
-  });
+  checkList(addresses, (address) =>
+    checkField(address, (text) => addressProblem(text, addressType), 'required'),
+  );
   checkField(below(endpoint, 'hostname'), dnsLabelProblem, 'optional');
   checkField(below(endpoint, 'nodeName'), dnsSubdomainProblem, 'optional');
   checkString(below(endpoint, 'zone'));
@@ -185,7 +191,31 @@ function checkSlicePort(port: Place): void {
   if (!isOld(number) && !isAbsent(number.now) && !isPortNumber(number.now))
     refuse(number.path, `must be a number from 1 to ${PORT_MAX}, not ${describe(number.now)}`);
   checkOneOf(below(port, 'protocol'), PROTOCOLS, 'optional');
-  for (const member of ['name', 'appProtocol']) checkString(below(port, member));
+  checkField(below(port, 'name'), dnsLabelProblem, 'may be empty');
+  checkField(below(port, 'appProtocol'), qualifiedNameProblem, 'optional');
+}
+
+function addressProblem(text: string, addressType: JsonValue | undefined): string | undefined {
+  if (addressType === 'FQDN') return domainNameProblem(text);
+  if (addressType !== 'IPv4' && addressType !== 'IPv6') return undefined;
+  const isOfType = addressType === 'IPv6' ? isIPv6(text) : isIPv4(text);
+  return isOfType ? endpointIpProblem(text) : `must be an ${addressType} address, not ${describe(text)}`;
+}
+
+function checkPortNames({ now, old, path }: Place): void {
+  const repeated = repeatedName(now);
+  if (repeated === undefined || repeatedName(old) !== undefined) return;
+  const place = { above: { above: path, step: repeated.at }, step: 'name' };
+  refuse(place, `must be different for each port, ${describe(repeated.name)} is repeated`);
+}
+
+/** A port without a name has the name ''. */
+function repeatedName(ports: JsonValue | undefined): { at: number; name: string } | undefined {
+  if (!Array.isArray(ports)) return undefined;
+  const names = ports.map((port) => member(port, 'name') ?? '');
+  const at = names.findIndex((name, index) => names.indexOf(name) < index);
+  const name = names[at];
+  return typeof name === 'string' ? { at, name } : undefined;
 }
 
 export function checkOneOf(place: Place, values: readonly string[], presence?: 'optional'): void {

@@ -160,3 +160,80 @@ export const BAD_IPS: [string, RegExp][] = [
   [' 10.0.0.1', /must be an IP address/],
   ['example.com', /must be an IP address/],
 ];
+
+export const VALID_SLICE: JsonObject = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'web', namespace: 'default', labels: { 'kubernetes.io/service-name': 'web' } },
+  addressType: 'IPv4',
+  endpoints: [
+    {
+      addresses: ['10.0.0.1', '10.0.0.2'],
+      hostname: 'a',
+      nodeName: 'node.one',
+      zone: 'z',
+      conditions: { ready: true },
+    },
+    { addresses: ['10.0.0.3'], targetRef: { kind: 'Pod', name: 'p' } },
+  ],
+  ports: [
+    { name: 'http', port: 80, protocol: 'TCP', appProtocol: 'kubernetes.io/h2c' },
+    { name: '', port: 53, protocol: 'UDP' },
+  ],
+};
+
+const ENDPOINT: Path = ['endpoints', 0];
+const SLICE_PORT: Path = ['ports', 0];
+
+/** Each one is refused, and why. */
+export const SLICE_REFUSED: [Path, JsonValue | undefined, RegExp][] = [
+  [['addressType'], 'IPv5', /addressType: must be one of IPv4, IPv6, FQDN, not "IPv5"/],
+  [['addressType'], undefined, /addressType: must be one of IPv4, IPv6, FQDN, not nothing/],
+  [ENDPOINT, 'x', /endpoints.0: must be an object, not "x"/],
+  [[...ENDPOINT, 'addresses'], undefined, /must be a list of 1 to 100 addresses, not nothing/],
+  [[...ENDPOINT, 'addresses'], [], /must be a list of 1 to 100 addresses/],
+  [
+    [...ENDPOINT, 'addresses', 0],
+    'no address',
+    /endpoints.0.addresses.0: must be an IPv4 address, not "no address"/,
+  ],
+  [[...ENDPOINT, 'addresses', 0], '', /must be an IPv4 address, not ""/],
+  [[...ENDPOINT, 'addresses', 0], 5, /must be a string, not 5/],
+  [[...ENDPOINT, 'addresses', 0], 'fd00::1', /must be an IPv4 address, not "fd00::1"/],
+  [[...ENDPOINT, 'addresses', 0], '127.0.0.1', /loopback/],
+  [[...ENDPOINT, 'hostname'], 'A_b', /hostname: must be a DNS label/],
+  [[...ENDPOINT, 'hostname'], '', /hostname: must be a DNS label/],
+  [[...ENDPOINT, 'nodeName'], 'a b', /nodeName: must be a DNS name/],
+  [[...ENDPOINT, 'zone'], 1, /zone: must be a string, not 1/],
+  [[...ENDPOINT, 'conditions'], 'x', /conditions: must be an object/],
+  [[...SLICE_PORT, 'port'], 'http', /port: must be a number from 1 to 65535, not "http"/],
+  [[...SLICE_PORT, 'protocol'], 'ICMP', /protocol: must be one of TCP, UDP, SCTP/],
+  [[...SLICE_PORT, 'name'], 'a_b', /ports.0.name: must be a DNS label/],
+  [[...SLICE_PORT, 'name'], '', /ports.1.name: must be different for each port, "" is repeated/],
+  [[...SLICE_PORT, 'appProtocol'], 'a b', /appProtocol: must be/],
+];
+
+export const SLICE_TAKEN: [Path, JsonValue | undefined][] = [
+  [[...ENDPOINT, 'addresses', 0], '10.9.9.9'],
+  [[...ENDPOINT, 'zone'], undefined],
+  [[...ENDPOINT, 'hostname'], null],
+  [[...SLICE_PORT, 'protocol'], undefined],
+  [[...SLICE_PORT, 'port'], undefined],
+  [['ports', 1, 'name'], 'dns'],
+  [['endpoints'], []],
+];
+
+/** By address type. */
+export const SLICE_ADDRESSES: readonly (readonly [
+  type: string,
+  good: readonly string[],
+  bad: readonly string[],
+])[] = [
+  ['IPv4', ['10.0.0.1'], ['fd00::1', 'a.example.com']],
+  ['IPv6', ['fd00::1', '2001:db8::5'], ['10.0.0.1', '::1', 'fe80::1%eth0', 'a.example.com']],
+  [
+    'FQDN',
+    ['a.example.com', 'a.example.com.', '1.example'],
+    ['a', 'A.example.com', 'a..b', '*.example.com', 'a.example.com..'],
+  ],
+];

@@ -5,8 +5,23 @@ import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { endpointIpProblem } from '../../../src/syncer/patch/validate-fields.ts';
 import { printPath } from '../../../src/syncer/patch/path-syntax.ts';
-import { validateEndpoints } from '../../../src/syncer/patch/validate-object.ts';
-import { BAD_IPS, changed, GOOD_IPS, REFUSED, TAKEN, VALID } from './endpoint-rules.ts';
+import {
+  validateEndpoints,
+  validateEndpointSlice,
+  validateObject,
+} from '../../../src/syncer/patch/validate-object.ts';
+import {
+  BAD_IPS,
+  changed,
+  GOOD_IPS,
+  REFUSED,
+  SLICE_ADDRESSES,
+  SLICE_REFUSED,
+  SLICE_TAKEN,
+  TAKEN,
+  VALID,
+  VALID_SLICE,
+} from './endpoint-rules.ts';
 
 function problem(after: JsonObject, before: JsonObject = VALID): string | undefined {
   const found = validateEndpoints(before, after);
@@ -90,5 +105,36 @@ describe('addresses', () => {
 
   test.each(BAD_IPS)('%s is refused', (ip, message) => {
     expect(endpointIpProblem(ip)).toMatch(message);
+  });
+});
+
+describe('a patched EndpointSlice', () => {
+  const problemOf = (after: JsonObject, before: JsonObject = VALID_SLICE): string | undefined => {
+    const found = validateEndpointSlice(before, after);
+    return found && `${printPath(found.path)}: ${found.message}`;
+  };
+  const slice = (path: (typeof SLICE_REFUSED)[number][0], value: JsonValue | undefined): JsonObject =>
+    changed(path, value, VALID_SLICE);
+
+  test.each(SLICE_REFUSED)('is rejected with %j = %j', (path, value, message) => {
+    expect(problemOf(slice(path, value))).toMatch(message);
+    expect(validateObject(VALID_SLICE, slice(path, value))).toBeDefined();
+  });
+
+  test.each(SLICE_TAKEN)('may have %j = %j', (path, value) => {
+    expect(problemOf(slice(path, value))).toBeUndefined();
+  });
+
+  test.each(SLICE_REFUSED)('may keep %j = %j', (path, value) => {
+    const before = slice(path, value);
+    expect(problemOf(changed(['endpoints', 1, 'zone'], 'new', before), before)).toBeUndefined();
+  });
+
+  test.each(SLICE_ADDRESSES)('has addresses of its type, %s', (addressType, good, bad) => {
+    const accepted = [...good, ...bad].filter((address) => {
+      const endpoints = [{ addresses: [address] }];
+      return problemOf({ ...VALID_SLICE, addressType, endpoints }) === undefined;
+    });
+    expect(accepted).toEqual(good);
   });
 });
