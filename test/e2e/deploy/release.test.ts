@@ -42,6 +42,8 @@ test('npm version changes every place that names the version, in one tagged comm
       'package.json',
     ]),
   );
+  expect(readFileSync(join(clone, 'README.md'), 'utf8')).not.toContain('is published yet');
+  expect(readFileSync(join(clone, 'docs', 'deploy.md'), 'utf8')).not.toContain('is published yet');
   expect(readFileSync(join(clone, 'CHANGELOG.md'), 'utf8')).toMatch(
     /^## Unreleased\n\n## 9\.8\.7 \(\d{4}-/mu,
   );
