@@ -31,11 +31,17 @@ export class KeptSandbox implements AsyncDisposable {
     await this.#sandbox?.[Symbol.asyncDispose]();
   }
 
+  /** The next rehearsal runs expressions that had to be stopped, even if they have not been edited. */
+  forgetPrograms(): void {
+    for (const { id } of this.#programs) this.#sandbox?.forget(id + this.#offset);
+    this.#offset += this.#programs.length;
+    this.#programs = [];
+  }
+
   #define(sandbox: Sandbox, programs: readonly Program[]): void {
     const sources = (all: readonly Program[]): string => JSON.stringify(all.map(({ source }) => source));
     if (sources(programs) === sources(this.#programs)) return;
-    for (const { id } of this.#programs) sandbox.forget(id + this.#offset);
-    this.#offset += this.#programs.length;
+    this.forgetPrograms();
     this.#programs = programs;
     for (const program of programs) sandbox.define({ ...program, id: program.id + this.#offset });
   }

@@ -25,7 +25,8 @@ import {
   syncedKindNames,
   type Rendered,
 } from '../offline/offline-sync.ts';
-import type { ConfigProblem } from '../../base/errors.ts';
+import { PatchError, type ConfigProblem } from '../../base/errors.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
 import { parseConfig } from '../../config/load.ts';
 import { parsePatchFile } from '../../config/patch-file.ts';
@@ -90,7 +91,7 @@ export class PlaygroundSession implements AsyncDisposable {
     const isSynced = ({ kind = '' }: KubeObject): boolean => kinds.includes(kind);
     const originals = kinds.flatMap((kind) => world.virtual.filter((object) => object.kind === kind));
     const [first] = originals;
-    const traces = new Map<string, ObjectTrace>();
+    const traces = new Map<string, RecordedTrace>();
     const render = isReverse ? renderToVirtual : renderToHost;
     const { rendered } = await render(world, config, {
       createSandbox: (options) => this.#sandbox.open(options),
@@ -98,25 +99,58 @@ export class PlaygroundSession implements AsyncDisposable {
         tracingPipeline({ ...options, monotonicMs }, (direction, trace) => {
           if ((direction === 'toVirtual') !== isReverse) return;
           const traced = objectTrace(resource.kind, trace);
-          if (!traces.has(traced.object)) traces.set(traced.object, traced);
+          if (!traces.has(traced.json.object)) traces.set(traced.json.object, traced);
         }),
     });
-    const result = describeRendered(rendered, isSynced);
+    const failures = [...traces.values()].flatMap(({ failures: all }) => all);
+    if (failures.some(({ isStopped }) => isStopped)) this.#sandbox.forgetPrograms();
     return {
-      original: printAll(originals),
       paths: first === undefined ? [] : patchPathsOf(asJson(first)),
-      ...result,
-      notes: [...unsyncedNotes(config, isReverse ? world.host : world.virtual), ...result.notes],
-      traces: [...traces.values()].toSorted((a, b) => (a.object < b.object ? -1 : 1)),
+      ...describeRendered(rendered, originals, isSynced),
+      notes: [
+        ...unsyncedNotes(config, isReverse ? world.host : world.virtual),
+        ...failures.map(({ patch, object }) => failureNote(patch, object, config)),
+        // The trace has the error of a patch, and this the consequence for the object.
+        ...rendered
+          .filter(
+            (one) => failures.length === 0 || one.kind !== 'failed' || !(one.error instanceof PatchError),
+          )
+          .flatMap(noteOf),
+      ],
+      traces: [...traces.values()].map(({ json }) => json).toSorted((a, b) => (a.object < b.object ? -1 : 1)),
     };
   }
 }
 
 const monotonicMs = (): number => systemClock.monotonicMs();
 
-function objectTrace(kind: string, { object, patches }: PatchTrace): ObjectTrace {
-  const translated = object as unknown as KubeObject; // it has a name
-  return { object: `${kind} ${objectKey(translated)}`, patches: patches.map(patchJson) };
+interface RecordedTrace {
+  readonly json: ObjectTrace;
+  readonly failures: readonly {
+    readonly patch: number;
+    readonly object: string;
+    readonly isStopped: boolean;
+  }[];
+}
+
+function objectTrace(kind: string, { object: traced, patches }: PatchTrace): RecordedTrace {
+  const translated = traced as unknown as KubeObject; // it has a name
+  const object = `${kind} ${objectKey(translated)}`;
+  const failures = patches.flatMap(({ index, error }) =>
+    error === undefined ? [] : [{ patch: index, object, isStopped: STOPS.has(error.kind) }],
+  );
+  return { json: { object, patches: patches.map(patchJson) }, failures };
+}
+
+/** Errors after which the sandbox does not run an expression on the object for a while. */
+const STOPS: ReadonlySet<string> = new Set(['timeout', 'memory', 'killed']);
+
+function failureNote(patch: number, object: string, { patches: { onError } }: Config): JsonObject {
+  const consequence =
+    onError === 'path'
+      ? 'the daemon leaves out its path; the error is in the trace'
+      : 'the daemon does not write the object; this is the result without the patch';
+  return { level: 'error', text: `patches[${patch}] fails on ${object}: ${consequence}` };
 }
 
 /** `{index, path, action, durationMs, matches: [{path, before?, after?}], nearest?, error?}`; a value that does not exist is absent. */
@@ -248,20 +282,66 @@ function patchesOnly(text: string, objects: readonly KubeObject[], base: Config)
 
 // The result of one run as the page shows it.
 
-/** `{result, plainResult, imports, notes}`; `isSynced` tells copies from the objects that references import. */
+/**
+ * `{original, result, plainResult, imports}`; `isSynced` tells copies from the objects that references import. `original` has the virtual
+ * objects of the results alone, in their order, because an object that is not synced is not deleted either.
+ */
 function describeRendered(
   rendered: readonly Rendered[],
+  originals: readonly KubeObject[],
   isSynced: (object: KubeObject) => boolean,
-): JsonObject & { notes: JsonObject[] } {
+): JsonObject {
   const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
-  const synced = objects.filter(isSynced);
-  const imports = objects.filter((object) => !isSynced(object));
+  const pairs = objects.filter(isSynced).map((object) => {
+    const original = originals.find((one) => isPair(one, object));
+    return { original, object: inOrderOf(original, object) };
+  });
+  const imports = objects.filter((object) => !isSynced(object)).map((object) => inOrderOf(undefined, object));
+  const plain = (object: KubeObject): KubeObject => withoutManagedFields(withoutBookkeeping(object));
   return {
-    result: printAll(synced),
-    plainResult: printAll(synced.map(withoutBookkeeping)),
-    imports: printAll(imports.map(withoutBookkeeping)),
-    notes: rendered.flatMap(noteOf),
+    original: printAll(pairs.flatMap(({ original }) => original ?? []).map(withoutManagedFields)),
+    result: printAll(pairs.map(({ object }) => object)),
+    plainResult: printAll(pairs.map(({ object }) => plain(object))),
+    imports: printAll(imports.map(plain)),
   };
+}
+
+/** The other is the virtual object itself, or its copy. */
+function isPair(virtual: KubeObject, { kind, metadata }: KubeObject): boolean {
+  const { annotations = {}, name, namespace = '' } = metadata;
+  const key = `${annotations[OBJECT_NAMESPACE] ?? namespace}/${annotations[OBJECT_NAME] ?? name}`;
+  return virtual.kind === kind && objectKey(virtual) === key;
+}
+
+const USUAL_ORDER: JsonObject = {
+  apiVersion: '',
+  kind: '',
+  metadata: { name: '', namespace: '', labels: {}, annotations: {} },
+};
+
+/** The members in the order of the virtual object, those that it does not have in the usual order, so that a difference shows changes only. */
+function inOrderOf(original: KubeObject | undefined, object: KubeObject): KubeObject {
+  const usual = ordered(asJson(object), USUAL_ORDER);
+  const result = original === undefined ? usual : ordered(usual, asJson(original));
+  return result as unknown as KubeObject; // the same members
+}
+
+function ordered(value: JsonValue, model: JsonValue): JsonValue {
+  if (Array.isArray(value))
+    return value.map((element, at) => ordered(element, (Array.isArray(model) ? model[at] : null) ?? null));
+  if (!isJsonObject(value) || !isJsonObject(model)) return value;
+  const keys = new Set([
+    ...Object.keys(model).filter((key) => Object.hasOwn(value, key)),
+    ...Object.keys(value),
+  ]);
+  return Object.fromEntries(
+    [...keys].map((key) => [key, ordered(ownValue(value, key) ?? null, ownValue(model, key) ?? null)]),
+  );
+}
+
+function withoutManagedFields(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }
 
 /** Why nothing of what was given is synced; empty: something is. Objects of other kinds beside it are what patches and Services need. */
@@ -269,8 +349,13 @@ function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject
   const synced = syncedKindNames(config);
   if (given.some(({ kind = '' }) => synced.includes(kind))) return [];
   const syncs = synced.length === 0 ? 'nothing' : synced.join(', ');
-  if (given.length === 0)
-    return [{ level: 'info', text: `there is no object to sync: paste one of ${syncs}` }];
+  if (given.length === 0) {
+    const advice =
+      synced.length === 0
+        ? 'this configuration syncs nothing'
+        : `paste an object of kind ${synced.join(' or ')}`;
+    return [{ level: 'info', text: `there is no object to sync: ${advice}` }];
+  }
   return given.map((object) => {
     const kind = object.kind ?? '';
     const resource = SYNCABLE_RESOURCES.find((one) => one.kind === kind);

@@ -40,6 +40,8 @@ export interface PatchTrace {
 
 export interface TraceOptions extends PipelineOptions {
   readonly monotonicMs: () => number;
+  /** Default: the patch that ends the sync of the object ends the trace. */
+  readonly continuesAfterError?: boolean;
 }
 
 /** Produces the same object as a pipeline with these options. Patch errors are recorded in the trace, not thrown. */
@@ -57,13 +59,16 @@ export async function tracePatches(
     const traced = await tracePatch({ ...options, references }, { direction, patch, object, context });
     patches.push(traced.patch);
     const isLeftOut = options.onError === 'path' && mayBeKept(patch, options.contentMembers);
-    if (traced.patch.error !== undefined && !isLeftOut) break;
+    if (traced.patch.error !== undefined && !isLeftOut && options.continuesAfterError !== true) break;
     object = traced.object;
   }
   return { patches, object };
 }
 
-/** A pipeline that reports a trace of every object it patches. Each patch runs twice, so it is meant for single objects. */
+/**
+ * A pipeline that reports a trace of every object it patches. Its result is without the patches that fail, so that the effect of the others is
+ * seen; with `onError: path` it is what the daemon writes. Each patch runs twice, so it is meant for single objects.
+ */
 export function tracingPipeline(
   options: TraceOptions,
   report: (direction: Direction, trace: PatchTrace) => void,
@@ -72,8 +77,19 @@ export function tracingPipeline(
   return {
     ...pipeline,
     async apply(direction, object, context) {
-      report(direction, await tracePatches(options, direction, object, context));
-      return pipeline.apply(direction, object, context);
+      const { compiled, onError } = options;
+      const trace = await tracePatches({ ...options, continuesAfterError: true }, direction, object, context);
+      report(direction, trace);
+      const failed = new Set(
+        trace.patches.flatMap(({ index, error }) => (error === undefined ? [] : [index])),
+      );
+      if (failed.size === 0 || onError === 'path') return pipeline.apply(direction, object, context);
+      const patches = compiled.patches.filter(({ index }) => !failed.has(index));
+      return createPatchPipeline({ ...options, compiled: { ...compiled, patches } }).apply(
+        direction,
+        object,
+        context,
+      );
     },
   };
 }

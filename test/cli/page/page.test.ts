@@ -7,6 +7,8 @@ import { PAGE_EXAMPLES, startState } from '../../../src/cli/page/examples.ts';
 import { patchPathsOf, PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
 import { denialOf, findPageModules, startPageServer } from '../../../src/cli/page/page-server.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
+import { describeChange } from '../../../src/cli/demo/demo-page.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { validConfig } from '../../config/setup.ts';
 
 const CONFIG = validConfig('endpointSyncer: {name: my-vcluster, host: {namespace: team-a}}');
@@ -77,6 +79,23 @@ interface RunResult extends JsonObject {
   plainResult: string;
 }
 
+describe('the change of a row', () => {
+  const db = (content: JsonObject, annotations = {}): KubeObject => ({
+    metadata: { name: 'db', annotations },
+    ...content,
+  });
+  test.each([
+    ['a value', db({}, { 'x.org/owner': 'a' }), db({}, { 'x.org/owner': 'b' }), 'owner a → b'],
+    ['a new element', db({ ips: [{ ip: '1' }] }), db({ ips: [{ ip: '1' }, { ip: '2' }] }), '+ ips 2'],
+    ['a removed value', db({ a: true }), db({}), '− a true'],
+    ['bookkeeping', db({}), db({}, { 'vcluster.loft.sh/object-name': 'db' }), ''],
+    ['several', db({ a: 1, b: 1, c: 1, d: 1 }), db({ a: 2, b: 2, c: 2, d: 2 }), 'a 1 → 2, b 1 → 2, 2 more'],
+    ['a long value', db({ a: 'x'.repeat(50) }), db({ a: 1 }), `a ${'x'.repeat(40)}… → 1`],
+  ])('%s is named', (_, before, after, text) => {
+    expect(describeChange(before, after)).toBe(text);
+  });
+});
+
 describe('a run', () => {
   const session = new PlaygroundSession(CONFIG);
   afterAll(() => session[Symbol.asyncDispose]());
@@ -120,6 +139,48 @@ endpoints: [{addresses: [10.0.0.1], hostname: a}]
 `;
   const SERVICE =
     '{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{port: 80}]}}\n';
+
+  test('a patch that fails is left out of the result, and every failing one is traced', async () => {
+    const { plainResult, notes, traces } = await run({
+      patches: `- path: endpoints[*].hostname
+  expression: value.nope()
+- path: metadata.labels.a
+  expression: value.nope()
+- path: endpoints[*].addresses
+  expression: '["10.9.9.9"]'
+`,
+      virtual: SLICE.replace('labels: {', 'labels: {a: b, '),
+    });
+    expect(parse(plainResult)).toMatchObject({ endpoints: [{ hostname: 'a', addresses: ['10.9.9.9'] }] });
+    const text = (index: number): string =>
+      `patches[${index}] fails on EndpointSlice team-a/web-1-x-shop-x-my-vcluster: the daemon does not write the object; this is the result without the patch`;
+    expect(notes).toEqual([0, 1].map((index) => ({ level: 'error', text: text(index) })));
+    expect(traces).toMatchObject([{ patches: [{ error: {} }, { error: {} }, { index: 2 }] }]);
+  });
+
+  test('a loop is stopped in every run, and never quarantined', async () => {
+    const input = { patches: '- path: endpoints[*].hostname\n  expression: while (true) { value }\n' };
+    for (const virtual of [SLICE, SLICE.replace('10.0.0.1', '10.0.0.2')]) {
+      const { traces, notes } = await run({ ...input, virtual });
+      expect(traces).toMatchObject([
+        { patches: [{ error: { kind: 'timeout', message: 'took longer than 100 ms' } }] },
+      ]);
+      expect(JSON.stringify(notes)).not.toContain('quarantine');
+    }
+  });
+
+  test('the result has the order of the virtual object, and no managed fields', async () => {
+    const metadata =
+      '{labels: {z: "1", a: "2"}, namespace: shop, managedFields: [{manager: m}], name: web-1}';
+    const virtual = SLICE.replace(/metadata: .*/u, `metadata: ${metadata}`);
+    const { plainResult, original } = await run({
+      patches: '[]',
+      virtual: virtual.replace('addressType: IPv4\n', '') + 'addressType: IPv4\n',
+    });
+    const keys = (text: string): string[] => text.match(/^ {0,4}\w+(?=:)/gmu) ?? [];
+    expect(keys(plainResult)).toEqual(keys(original));
+    expect(`${plainResult}${original}`).not.toContain('managedFields');
+  });
 
   test('a list of patches is for the kind of the object, and checked for that kind', async () => {
     const { patchList, problems, plainResult, original, paths, notes } = await run({
@@ -204,7 +265,7 @@ endpointSyncer: {name: other, services: sync}
       SERVICE,
       'Service shop/web is not synced: endpointSyncer.services is vcluster',
     ],
-    ['nothing', '[]', '', 'there is no object to sync: paste one of Endpoints, EndpointSlice'],
+    ['nothing', '[]', '', 'there is no object to sync: paste an object of kind Endpoints or EndpointSlice'],
   ])('%s is a sentence', async (_, patches, virtual, text) => {
     const { notes, result, problems } = await run({ patches, virtual });
     expect({ notes, result, problems }).toEqual({
