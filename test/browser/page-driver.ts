@@ -26,6 +26,11 @@ export async function resultText(page: Page): Promise<string> {
   return lines.join('\n');
 }
 
+/** The accessible name that the focused element sets itself. */
+export async function focusedLabel(page: Page): Promise<string | null> {
+  return page.evaluate<string | null>('document.activeElement.getAttribute("aria-label")');
+}
+
 /** Accessibility violations that are serious or worse, as `rule: element`. */
 export async function seriousViolations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);

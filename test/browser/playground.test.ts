@@ -4,7 +4,14 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
 import { startCommand, type RunningCommand } from './command.ts';
-import { chooseExample, overflowPx, resultText, seriousViolations, typeInto } from './page-driver.ts';
+import {
+  chooseExample,
+  focusedLabel,
+  overflowPx,
+  resultText,
+  seriousViolations,
+  typeInto,
+} from './page-driver.ts';
 
 const OWNER = 'metadata.annotations["example.com/owner"]';
 const RESULT = { timeout: 15_000, interval: 50 };
@@ -48,10 +55,56 @@ describe('patches', () => {
   test('an invalid patch is marked at its line, and the last result stays', async () => {
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expresion: value\n`);
     await expect
-      .poll(() => page.locator('#notes').innerText(), RESULT)
-      .toMatch(/patches line 2: .*expression/u);
+      .poll(() => page.locator('#patches-problems').innerText(), RESULT)
+      .toMatch(/line 2: .*expression/u);
     await expect.poll(() => page.locator('#patches .cm-lintRange-error').count(), RESULT).toBeGreaterThan(0);
     expect(await resultText(page)).toContain('team-checkout');
+    await page.getByText('result of the last valid input').waitFor();
+    expect(await page.locator('#output.stale').count()).toBe(1);
+    await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value\n`);
+    await expect.poll(() => page.locator('#output.stale').count(), RESULT).toBe(0);
+    await page.getByText('result of the last valid input').waitFor({ state: 'detached' });
+  });
+
+  test('ten problems are counted below their editor, and each leads to its line', async () => {
+    const patches = Array.from(
+      { length: 10 },
+      (_, at) => `- path: metadata.annotations.a${at}\n  expression: value.nope(\n`,
+    );
+    await typeInto(page, 'Patches', patches.join(''));
+    await page.getByText('10 problems').waitFor();
+    await page.getByRole('button', { name: /^line 20:/u }).click();
+    await expect.poll(() => page.locator('#patches .cm-activeLine').innerText(), RESULT).toContain('nope');
+    expect(await focusedLabel(page)).toBe('Patches');
+    expect(await page.locator('#virtual-problems, #host-problems').allInnerTexts()).toEqual(['', '']);
+  });
+
+  test('a patch that fails leaves the result of the others, and strikes nothing out', async () => {
+    await typeInto(
+      page,
+      'Patches',
+      `- path: ${OWNER}\n  expression: value.nope()\n- path: subsets[*].addresses[*].hostname\n  expression: '"edge-" + value'\n`,
+    );
+    await expect.poll(() => resultText(page), RESULT).toContain('hostname: edge-web-0');
+    expect(await resultText(page)).toContain('example.com/owner: checkout');
+    expect(await page.locator('#notes').innerText()).toContain(
+      'patches[0] fails on Endpoints team-a/web-x-shop-x-my-vcluster: the daemon does not write the object; this is the result without the patch',
+    );
+    expect(await page.locator('#notes').innerText()).not.toContain('patches[1]');
+    expect(await page.locator('#result .cm-deletedChunk').allInnerTexts()).not.toContainEqual(
+      expect.stringContaining('kind: Endpoints'),
+    );
+  });
+
+  test('the caret of an error is in a monospaced font, under the identifier', async () => {
+    await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value.nope()\n`);
+    const excerpt = page.locator('#trace .failed pre:not(.message)');
+    await excerpt.waitFor();
+    const [source = '', caret = ''] = (await excerpt.innerText()).split('\n');
+    expect(caret.indexOf('^')).toBe(source.indexOf('nope'));
+    const style = 'getComputedStyle(document.querySelector("#trace .failed pre:not(.message)"))';
+    expect(await page.evaluate(`${style}.fontFamily`)).toContain('monospace');
+    expect(await page.evaluate(`${style}.whiteSpace`)).toBe('pre');
   });
 
   test('a patch that fails shows the caret in its expression', async () => {
@@ -70,7 +123,15 @@ describe('patches', () => {
 
   test('an infinite loop fails, and the page still works', async () => {
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: (() => { while (true) {} })()\n`);
-    await expect.poll(() => page.locator('#trace .failed').innerText(), RESULT).toContain('timeout');
+    await expect
+      .poll(() => page.locator('#trace .failed').innerText(), RESULT)
+      .toContain('took longer than 100 ms (timeout)');
+    // Another object, the same expression: it is run again.
+    const virtual = await page.locator('#virtual .cm-line').allInnerTexts();
+    await typeInto(page, 'Virtual object', virtual.join('\n').replace('10.20.0.11', '10.20.0.77'));
+    await expect.poll(() => resultText(page), RESULT).toContain('10.20.0.77');
+    expect(await page.locator('#trace .failed').innerText()).toContain('took longer than 100 ms');
+    expect(await page.locator('body').innerText()).not.toContain('quarantined');
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value + "!"\n`);
     await expect.poll(() => resultText(page), RESULT).toContain('checkout!');
   });
@@ -88,7 +149,62 @@ describe('runs', () => {
   test('the reverse direction shows the virtual object', async () => {
     await chooseExample(page, 'Expression, host to virtual');
     await expect.poll(() => resultText(page), RESULT).toContain('example.com/owner: payments');
-    expect(await page.locator('#result-title').innerText()).toBe('Virtual object');
+    expect(await page.locator('#result-title').innerText()).toBe('Result in the virtual cluster');
+  });
+
+  test('without a host object, the reverse direction starts from what the patches make', async () => {
+    await page.getByLabel('host → virtual').check();
+    const host = page.locator('#host .cm-content');
+    await expect.poll(() => host.innerText(), RESULT).toContain('example.com/owner: team-checkout');
+    await expect.poll(() => resultText(page), RESULT).toContain('example.com/owner: checkout');
+    expect(await page.locator('#notes li').count()).toBe(0);
+    const text = (await page.locator('#host .cm-line').allInnerTexts()).join('\n');
+    await typeInto(page, 'Existing host object', text.replace('team-checkout', 'team-payments'));
+    await expect.poll(() => resultText(page), RESULT).toContain('example.com/owner: payments');
+  });
+
+  test('a difference shows changes only, in the order of the virtual object, without managed fields', async () => {
+    await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: '"team-" + value'\n`);
+    await typeInto(
+      page,
+      'Virtual object',
+      `kind: Endpoints
+apiVersion: v1
+metadata:
+  managedFields: [{manager: kubectl, operation: Update}]
+  annotations: {z: "1", example.com/owner: checkout, a: "2"}
+  namespace: shop
+  name: web
+subsets: [{ports: [{port: 80, protocol: TCP}], addresses: [{hostname: web-0, ip: 10.0.0.1}]}]
+`,
+    );
+    await expect.poll(() => page.locator('#result .cm-content').innerText(), RESULT).toContain('z: "1"');
+    await expect
+      .poll(() => page.locator('#result .cm-changedLine').allInnerTexts(), RESULT)
+      .toEqual([
+        '    example.com/owner: team-checkout',
+        '  namespace: team-a',
+        '  name: web-x-shop-x-my-vcluster',
+      ]);
+    expect(await page.locator('#result').innerText()).not.toContain('managedFields');
+  });
+
+  test('a page without an object says what to do', async () => {
+    await typeInto(page, 'Virtual object', '');
+    await expect
+      .poll(() => page.locator('#notes').innerText(), RESULT)
+      .toBe('there is no object to sync: paste an object of kind Endpoints');
+    expect(await page.locator('#result').innerText()).toBe('Nothing is written.');
+  });
+
+  test('a run that takes long says so', async () => {
+    await page.route('**/api/run', async (route) => {
+      await page.getByText('running…').waitFor();
+      await route.continue();
+    });
+    await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value + "!"\n`);
+    await expect.poll(() => resultText(page), RESULT).toContain('checkout!');
+    await page.getByText('running…').waitFor({ state: 'detached' });
   });
 
   test('every example gives a result without a problem', async () => {
@@ -156,6 +272,32 @@ describe('sharing', () => {
 });
 
 describe('the page', () => {
+  test('says that it loads, and why it cannot', async () => {
+    const other = await browser.newPage();
+    const state: { answer?: () => void } = {};
+    const answered = new Promise<void>((resolve) => (state.answer = resolve));
+    await other.route('**/api/start', async (route) => {
+      await answered;
+      await route.fulfill({ status: 400, body: 'out of order' });
+    });
+    await other.goto(playground.url);
+    await other.getByText('Loading…').waitFor();
+    state.answer?.();
+    await expect
+      .poll(() => other.locator('#loading').innerText(), RESULT)
+      .toBe('The page cannot load: out of order');
+    await other.close();
+  });
+
+  test('gives every pane a name of its own', async () => {
+    const headings = await page.locator('h3:visible').allInnerTexts();
+    expect(new Set(headings.map((text) => text.split('\n')[0])).size).toBe(headings.length);
+    const labels = await page.evaluate(
+      '[...document.querySelectorAll("[role=textbox]")].map((one) => one.getAttribute("aria-label"))',
+    );
+    expect(labels).toEqual(['Patches', 'Virtual object', 'Existing host object', 'Result']);
+  });
+
   test.each([
     [360, 'light'],
     [1600, 'light'],
@@ -171,8 +313,7 @@ describe('the page', () => {
   test('is used by keyboard: the Tab key leaves an editor', async () => {
     await page.getByRole('textbox', { name: 'Patches', exact: true }).focus();
     await page.keyboard.press('Tab');
-    const label = await page.evaluate<string>('document.activeElement.getAttribute("aria-label")');
-    expect(label).toBe('Virtual object');
+    expect(await focusedLabel(page)).toBe('Virtual object');
   });
 });
 

@@ -17,14 +17,16 @@ const SIDES: Readonly<Record<string, string>> = {
   deleted: 'host      deleted',
 };
 
-/** One sync, or one problem, of one object. */
+/** One reconcile of one object. */
 export interface ActivityEntry {
-  /** `namespace/name` of the virtual object; a reference has its kind before it. */
-  readonly key: string;
+  /** The virtual object, such as `Endpoints shop/db`. */
+  readonly id: string;
+  /** `skipped` and `refused`: why is in `what`. `unchanged`: both sides were already as they should be. */
+  readonly state: 'synced' | 'unchanged' | 'skipped' | 'refused';
+  /** `host updated`, or a reason. */
   readonly what: string;
-  /** Undefined for a problem. */
+  /** Undefined where nothing was written. */
   readonly latencyMs: number | undefined;
-  readonly problem: boolean;
 }
 
 /** Prints each sync as one line, and every problem with its reason. */
@@ -45,7 +47,12 @@ export class ActivityLogger implements Logger, Activity {
     return this.#latencies.get(key);
   }
 
-  debug(): void {}
+  debug(fields: LogFields, message: string): void {
+    const { outcome, reason } = fields;
+    if (message !== 'reconciled' || typeof fields['key'] !== 'string') return;
+    const state = outcome === 'ignored' ? 'skipped' : 'unchanged';
+    this.#record({ id: idOf(fields), state, what: String(reason ?? outcome), latencyMs: undefined });
+  }
 
   info(fields: LogFields, message: string): void {
     if (message !== 'synced') {
@@ -58,7 +65,7 @@ export class ActivityLogger implements Logger, Activity {
     const what = didFlowBack
       ? 'virtual   updated'
       : (SIDES[String(fields['outcome'])] ?? String(fields['outcome']));
-    this.#record({ key, what: what.replace(/ +/, ' '), latencyMs, problem: false });
+    this.#record({ id: idOf(fields), state: 'synced', what: what.replace(/ +/, ' '), latencyMs });
     this.#show?.(`${time()}  ${key.padEnd(30)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`);
   }
 
@@ -82,7 +89,7 @@ export class ActivityLogger implements Logger, Activity {
       .map((part) => `: ${part}`)
       .join('');
     if (typeof key === 'string')
-      this.#record({ key: subjectOf(fields), what: `${message}${why}`, latencyMs: undefined, problem: true });
+      this.#record({ id: idOf(fields), state: 'refused', what: `${message}${why}`, latencyMs: undefined });
     process.stderr.write(`${time()}  ${typeof key === 'string' ? `${key}  ` : ''}${message}${why}\n`);
   }
 }
@@ -90,6 +97,12 @@ export class ActivityLogger implements Logger, Activity {
 /** Endpoints by their key alone, which is the key of their Service too; a reference has its kind in its key. */
 function subjectOf({ controller, key }: LogFields): string {
   return controller === 'services' ? `Service ${String(key)}` : String(key);
+}
+
+/** `Service shop/db`: the key of a reference starts with the version and the kind, others with the namespace. */
+function idOf(fields: LogFields): string {
+  const subject = subjectOf(fields).replace(/^v1 /, '');
+  return subject.includes(' ') ? subject : `Endpoints ${subject}`;
 }
 
 /** What `demo --once` lists: every sample, its copy, and its state. */

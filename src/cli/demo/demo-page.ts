@@ -6,15 +6,15 @@ import { startPageServer, type PageServer } from '../page/page-server.ts';
 import { PlaygroundSession } from '../page/playground-session.ts';
 import { startState } from '../page/examples.ts';
 import { systemClock } from '../../base/clock.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';
 import { createInformer, type InformerMetrics } from '../../kube/informer/informer.ts';
 import { asJson, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
-import type { ClusterName, Lister, WatchClient } from '../../kube/types.ts';
+import type { CacheEvent, ClusterName, Lister, WatchClient } from '../../kube/types.ts';
 import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
-import { printObject } from '../output/objects.ts';
+import { printObject, withoutBookkeeping } from '../output/objects.ts';
 
 interface DemoPageOptions extends DemoFeedOptions {
   readonly port: number;
@@ -39,6 +39,7 @@ export async function startDemoPage(options: DemoPageOptions): Promise<DemoPage>
       calls: {
         '/api/run': (body) => session.run(body),
         '/api/start': async () => startState(options.config, options.sample),
+        '/api/demo/object': feed.read,
         '/api/demo/save': feed.save,
       },
       feeds: { '/api/demo/feed': feed.feed },
@@ -48,20 +49,21 @@ export async function startDemoPage(options: DemoPageOptions): Promise<DemoPage>
   return { url, feed, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-// The live part of the demo's page: the objects of both clusters as they change, and the outcome of each sync.
+// The live part of the demo's page: each virtual object beside its host copy, and the outcome of each sync.
 
-/** An object as the page lists it. */
-interface ShownObject extends JsonObject {
-  /** `Endpoints shop/db` */
+/** One row of the page: an original and its copy. */
+interface PairRow extends JsonObject {
+  /** Of the virtual object, such as `Endpoints shop/db`, or of a host object that belongs to none. */
   id: string;
   kind: string;
-  key: string;
-  /** The id of the virtual object that a host copy belongs to. */
-  counterpart: string | null;
-  /** The outcome of the last sync. */
-  outcome: JsonObject | null;
-  /** YAML. */
-  text: string;
+  /** `shop/db`; null: the object is on the other side only. */
+  virtual: string | null;
+  host: string | null;
+  state: 'synced' | 'skipped' | 'refused' | 'waiting' | 'host only';
+  /** Why it is not synced. */
+  why: string;
+  /** The last sync. */
+  last: JsonObject | null;
 }
 
 interface DemoFeedOptions {
@@ -72,9 +74,29 @@ interface DemoFeedOptions {
   readonly namespaces: Readonly<Record<ClusterName, string>>;
 }
 
+/** A line of the sync log. */
+interface LogLine extends JsonObject {
+  readonly seq: number;
+  readonly time: string;
+  readonly id: string;
+  readonly what: string;
+  readonly isProblem: boolean;
+  readonly latencyMs: number | null;
+  /** `owner payments → team-payments`; null: not known yet. */
+  change: string | null;
+}
+
+/** What an informer saw of a pair on one side. */
+interface SeenChange {
+  readonly text: string;
+  readonly atMs: number;
+}
+
 const LOG_MAX = 200;
 /** Changes of one sync are sent together. */
 const SEND_AFTER_MS = 50;
+/** A write is seen in its watch at most this long before its response is logged. */
+const WATCH_AHEAD_MS = 50;
 const NO_METRICS: InformerMetrics = {
   expect: () => undefined,
   ended: () => undefined,
@@ -83,32 +105,25 @@ const NO_METRICS: InformerMetrics = {
   watchState: () => undefined,
 };
 
-interface Watched {
-  readonly cluster: ClusterName;
-  readonly resource: Resource;
-  readonly objects: Lister;
-}
-
 class DemoFeed {
   readonly #options: DemoFeedOptions;
-  readonly #watched: readonly Watched[];
-  readonly #log: JsonObject[] = [];
-  /** The outcome of the last sync of each key. */
-  readonly #outcomes = new Map<string, JsonObject>();
+  readonly #objects: Readonly<Record<ClusterName, ReadonlyMap<string, Lister>>>;
+  /** Newest first. */
+  readonly #log: LogLine[] = [];
+  /** The last reconcile of each virtual object. */
+  readonly #entries = new Map<string, ActivityEntry>();
+  readonly #lines = new Map<string, LogLine>();
+  readonly #changes = new Map<string, SeenChange>();
   readonly #listeners = new Set<() => void>();
   #isSending = false;
+  #seq = 0;
 
   /** Watches until `signal` is aborted. */
   constructor(options: DemoFeedOptions, signal: AbortSignal) {
     this.#options = options;
-    const clusters: readonly ClusterName[] = ['virtual', 'host'];
-    this.#watched = clusters.flatMap((cluster) =>
-      options.resources.map((resource) => ({
-        cluster,
-        resource,
-        objects: this.#watch(cluster, resource, signal),
-      })),
-    );
+    const watch = (cluster: ClusterName): ReadonlyMap<string, Lister> =>
+      new Map(options.resources.map((resource) => [resource.kind, this.#watch(cluster, resource, signal)]));
+    this.#objects = { virtual: watch('virtual'), host: watch('host') };
   }
 
   #watch(cluster: ClusterName, resource: Resource, signal: AbortSignal): Lister {
@@ -121,39 +136,73 @@ class DemoFeed {
       logger: silentLogger,
       metrics: NO_METRICS,
     });
-    informer.subscribe(() => this.#changed());
+    informer.subscribe((event) => {
+      if (event.type !== 'deleted') this.#see(cluster, resource.kind, event);
+      this.#changed();
+    });
     void informer.run(signal); // it never rejects
     return informer;
   }
 
-  /** One line of the sync log. */
+  /** Remembers what a change of an object changed. For a new copy, that is its difference from the original. */
+  #see(cluster: ClusterName, kind: string, { object, previous }: CacheEvent): void {
+    const id = cluster === 'host' ? originOf(kind, object) : `${kind} ${objectKey(object)}`;
+    if (id === undefined) return;
+    const before = previous ?? (cluster === 'host' ? this.#find('virtual', id) : undefined);
+    const text = before === undefined ? '' : describeChange(before, object);
+    const line = this.#lines.get(id);
+    if (line?.change === null && line.what.startsWith(cluster)) line.change = text;
+    else this.#changes.set(`${cluster} ${id}`, { text, atMs: systemClock.monotonicMs() });
+  }
+
+  #find(cluster: ClusterName, id: string): KubeObject | undefined {
+    const [kind = '', key = ''] = id.split(' ');
+    return this.#objects[cluster].get(kind)?.get(key);
+  }
+
+  /** Adds a line to the sync log if something was written, or could not be. */
   record(entry: ActivityEntry): void {
-    const { key, what, latencyMs, problem } = entry;
-    const line = {
-      time: new Date().toTimeString().slice(0, 8),
-      key,
-      what,
-      problem,
-      latencyMs: latencyMs ?? null,
-    };
-    this.#log.unshift(line);
-    this.#log.length = Math.min(this.#log.length, LOG_MAX);
-    this.#outcomes.set(key, line);
+    const { id, state, what, latencyMs } = entry;
+    const isRepeated = state === 'refused' && this.#entries.get(id)?.what === what;
+    this.#entries.set(id, entry);
+    if ((state === 'synced' || state === 'refused') && !isRepeated) {
+      const seen = this.#changes.get(`${what.split(' ')[0] ?? ''} ${id}`);
+      const sinceMs = systemClock.monotonicMs() - (latencyMs ?? 0) - WATCH_AHEAD_MS;
+      const line: LogLine = {
+        seq: (this.#seq += 1),
+        time: new Date().toTimeString().slice(0, 8),
+        id,
+        what,
+        isProblem: state === 'refused',
+        latencyMs: latencyMs ?? null,
+        change: seen !== undefined && seen.atMs >= sinceMs ? seen.text : null,
+      };
+      this.#log.unshift(line);
+      this.#log.length = Math.min(this.#log.length, LOG_MAX);
+      this.#lines.set(id, line);
+    }
     this.#changed();
   }
 
   /** Sends the state immediately and after each change, until the signal is aborted. */
   readonly feed = (send: (event: JsonObject) => void, signal: AbortSignal): void => {
-    const listener = (): void => send(this.#state());
+    const listener = (): void => send({ rows: this.#rows(), log: [...this.#log] });
     this.#listeners.add(listener);
     signal.addEventListener('abort', () => this.#listeners.delete(listener));
     listener();
   };
 
-  /** Writes an edited object, `{cluster, object: YAML}`, as `kubectl replace` does. */
+  /** `{cluster, id}` → the object as YAML, without what only the API server sets at each write. */
+  readonly read = async (body: JsonObject): Promise<JsonValue> => {
+    const id = ownValue(body, 'id');
+    const object = typeof id === 'string' ? this.#find(clusterOf(body), id) : undefined;
+    if (object === undefined) throw new Error('this object does not exist any more');
+    return { text: editedText(object) };
+  };
+
+  /** Writes an edited object, `{cluster, object: YAML}`, as `kubectl replace` does, and returns it as {@link read} does. */
   readonly save = async (body: JsonObject): Promise<JsonValue> => {
-    const cluster = ownValue(body, 'cluster');
-    if (cluster !== 'virtual' && cluster !== 'host') throw new Error('cluster must be virtual or host');
+    const cluster = clusterOf(body);
     const text = ownValue(body, 'object');
     const object = parse(typeof text === 'string' ? text : '') as JsonValue; // YAML without custom tags is plain data
     if (!isJsonObject(object) || !isJsonObject(object['metadata']))
@@ -162,8 +211,7 @@ class DemoFeed {
     if (resource === undefined)
       throw new Error(`kind ${JSON.stringify(object['kind'])} cannot be edited here`);
     const typed = object as unknown as KubeObject; // the API server validates it
-    const saved = await this.#options.clients[cluster].update(resource, typed);
-    return { resourceVersion: saved.metadata.resourceVersion ?? '' };
+    return { text: editedText(await this.#options.clients[cluster].update(resource, typed)) };
   };
 
   #changed(): void {
@@ -175,35 +223,111 @@ class DemoFeed {
     }, SEND_AFTER_MS).unref();
   }
 
-  #state(): JsonObject {
-    const side = (cluster: ClusterName): ShownObject[] =>
-      this.#watched
-        .filter((watched) => watched.cluster === cluster)
-        .flatMap(({ objects, resource }) =>
-          [...objects.list()].map((object) => this.#describe(cluster, resource, object)),
-        )
-        .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return { virtual: side('virtual'), host: side('host'), log: [...this.#log] };
+  #rows(): PairRow[] {
+    const { virtual, host } = this.#objects;
+    const rows = this.#options.resources.flatMap(({ kind }) => {
+      const copies = new Map<string, string>();
+      const own: PairRow[] = [];
+      for (const object of host.get(kind)?.list() ?? []) {
+        const id = originOf(kind, object);
+        const key = objectKey(object);
+        const isPaired = id !== undefined && this.#find('virtual', id) !== undefined;
+        if (isPaired) copies.set(id, key);
+        else own.push(hostOnly(kind, key));
+      }
+      const pairs = [...(virtual.get(kind)?.list() ?? [])].map((object) => {
+        const key = objectKey(object);
+        return this.#pair(kind, key, copies.get(`${kind} ${key}`) ?? null);
+      });
+      return [...pairs, ...own];
+    });
+    return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  #describe(cluster: ClusterName, { kind }: Resource, object: KubeObject): ShownObject {
-    const { annotations = {} } = object.metadata;
-    const key = objectKey(object);
-    const origin = `${annotations[OBJECT_NAMESPACE]}/${annotations[OBJECT_NAME]}`;
-    const isCopy = cluster === 'host' && annotations[OBJECT_KIND] !== undefined;
-    return {
-      id: `${kind} ${key}`,
-      kind,
-      key,
-      counterpart: isCopy ? `${kind} ${origin}` : null,
-      outcome: this.#outcomes.get(activityKey(kind, isCopy ? origin : key)) ?? null,
-      text: printObject(asJson(object), 'yaml'),
-    };
+  #pair(kind: string, key: string, host: string | null): PairRow {
+    const id = `${kind} ${key}`;
+    const entry = this.#entries.get(id);
+    const row = { id, kind, virtual: key, host, why: '', last: this.#lines.get(id) ?? null };
+    if (entry?.state === 'refused') return { ...row, state: 'refused', why: entry.what };
+    if (host !== null) return { ...row, state: 'synced' };
+    if (entry?.state === 'skipped') return { ...row, state: 'skipped', why: entry.what };
+    // References are found through the objects that name them.
+    return kind === 'ConfigMap'
+      ? { ...row, state: 'skipped', why: 'no patch refers to it' }
+      : { ...row, state: 'waiting' };
   }
 }
 
-/** How the log of the daemon names an object: Endpoints by their key alone, references by their apiVersion too. */
-function activityKey(kind: string, key: string): string {
-  if (kind === 'Endpoints') return key;
-  return kind === 'Service' ? `Service ${key}` : `v1 ${kind} ${key}`;
+function hostOnly(kind: string, key: string): PairRow {
+  const why = 'it is not a copy of an object that exists';
+  return { id: `${kind} ${key} (host)`, kind, virtual: null, host: key, state: 'host only', why, last: null };
+}
+
+/** The id of the virtual object of a copy; undefined: it is not a copy. */
+function originOf(kind: string, { metadata: { annotations = {} } }: KubeObject): string | undefined {
+  if (annotations[OBJECT_KIND] === undefined) return undefined;
+  return `${kind} ${annotations[OBJECT_NAMESPACE]}/${annotations[OBJECT_NAME]}`;
+}
+
+function clusterOf(body: JsonObject): ClusterName {
+  const cluster = ownValue(body, 'cluster');
+  if (cluster !== 'virtual' && cluster !== 'host') throw new Error('cluster must be virtual or host');
+  return cluster;
+}
+
+/** Without a resource version, saving replaces whatever the object is by then: the samples change every few seconds. */
+function editedText(object: KubeObject): string {
+  const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
+  return printObject({ ...asJson(object), metadata: metadata as JsonObject }, 'yaml'); // of JSON too
+}
+
+// What changed between two states of an object, in a few words.
+
+const CHANGES_SHOWN = 2;
+const VALUE_CHARS_MAX = 40;
+
+/** `owner payments → team-payments, + ip 10.20.0.13, 2 more`; '' if only bookkeeping changed. */
+export function describeChange(before: KubeObject, after: KubeObject): string {
+  const all = changesBetween(contentOf(before), contentOf(after), '');
+  const more = all.length - CHANGES_SHOWN;
+  return [...all.slice(0, CHANGES_SHOWN), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** Without what the translation and the API server set in every object. */
+function contentOf(object: KubeObject): JsonObject {
+  const { labels = {}, annotations = {} } = withoutBookkeeping(object).metadata;
+  const { apiVersion: _, kind: __, ...content } = asJson(object);
+  return { ...content, metadata: { labels, annotations } };
+}
+
+function changesBetween(before: JsonValue | undefined, after: JsonValue | undefined, name: string): string[] {
+  if (before === undefined) return [`+ ${name} ${firstScalar(after)}`];
+  if (after === undefined) return [`− ${name} ${firstScalar(before)}`];
+  if (typeof before !== 'object' || typeof after !== 'object' || before === null || after === null)
+    return before === after ? [] : [`${name} ${shown(before)} → ${shown(after)}`];
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...keys].flatMap((key) =>
+    changesBetween(memberOf(before, key), memberOf(after, key), /^\d+$/.test(key) ? name : shortName(key)),
+  );
+}
+
+function memberOf(value: JsonValue, key: string): JsonValue | undefined {
+  return valueAt(value, [Array.isArray(value) ? Number(key) : key]);
+}
+
+/** `example.com/owner` → `owner` */
+function shortName(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
+}
+
+/** Tells which element of a list was added or removed. */
+function firstScalar(value: JsonValue | undefined): string {
+  if (typeof value !== 'object' || value === null) return shown(value ?? null);
+  const [first] = Object.values(value);
+  return first === undefined ? '' : firstScalar(first);
+}
+
+function shown(value: JsonValue): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length <= VALUE_CHARS_MAX ? text : `${text.slice(0, VALUE_CHARS_MAX)}…`;
 }

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type EmbeddedCluster, startEmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
-import { startDaemon } from '../../syncer/daemon.ts';
+import { type Daemon, startDaemon } from '../../syncer/daemon.ts';
 import { plainAccess } from '../../kube/access.ts';
 import { createClient } from '../../kube/client/client.ts';
 import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';
@@ -73,18 +73,17 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     kind: 'Namespace',
     metadata: { name: DEMO_HOST_NAMESPACE },
   });
-  await createSamples(virtualClient);
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
   const loaded = await load();
   await using page = once
     ? undefined
     : await openPage(pagePort, loaded, { virtual: virtualClient, host: hostClient });
+  let isWarm = false;
   const activity = new ActivityLogger(
-    once ? undefined : (line) => process.stdout.write(`${line}\n`),
-    (entry) => page?.feed.record(entry),
+    once ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),
+    (entry) => isWarm && page?.feed.record(entry),
   );
-  if (page !== undefined) printIntroduction(dir, page.url);
   const daemon = await startDaemon({
     config: loaded.config,
     isDryRun: false,
@@ -95,6 +94,11 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     signal: stop.signal,
   });
   try {
+    await virtualClient.create(NAMESPACES, DEMO_NAMESPACE);
+    await warmUp({ virtual: virtualClient, host: hostClient }, daemon, stop.signal);
+    isWarm = true;
+    if (page !== undefined) printIntroduction(dir, page.url);
+    await createSamples(virtualClient);
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce(hostClient, activity, output, stop.signal);
@@ -218,9 +222,35 @@ const CONFIG_MAPS: Resource = {
   isNamespaced: true,
 };
 const CHANGE_EVERY_MS = 4000;
+const WARM_UP_MAX_MS = 10_000;
+
+/** Syncs and deletes one object, which starts the sandbox, so that the latencies of the samples are those of a sync and not of a start. */
+async function warmUp(
+  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
+  daemon: Daemon,
+  signal: AbortSignal,
+): Promise<void> {
+  const [sample] = DEMO_SAMPLES;
+  if (sample === undefined) return;
+  const name = 'warm-up';
+  const namespace = DEMO_NAMESPACE.metadata.name;
+  const deadlineMs = systemClock.monotonicMs() + WARM_UP_MAX_MS;
+  const waitFor = async (copies: number): Promise<void> => {
+    const count = async (): Promise<number> =>
+      (await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE })).items.length;
+    while (!signal.aborted && systemClock.monotonicMs() < deadlineMs && (await count()) !== copies)
+      await sleep(systemClock, 20, signal);
+  };
+  await daemon.firstPass(signal);
+  const annotations = { 'shop.example.com/owner': 'demo' };
+  const metadata = { name, namespace, annotations };
+  const created = await virtual.create(ENDPOINTS, { ...sample.endpoints, metadata });
+  await waitFor(1);
+  await virtual.delete(ENDPOINTS, { namespace, name }, { uid: created.metadata.uid ?? '' });
+  await waitFor(0);
+}
 
 async function createSamples(virtual: ClusterClient): Promise<void> {
-  await virtual.create(NAMESPACES, DEMO_NAMESPACE);
   await virtual.create(CONFIG_MAPS, DEMO_SETTINGS);
   for (const { service, endpoints } of DEMO_SAMPLES) {
     if (service !== undefined) await virtual.create(SERVICES, service);

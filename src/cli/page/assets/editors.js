@@ -55,6 +55,11 @@ export function createEditor(parent, { label, onChange, complete }) {
       if (value !== this.text)
         view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
     },
+    focusAt(line, column) {
+      const { from } = diagnosticOf(view.state, { line, column });
+      view.dispatch({ selection: { anchor: from }, scrollIntoView: true });
+      view.focus();
+    },
     /** `line` and `column` of a problem are 1-based; 0 has no place and is shown at the start. */
     showProblems(problems) {
       view.dispatch(

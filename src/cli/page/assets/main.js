@@ -1,13 +1,18 @@
-/** The page: runs the patches as the user types, and shows the result, the trace and every problem at its place. */
+/** The playground: runs the patches as the user types, and shows the result, the trace and every problem at its place. */
 
 import { createEditor, patchCompletion, showText } from './editors.js';
 import { asConfiguration, asTestCase, decodeState, encodeState } from './share.js';
 import { element, showTrace } from './trace.js';
 
 const TYPING_PAUSE_MS = 150;
+/** Faster runs say nothing: the words would only flicker. */
+const SLOW_MS = 250;
 const byId = (id) => document.getElementById(id);
 
-const start = await call('/api/start', {});
+const start = await call('/api/start', {}).catch((error) => {
+  byId('loading').textContent = `The page cannot load: ${error.message}`;
+  throw error;
+});
 const editors = {};
 let last = {};
 let patchList = 'endpoints';
@@ -20,7 +25,7 @@ editors.patches = createEditor(byId('patches'), {
   complete: patchCompletion(start.definitions, () => last.paths ?? []),
 });
 editors.virtual = createEditor(byId('virtual'), { label: 'Virtual object', onChange: runSoon });
-editors.host = createEditor(byId('host'), { label: 'Host object', onChange: runSoon });
+editors.host = createEditor(byId('host'), { label: 'Existing host object', onChange: runSoon });
 
 export async function call(path, body) {
   const response = await fetch(path, {
@@ -41,11 +46,21 @@ function state() {
   };
 }
 
-function load({ patches, virtual, host, isReverse }) {
+async function load({ patches, virtual, host, isReverse }) {
   editors.patches.text = patches ?? '';
   editors.virtual.text = virtual ?? '';
   editors.host.text = host ?? '';
   document.querySelector(`input[value=${isReverse ? 'toVirtual' : 'toHost'}]`).checked = true;
+  await startReverse();
+}
+
+/** A reverse run needs a host object to edit: without one, it starts from what the patches make of the virtual object. */
+async function startReverse() {
+  const { isReverse, host, ...input } = state();
+  if (isReverse && host.trim() === '') {
+    const { result = '' } = await call('/api/run', { ...input, host, isReverse: false }).catch(() => ({}));
+    if (editors.host.text.trim() === '') editors.host.text = result;
+  }
   runSoon();
 }
 
@@ -57,12 +72,14 @@ function runSoon() {
 async function run() {
   const id = ++latestRun;
   document.body.setAttribute('aria-busy', 'true');
+  const slow = setTimeout(() => (byId('run-status').textContent = 'running…'), SLOW_MS);
   try {
     const result = await call('/api/run', state());
     if (id === latestRun) show(result);
   } catch (error) {
-    if (id === latestRun) showNotes([{ level: 'error', text: `cannot run: ${error.message}` }]);
+    if (id === latestRun) showStale([{ level: 'error', text: `cannot run: ${error.message}` }]);
   } finally {
+    clearTimeout(slow);
     if (id === latestRun) document.body.removeAttribute('aria-busy');
   }
 }
@@ -70,17 +87,40 @@ async function run() {
 function show(result) {
   const problems = result.problems ?? [];
   patchList = result.patchList;
-  for (const [name, editor] of Object.entries(editors))
-    editor.showProblems(problems.filter((problem) => problem.editor === name));
-  const places = problems.map(({ editor, line, message, severity }) => ({
-    level: severity,
-    text: `${editor}${line > 0 ? ` line ${line}` : ''}: ${message}`,
-  }));
-  showNotes([...places, ...(result.notes ?? [])]);
-  if (result.traces === undefined) return;
-  last = result;
+  for (const [name, editor] of Object.entries(editors)) {
+    const own = problems.filter((problem) => problem.editor === name);
+    editor.showProblems(own);
+    showProblems(byId(`${name}-problems`), own, editor);
+  }
+  if (result.traces === undefined) return showStale(result.notes ?? []);
+  last = { ...result, isReverse: state().isReverse };
+  byId('output').classList.remove('stale');
+  byId('run-status').textContent = '';
+  showNotes(result.notes ?? []);
   showTrace(byId('trace'), result.traces);
   showResult();
+}
+
+/** Problems stand under their editor; each leads to its line. */
+function showProblems(part, problems, editor) {
+  const list = element('ul');
+  for (const { line, column, message, severity } of problems) {
+    const item = element('li', { className: severity });
+    const place = element('button', { type: 'button' }, `line ${Math.max(line, 1)}: ${message}`);
+    place.addEventListener('click', () => editor.focusAt(line, column));
+    item.append(place);
+    list.append(item);
+  }
+  const count = problems.length > 3 ? [element('p', {}, `${problems.length} problems`)] : [];
+  part.replaceChildren(...(problems.length === 0 ? [] : [...count, list]));
+}
+
+/** The result of an earlier input stays, and says so. */
+function showStale(notes) {
+  const hasResult = last.traces !== undefined;
+  byId('output').classList.toggle('stale', hasResult);
+  byId('run-status').textContent = hasResult ? 'result of the last valid input' : 'no result yet';
+  showNotes(notes);
 }
 
 function showNotes(notes) {
@@ -88,10 +128,11 @@ function showNotes(notes) {
 }
 
 function showResult() {
-  const { isReverse } = state();
   const text = (byId('bookkeeping').checked ? last.result : last.plainResult) ?? '';
-  byId('result-title').textContent = isReverse ? 'Virtual object' : 'Host object';
-  showText(byId('result'), 'Result', text, last.original);
+  byId('result-title').textContent = last.isReverse ? 'Result in the virtual cluster' : 'Result on the host';
+  if (text === '')
+    byId('result').replaceChildren(element('p', { className: 'empty' }, 'Nothing is written.'));
+  else showText(byId('result'), 'Result', text, last.original || undefined);
   byId('imports-part').hidden = (last.imports ?? '') === '';
   if (last.imports) showText(byId('imports'), 'Imported objects', last.imports);
 }
@@ -110,23 +151,27 @@ async function copyLink() {
 }
 
 async function loadFragment() {
-  load((await decodeState(location.hash)) ?? start.examples[0]);
+  const linked = await decodeState(location.hash);
+  if (linked !== undefined) await load(linked);
+  return linked !== undefined;
 }
 
 for (const [index, { title }] of start.examples.entries())
   byId('example').append(element('option', { value: String(index) }, title));
-byId('example').addEventListener('change', ({ target }) => load(start.examples[Number(target.value)]));
+byId('example').addEventListener('change', ({ target }) => void load(start.examples[Number(target.value)]));
 for (const radio of document.querySelectorAll('input[name=direction]'))
-  radio.addEventListener('change', runSoon);
+  radio.addEventListener('change', () => void startReverse());
 byId('bookkeeping').addEventListener('change', showResult);
 byId('copy-config').addEventListener('click', () => void copy(asConfiguration(state(), patchList, start)));
 byId('copy-test').addEventListener('click', () => void copy(asTestCase(state(), last.plainResult ?? '')));
 byId('copy-link').addEventListener('click', () => void copyLink());
 addEventListener('hashchange', () => void loadFragment());
-await loadFragment();
 
+byId('loading').remove();
 if (start.isDemo) {
   byId('home').textContent = 'demo';
+  document.title = 'endpoint-syncer demo';
   const { showClusters } = await import('./clusters.js');
   showClusters(call);
 }
+if (!(await loadFragment())) await load(start.examples[0]);

@@ -32,7 +32,7 @@ function patchItem(patch, object) {
     item.append(element('p', { className: 'reason' }, `This path matches nothing${nearest}.`));
   }
   if (patch.error === undefined) item.append(matchTable(patch.matches));
-  else item.append(errorText(patch.error));
+  else item.append(...errorParts(patch.error));
   return item;
 }
 
@@ -46,9 +46,11 @@ function matchTable(matches) {
   return table;
 }
 
-function errorText({ path, message, excerpt, kind }) {
-  const text = `${path === '' ? '' : `${path}: `}${message} (${kind})${excerpt === '' ? '' : `\n${excerpt}`}`;
-  return element('pre', {}, text);
+/** The message, and below it the expression with a caret under the place. */
+function errorParts({ path, message, excerpt, kind }) {
+  const text = `${path === '' ? '' : `${path}: `}${message} (${kind})`;
+  const place = excerpt === '' ? [] : [element('pre', {}, excerpt)];
+  return [element('pre', { className: 'message' }, text), ...place];
 }
 
 function show(value) {
