@@ -193,7 +193,7 @@ subsets: [{ports: [{port: 80, protocol: TCP}], addresses: [{hostname: web-0, ip:
     await typeInto(page, 'Virtual object', '');
     await expect
       .poll(() => page.locator('#notes').innerText(), RESULT)
-      .toBe('there is no object to sync: paste an object of kind Endpoints');
+      .toBe('there is no object to sync: paste an object of kind Endpoints or EndpointSlice');
     expect(await page.locator('#result').innerText()).toBe('Nothing is written.');
   });
 

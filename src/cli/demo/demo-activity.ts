@@ -102,7 +102,8 @@ function subjectOf({ controller, key }: LogFields): string {
 /** `Service shop/db`: the key of a reference starts with the version and the kind, others with the namespace. */
 function idOf(fields: LogFields): string {
   const subject = subjectOf(fields).replace(/^v1 /, '');
-  return subject.includes(' ') ? subject : `Endpoints ${subject}`;
+  if (subject.includes(' ')) return subject;
+  return `${fields['controller'] === 'endpointslices' ? 'EndpointSlice' : 'Endpoints'} ${subject}`;
 }
 
 /** What `demo --once` lists: every sample, its copy, and its state. */
