@@ -601,13 +601,32 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await gone(world, 'Secret', place);
     });
 
-    test('a foreign object in the mapped namespace is neither changed nor read', async () => {
-      const { world, daemon } = shared();
+    test('an object that only the mapped namespace has is imported into its virtual namespace', async () => {
+      const { world } = shared();
       const place: [string, string] = [`${world.hostNamespace}-a`, 'shared'];
+      const source = await world.host.create('Secret', secret(place.join('/'), { data: { v: 'MQ==' } }));
+      await world.virtual.create('Endpoints', named('team-a/user', { secret: 'shared' }));
+      await virtualImport(world, 'Secret', 'team-a/shared', (copy) => sameData(copy, { v: 'MQ==' }));
+      const copy = await world.host.when(
+        'Endpoints',
+        [place[0], 'user'],
+        (found) => found?.metadata.annotations?.[NOTES.secret] === 'shared',
+      );
+      expect(copy.metadata.namespace).toBe(place[0]);
+      expect(await world.host.get('Secret', ...place)).toEqual(source);
+      await world.host.merge('Secret', place, { data: { v: 'Mg==' } });
+      await virtualImport(world, 'Secret', 'team-a/shared', (now) => sameData(now, { v: 'Mg==' }));
+      await world.virtual.delete('Endpoints', 'team-a', 'user');
+      await world.virtual.when<undefined>('Secret', ['team-a', 'shared'], (now) => now === undefined);
+      expect(await world.host.find('Secret', ...place)).toBeDefined();
+    });
+
+    test('a foreign object with the name of a copy is not changed', async () => {
+      const { world, daemon } = shared();
+      const place: [string, string] = [`${world.hostNamespace}-a`, 'taken'];
       const foreign = await world.host.create('Secret', secret(place.join('/')));
-      await world.virtual.create('Endpoints', named('team-a/nosy', { secret: 'shared' }));
-      await world.whenEvent('team-a/nosy', 'ReferenceNotFound');
-      await world.virtual.create('Secret', secret('team-a/shared', { data: { v: 'dg==' } }));
+      await world.virtual.create('Secret', secret('team-a/taken', { data: { v: 'dg==' } }));
+      await world.virtual.create('Endpoints', named('team-a/nosy', { secret: 'taken' }));
       await world.whenEvent('team-a/nosy', 'NotManaged');
       await world.settle(daemon, 'plain');
       expect(await world.host.get('Secret', ...place)).toEqual(foreign);
@@ -644,6 +663,21 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
       const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
       expect(copy.metadata.labels).toMatchObject({ [MARKER]: world.vcluster });
+    });
+
+    test('an object that only the host has is imported from the namespace of a pattern', async () => {
+      const { world } = shared();
+      const name = 'only-host';
+      await world.host.create(
+        'Secret',
+        secret(`${world.hostNamespace}-team-a/${name}`, { data: { v: 'MQ==' } }),
+      );
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('team-a/reader', { annotations: { name, in: 'team-a' } }),
+      );
+      const copy = await virtualImport(world, 'Secret', `team-a/${name}`);
+      expect(copy['data']).toEqual({ v: 'MQ==' });
     });
 
     test('a namespace that the virtual cluster does not have is created nowhere, and the Event says so', async () => {

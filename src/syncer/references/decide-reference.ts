@@ -27,7 +27,7 @@ export interface ReferenceObservation {
   readonly target: NamespacedName | undefined;
   /** The object at the target is not our copy of this object. */
   readonly isTargetTaken: boolean;
-  /** The object in the host namespace with the untranslated name of the reference; undefined if lookups are not allowed. */
+  /** The object with the untranslated name of the reference in the host namespace of its namespace; undefined if lookups are not allowed. */
   readonly source: KubeObject | undefined;
   /** An object that appears at the place of the source is noticed. */
   readonly isSourceWatched: boolean;
@@ -198,17 +198,19 @@ export function observeReference(
   };
 }
 
-/** Only objects that a patch references and that can be imported are looked up on the host, and only in the virtual cluster's own host
- * namespace. References in a namespace that is mapped elsewhere are not looked up.
+/** Only objects that a patch references and that can be imported are looked up on the host: in the virtual cluster's own host namespace, or in
+ * the namespace to which this virtual namespace, and no other, is mapped.
  */
 export function sourceKeyOf(
   kind: ReferencedKind,
   { namespace, name }: NamespacedName,
   names: NameTranslator,
 ): ObjectKey | undefined {
-  if (!kind.isNamed || !kind.isImportable || names.namespaceToHost(namespace) !== names.hostNamespace)
-    return undefined;
-  return keyOf({ namespace: names.hostNamespace, name });
+  const place = names.namespaceToHost(namespace);
+  if (!kind.isNamed || !kind.isImportable || place === undefined) return undefined;
+  const source = { namespace: place, name };
+  const isOwn = place === names.hostNamespace || names.toVirtualCandidates(source).length === 1;
+  return isOwn ? keyOf(source) : undefined;
 }
 
 function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator): KubeObject | undefined {

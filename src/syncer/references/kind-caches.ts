@@ -4,7 +4,7 @@
  * |---|---|---|
  * | virtual | all objects | whole objects if they can be imported into the host, else metadata |
  * | host | marker label of this virtual cluster | metadata of copies, ours and other syncers' |
- * | host namespace | without that label, only for kinds that a patch names and that can be imported | metadata of objects to import, or in the way of a copy |
+ * | host namespaces | without that label, only for kinds that a patch names and that can be imported | metadata of objects to import, or in the way of a copy |
  * The third one is a watch instead of a GET per unresolved name, because an object must be imported as soon as it appears, and updated when
  * it changes. It needs no additional rights, since RBAC has no label selectors, and never holds the same objects as the second one. It
  * keeps a few hundred bytes per object; data are read when the object is imported.
@@ -79,7 +79,7 @@ export class KindCaches implements KindView {
       labelSelector: `${MANAGED_BY_LABEL}!=${names.vcluster}`,
       isMetadataOnly: true,
       transform: slimMetadataOf,
-      namespaces: [names.hostNamespace],
+      namespaces: config.sync.namespaces.kind === 'mappings' ? hostNamespaces(config) : [names.hostNamespace],
     });
   }
 
