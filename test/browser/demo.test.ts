@@ -1,13 +1,13 @@
 /** The page of the demo: both clusters live, and the sync of edits. */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
 import { startCommand, type RunningCommand } from './command.ts';
-import { focusedLabel, overflowPx, seriousViolations, typeInto } from './page-driver.ts';
+import { createManyEndpoints, focusedLabel, overflowPx, seriousViolations, typeInto } from './page-driver.ts';
 
 const LIVE = { timeout: 30_000, interval: 100 };
 const MAINFRAME = 'Endpoints shop/legacy-mainframe';
@@ -127,6 +127,7 @@ describe('the editor', () => {
     const [list, editor] = await Promise.all(
       ['.list', '#edit-part'].map((part) => page.locator(part).boundingBox()),
     );
+    expect(await page.locator('[aria-current=true]').innerText()).toBe(MAINFRAME);
     expect(editor?.x).toBeGreaterThanOrEqual((list?.x ?? 0) + (list?.width ?? 0));
     expect(editor?.y).toBeLessThanOrEqual((list?.y ?? 0) + 1);
   });
@@ -168,18 +169,8 @@ describe('the editor', () => {
 });
 
 describe('200 objects', () => {
-  const LONG = `a-name-that-is-${'very-'.repeat(30)}long`;
-
   beforeAll(async () => {
-    const [server = ''] =
-      /http:[^"\s]+/u.exec(readFileSync(join(folder, 'virtual.kubeconfig'), 'utf8')) ?? [];
-    const names = [LONG, ...Array.from({ length: 199 }, (_, at) => `many-${at}`)];
-    for (const name of names)
-      await fetch(`${server}/api/v1/namespaces/shop/endpoints`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ apiVersion: 'v1', kind: 'Endpoints', metadata: { name }, subsets: [] }),
-      });
+    await createManyEndpoints(folder, 200);
     await page.getByRole('button', { name: '207 objects' }).waitFor();
   });
 

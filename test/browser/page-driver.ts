@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -45,4 +46,25 @@ export async function seriousViolations(page: Page): Promise<string[]> {
 /** The page must not scroll sideways. */
 export async function overflowPx(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** Creates Endpoints in the virtual cluster of the demo, the last one with a very long name. `folder`: its `--dir`. */
+export async function createManyEndpoints(folder: string, count: number): Promise<void> {
+  const kubeconfig = readFileSync(join(folder, 'virtual.kubeconfig'), 'utf8');
+  const [server = ''] = /http:[^"\s]+/u.exec(kubeconfig) ?? [];
+  for (let at = 0; at < count; at++) {
+    const name = at === count - 1 ? `a-name-that-is-${'very-'.repeat(30)}long` : `many-${at}`;
+    const addresses = [{ ip: `10.30.0.${at}`, hostname: `many-${at}` }];
+    const response = await fetch(`${server}/api/v1/namespaces/shop/endpoints`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Endpoints',
+        metadata: { name },
+        subsets: [{ addresses, ports: [{ port: 80 }] }],
+      }),
+    });
+    if (!response.ok) throw new Error(await response.text());
+  }
 }
