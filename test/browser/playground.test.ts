@@ -102,6 +102,7 @@ describe('patches', () => {
     await excerpt.waitFor();
     const [source = '', caret = ''] = (await excerpt.innerText()).split('\n');
     expect(caret.indexOf('^')).toBe(source.indexOf('nope'));
+    expect(await page.locator('#patches-problems .failure').innerText()).toContain(`${source}\n${caret}`);
     const style = 'getComputedStyle(document.querySelector("#trace .failed pre:not(.message)"))';
     expect(await page.evaluate(`${style}.fontFamily`)).toContain('monospace');
     expect(await page.evaluate(`${style}.whiteSpace`)).toBe('pre');

@@ -12,6 +12,7 @@ import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.t
 import { loadConfig, type LoadedConfig } from '../../config/load.ts';
 import {
   asJson,
+  ENDPOINT_SLICES,
   ENDPOINTS,
   type KubeObject,
   NAMESPACES,
@@ -160,7 +161,7 @@ function openPage(
   { config }: LoadedConfig,
   clients: { readonly virtual: WatchClient; readonly host: WatchClient },
 ): Promise<DemoPage> {
-  const resources = [SERVICES, ENDPOINTS, CONFIG_MAPS];
+  const resources = [SERVICES, ENDPOINTS, ENDPOINT_SLICES, CONFIG_MAPS];
   const namespaces = { virtual: DEMO_NAMESPACE.metadata.name, host: DEMO_HOST_NAMESPACE };
   const sample = [DEMO_SAMPLES[0]?.endpoints, DEMO_SETTINGS].flatMap((object) => object ?? []);
   const text = sample.map((object) => printObject(asJson(object), 'yaml')).join('---\n');

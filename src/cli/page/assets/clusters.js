@@ -13,7 +13,7 @@ const shown = new Map();
 const counters = new Map();
 let post;
 let editor;
-/** What is edited: `{cluster, id, opener, text}`. */
+/** What is edited: `{cluster, opener}`, with the button of its row. */
 let edited;
 let stateFilter = '';
 
@@ -196,6 +196,8 @@ function showLog(log) {
 }
 
 async function edit(cluster, id, opener) {
+  edited?.opener.removeAttribute('aria-current');
+  opener.setAttribute('aria-current', 'true');
   edited = { cluster, opener };
   byId('edit-part').hidden = false;
   byId('clusters').classList.add('editing');
@@ -230,5 +232,6 @@ function showEditStatus(text, className = '') {
 function closeEditor() {
   byId('edit-part').hidden = true;
   byId('clusters').classList.remove('editing');
+  edited.opener.removeAttribute('aria-current');
   edited.opener.focus();
 }

@@ -2,7 +2,7 @@
 
 import { createEditor, patchCompletion, showText } from './editors.js';
 import { asConfiguration, asTestCase, decodeState, encodeState } from './share.js';
-import { element, showTrace } from './trace.js';
+import { element, errorParts, showTrace } from './trace.js';
 
 const TYPING_PAUSE_MS = 150;
 /** Faster runs say nothing: the words would only flicker. */
@@ -92,6 +92,7 @@ function show(result) {
     editor.showProblems(own);
     showProblems(byId(`${name}-problems`), own, editor);
   }
+  showFailures(result.traces ?? []);
   if (result.traces === undefined) return showStale(result.notes ?? []);
   last = { ...result, isReverse: state().isReverse };
   byId('output').classList.remove('stale');
@@ -113,6 +114,16 @@ function showProblems(part, problems, editor) {
   }
   const count = problems.length > 3 ? [element('p', {}, `${problems.length} problems`)] : [];
   part.replaceChildren(...(problems.length === 0 ? [] : [...count, list]));
+}
+
+/** Patches that fail stand below the patches too; the same patch may fail on several objects. */
+function showFailures(traces) {
+  const failed = traces.flatMap(({ patches }) => patches.filter(({ error }) => error !== undefined));
+  for (const { index, error } of new Map(failed.map((patch) => [patch.index, patch])).values()) {
+    const failure = element('div', { className: 'failure' });
+    failure.append(element('strong', {}, `patches[${index}]`), ...errorParts(error));
+    byId('patches-problems').append(failure);
+  }
 }
 
 /** The result of an earlier input stays, and says so. */

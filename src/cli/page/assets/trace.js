@@ -47,7 +47,7 @@ function matchTable(matches) {
 }
 
 /** The message, and below it the expression with a caret under the place. */
-function errorParts({ path, message, excerpt, kind }) {
+export function errorParts({ path, message, excerpt, kind }) {
   const text = `${path === '' ? '' : `${path}: `}${message} (${kind})`;
   const place = excerpt === '' ? [] : [element('pre', {}, excerpt)];
   return [element('pre', { className: 'message' }, text), ...place];
