@@ -208,7 +208,8 @@ class Clusters implements RealClusters {
       `--cert-dir=${directory}/${cluster.name}-certs`,
       `--token-auth-file=${directory}/${cluster.name}.tokens`,
       '--authorization-mode=RBAC',
-      '--service-cluster-ip-range=10.0.0.0/16',
+      // Dual stack.
+      '--service-cluster-ip-range=10.0.0.0/16,fd00:10::/112',
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-signing-key-file=${directory}/sa.key`,
       `--service-account-key-file=${directory}/sa.key`,

@@ -289,6 +289,31 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
     });
 
+    test('of two IP families have addresses of both on the host, which allocates them', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const isReal = world.clusters.kind !== 'embedded';
+      await world.virtual.create('Endpoints', endpoints(`${ns}/web`));
+      await world.virtual.create('Service', plain(`${ns}/web`, { spec: { ipFamilyPolicy: 'SingleStack' } }));
+      await whenService(world, `${ns}/web`);
+      await world.virtual.merge('Service', [ns, 'web'], { spec: { ipFamilyPolicy: 'RequireDualStack' } });
+      const copy = await whenService(world, `${ns}/web`, (one) => {
+        const { ipFamilyPolicy, clusterIPs } = specOf(one);
+        return ipFamilyPolicy === 'RequireDualStack' && (!isReal || (clusterIPs as string[]).length === 2);
+      });
+      const { clusterIPs } = specOf(await world.virtual.get('Service', ns, 'web'));
+      expect(isReal && specOf(copy)['clusterIPs']).not.toEqual(clusterIPs);
+    });
+
+    test('without a cluster IP keep their IP families and their order', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/headless`;
+      const spec = { clusterIP: 'None', ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] };
+      await world.virtual.create('Service', plain(key, { spec }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      expect(specOf(await whenService(world, key))).toMatchObject(spec);
+    });
+
     test('get the load-balancer status of the host, which is cleared with the copy', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/balanced`;
