@@ -7,7 +7,14 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
 import { startCommand, type RunningCommand } from './command.ts';
-import { createManyEndpoints, focusedLabel, overflowPx, seriousViolations, typeInto } from './page-driver.ts';
+import {
+  createEndpoints,
+  createManyEndpoints,
+  focusedLabel,
+  overflowPx,
+  seriousViolations,
+  typeInto,
+} from './page-driver.ts';
 
 const LIVE = { timeout: 30_000, interval: 100 };
 const MAINFRAME = 'Endpoints shop/legacy-mainframe';
@@ -199,4 +206,20 @@ describe('200 objects', () => {
     await page.keyboard.press('Escape');
     expect(await seriousViolations(page)).toEqual([]);
   });
+});
+
+test('an object that is refused says why, and the object in its way is listed', async () => {
+  await createEndpoints(folder, 'host', {
+    namespace: 'team-demo',
+    name: 'taken-x-shop-x-demo',
+    ip: '10.9.0.1',
+  });
+  await createEndpoints(folder, 'virtual', { namespace: 'shop', name: 'taken', ip: '10.9.0.2' });
+  await expect
+    .poll(() => rowOf('Endpoints shop/taken').locator('.state').innerText(), LIVE)
+    .toBe('refused: the host has an object of that name that is not its copy');
+  const taken = rowOf('Endpoints team-demo/taken-x-shop-x-demo').locator('.state');
+  await expect.poll(() => taken.innerText(), LIVE).toContain('host only');
+  await page.getByRole('button', { name: '1 refused' }).click();
+  await expect.poll(() => page.locator('#rows tr:visible').count(), LIVE).toBe(1);
 });

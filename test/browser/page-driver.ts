@@ -48,23 +48,31 @@ export async function overflowPx(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
 
-/** Creates Endpoints in the virtual cluster of the demo, the last one with a very long name. `folder`: its `--dir`. */
-export async function createManyEndpoints(folder: string, count: number): Promise<void> {
-  const kubeconfig = readFileSync(join(folder, 'virtual.kubeconfig'), 'utf8');
+/** Creates Endpoints in a cluster of the demo. `folder`: its `--dir`. */
+export async function createEndpoints(
+  folder: string,
+  cluster: 'virtual' | 'host',
+  { namespace, name, ip }: { readonly namespace: string; readonly name: string; readonly ip: string },
+): Promise<void> {
+  const kubeconfig = readFileSync(join(folder, `${cluster}.kubeconfig`), 'utf8');
   const [server = ''] = /http:[^"\s]+/u.exec(kubeconfig) ?? [];
+  const response = await fetch(`${server}/api/v1/namespaces/${namespace}/endpoints`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name },
+      subsets: [{ addresses: [{ ip, hostname: `${name.slice(0, 50)}-0` }], ports: [{ port: 80 }] }],
+    }),
+  });
+  if (!response.ok) throw new Error(await response.text());
+}
+
+/** Creates virtual Endpoints in the demo, the last one with a very long name. */
+export async function createManyEndpoints(folder: string, count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     const name = at === count - 1 ? `a-name-that-is-${'very-'.repeat(30)}long` : `many-${at}`;
-    const addresses = [{ ip: `10.30.0.${at}`, hostname: `many-${at}` }];
-    const response = await fetch(`${server}/api/v1/namespaces/shop/endpoints`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Endpoints',
-        metadata: { name },
-        subsets: [{ addresses, ports: [{ port: 80 }] }],
-      }),
-    });
-    if (!response.ok) throw new Error(await response.text());
+    await createEndpoints(folder, 'virtual', { namespace: 'shop', name, ip: `10.30.0.${at}` });
   }
 }

@@ -17,6 +17,13 @@ const SIDES: Readonly<Record<string, string>> = {
   deleted: 'host      deleted',
 };
 
+/** By the reason of the Event, which has the details. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  NotManaged: 'the host has an object of that name that is not its copy',
+  NameConflict: 'another object has the same host name',
+  NamespaceNotMapped: 'its namespace is not mapped',
+};
+
 /** One reconcile of one object. */
 export interface ActivityEntry {
   /** The virtual object, such as `Endpoints shop/db`. */
@@ -88,8 +95,10 @@ export class ActivityLogger implements Logger, Activity {
       .filter((part) => typeof part === 'string')
       .map((part) => `: ${part}`)
       .join('');
-    if (typeof key === 'string')
-      this.#record({ id: idOf(fields), state: 'refused', what: `${message}${why}`, latencyMs: undefined });
+    if (typeof key === 'string') {
+      const what = REFUSALS[String(reason)] ?? `${message}${why}`;
+      this.#record({ id: idOf(fields), state: 'refused', what, latencyMs: undefined });
+    }
     process.stderr.write(`${time()}  ${typeof key === 'string' ? `${key}  ` : ''}${message}${why}\n`);
   }
 }
