@@ -113,10 +113,12 @@ export function expectedReference(
   const { virtual: tenant, host, settings } = world;
   const isOurs = (object: KubeObject): boolean => world.isOurs(object);
   const target = referencePlaceOf(virtual, settings);
-  const source = { namespace: HOST_NAMESPACE, name: virtual.name };
+  const source = { namespace: hostPlaceOf(virtual, settings).namespace, name: virtual.name };
   const own = tenant.get(plural, keyOf(virtual));
-  const isMapped = hostPlaceOf(virtual, settings).namespace !== HOST_NAMESPACE;
-  const onHost = isMapped ? undefined : host.get(plural, keyOf(source));
+  const isMapped = source.namespace !== HOST_NAMESPACE;
+  const atSource = host.get(plural, keyOf(source));
+  // In a mapped namespace, our copy has the name of its original.
+  const onHost = isMapped && atSource !== undefined && isOurs(atSource) ? undefined : atSource;
   const known = { target, source };
   if (own !== undefined && !isOurs(own)) {
     const atTarget = host.get(plural, keyOf(target));
