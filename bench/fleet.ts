@@ -1,4 +1,4 @@
-/** Many Endpoints in a virtual cluster, the daemon that syncs them, and its cost. Shared by the benchmarks `soak` and `scale`. */
+/** Many Endpoints in a virtual cluster, the daemon that syncs them, and its cost. Shared by the benchmarks `soak`, `scale` and `slices`. */
 
 import type { JsonObject } from '../src/base/json.ts';
 import type { KubeObject } from '../src/kube/object.ts';
@@ -87,9 +87,11 @@ export class Fleet implements AsyncDisposable {
     };
   }
 
-  start(): Promise<Running> {
+  /** `toHost`: more of the section `sync.toHost`. */
+  start(toHost: JsonObject = {}): Promise<Running> {
     const { vcluster } = this.#options;
-    return startDaemon({ ...this.#options, hostNamespace: vcluster, toHost: this.#toHost() });
+    const sections = { ...this.#toHost(), ...toHost };
+    return startDaemon({ ...this.#options, hostNamespace: vcluster, toHost: sections });
   }
 
   #toHost(): JsonObject {

@@ -32,6 +32,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'start, restart, one update and memory with 1 000, 10 000 and 50 000 Endpoints',
     load: () => import('./scale.ts'),
   },
+  slices: {
+    summary: "what EndpointSlices of the clusters' own controllers cost the daemon: start and memory",
+    load: () => import('./slices.ts'),
+  },
   soak: {
     summary: 'steady updates for ten minutes: latency, CPU and memory over time',
     load: () => import('./soak.ts'),
