@@ -3,11 +3,15 @@
 import { jsonEquals } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import type { Settings } from '../daemon/sim-config.ts';
-import { hasSelector, MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
+import {
+  hasSelector,
+  MANAGED_BY,
+  MIRRORING,
+  SERVICE_NAME,
+  SLICE_CONTROLLER,
+} from '../world/host-controllers.ts';
 import { ingressOf, isHeadless, NETWORKS, serviceSpec, type ServicePort } from '../world/service-storage.ts';
 import type { World } from './naive-model.ts';
-
-const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 
 /** Without a selector it needs Endpoints or a slice that are synced; an ExternalName needs nothing. */
 export function wantsServiceCopy(service: KubeObject, world: World): boolean {

@@ -2,7 +2,13 @@
 
 import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { SYNCED_PLURALS, type ReferencedPlural, type SyncedPlural } from '../history/operations.ts';
-import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
+import {
+  CONTROLLER_MANAGER,
+  hasSelector,
+  MANAGED_BY,
+  MIRRORING,
+  SLICE_CONTROLLER,
+} from '../world/host-controllers.ts';
 import { hostKeyOf, MAPPED_NAMESPACE, referencePlaceOf } from '../world/names.ts';
 import { serviceSpec } from '../world/service-storage.ts';
 import {
@@ -153,6 +159,9 @@ function orphans(plural: SyncedPlural, world: World): string[] {
     // Only our record proves that a copy at an earlier place is ours.
     const isRecorded = annotations['endpoint-syncer/last-synced'] !== undefined;
     if (!isRecorded && statedPlace(annotations, world) !== objectKey(copy)) return [];
+    // The other syncer's copy of a slice that a controller made is not fetched.
+    const unfetched = [SLICE_CONTROLLER, ...(world.settings.areEndpointsSynced ? [MIRRORING] : [])];
+    if (!isRecorded && unfetched.includes(labels[MANAGED_BY] ?? '')) return [];
     const isWanted = world.virtual
       .list(plural)
       .filter((virtual) => hostKeyOfObject(virtual, world.settings) === objectKey(copy))

@@ -10,6 +10,7 @@ import type { SimCluster } from './sim-cluster.ts';
 export const CONTROLLER_MANAGER = 'kube-controller-manager';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 export const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+export const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 
 const REACTION_MS = 40;
