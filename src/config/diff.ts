@@ -15,7 +15,7 @@ import { type ConfigPath, formatPath } from './finding.ts';
 import type { Config, ManagementConfig } from './types.ts';
 
 export interface ConfigDiff {
-  /** Paths below `sync` and `experimental`: applied without a restart. */
+  /** Paths below `sync`, `experimental`, `endpointSyncer.selector` and `endpointSyncer.namespaces`: applied without a restart. */
   readonly live: readonly string[];
   /** Any other path: the running daemon keeps the old value. */
   readonly restart: readonly string[];
@@ -23,11 +23,15 @@ export interface ConfigDiff {
 
 /** The sections of vCluster's format that are reloaded. */
 const LIVE_SECTIONS: ReadonlySet<string> = new Set(['sync', 'experimental']);
+/** What is reloaded below `endpointSyncer`. */
+const LIVE_SETTINGS = ['selector', 'namespaces'] as const;
 
 /** The paths, as in the file, at which the two configurations differ; both empty when they are the same. */
 export function diffConfig(old: Config, next: Config): ConfigDiff {
   const paths = differences(effective(old), effective(next), []);
-  const isLive = (path: ConfigPath): boolean => LIVE_SECTIONS.has(String(path[0]));
+  const isLive = ([section, setting]: ConfigPath): boolean =>
+    LIVE_SECTIONS.has(String(section)) ||
+    (section === 'endpointSyncer' && LIVE_SETTINGS.some((live) => live === setting));
   return {
     live: paths.filter(isLive).map(formatPath),
     restart: paths.filter((path) => !isLive(path)).map(formatPath),
@@ -41,7 +45,8 @@ export function withLiveChanges(old: Config, next: Config): Config {
     const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterConfig, key);
     if (value !== undefined) setOwn(vclusterConfig, key, value);
   }
-  return { ...old, sync: next.sync, vclusterConfig };
+  const { sync, selector, namespaces } = next;
+  return { ...old, sync, selector, namespaces, vclusterConfig };
 }
 
 /** Settings that do not decide what is written, or that differ between a Pod and the machine of a user. */

@@ -60,6 +60,12 @@ describe('changes that a reload applies', () => {
       ['sync.toHost.endpoints.enabled'],
       ['endpointSyncer.workers'],
     ],
+    [
+      'what is selected',
+      'endpointSyncer: {name: vc, workers: 2, selector: {matchLabels: {a: b}}, namespaces: {exclude: [c]}}',
+      ['endpointSyncer.selector.matchLabels.a', 'endpointSyncer.namespaces.exclude'],
+      ['endpointSyncer.workers'],
+    ],
   ])('%s', (_, after, live, restart) => {
     expect(diffConfig(validConfig(BEFORE), validConfig(after))).toEqual({ live, restart });
   });
@@ -68,10 +74,11 @@ describe('changes that a reload applies', () => {
 test('a reload replaces the live sections and keeps the rest', () => {
   const old = validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}');
   const next = validConfig(
-    'endpointSyncer: {name: vc, workers: 5}\nnetworking: {podCIDR: b}\nsync: {toHost: {endpoints: {patches: [{path: a, labels: {}}]}}}\n',
+    'endpointSyncer: {name: vc, workers: 5, selector: {matchLabels: {a: b}}, namespaces: {exclude: [c]}}\nnetworking: {podCIDR: b}\nsync: {toHost: {endpoints: {patches: [{path: a, labels: {}}]}}}\n',
   );
   const running = withLiveChanges(old, next);
   expect([running.workers, running.sync.endpoints.patches]).toEqual([10, [{ path: 'a', labels: {} }]]);
+  expect([running.selector, running.namespaces]).toEqual([next.selector, next.namespaces]);
   expect(running.vclusterConfig).toMatchObject({
     networking: { podCIDR: 'a' },
     sync: { toHost: { endpoints: { patches: [{ path: 'a', labels: {} }] } } },

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { rewrite } from './operation.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';
 
@@ -121,7 +122,7 @@ export function selectionScenarios(newWorld: NewWorld): void {
       },
     });
 
-    test('objects are synced as long as they match, also after a restart with another selector', async () => {
+    test('objects are synced as long as they match, also after a reload with another selector, and a restart', async () => {
       await using world = await newWorld();
       await world.virtualNamespace('private-a');
       await using daemon = await world.startSync(configured({ sync: 'a' }));
@@ -144,10 +145,19 @@ export function selectionScenarios(newWorld: NewWorld): void {
       await world.host.merge('Endpoints', world.hostKey(other), { metadata: { labels: { sync: 'b' } } });
       await world.whenNoCopy(other);
       expect((await world.getVirtual(other)).metadata.labels?.['sync']).toBe('b');
-      await daemon.stop();
-      await using second = await world.startSync(configured({ sync: 'b' }));
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: {
+          ...(config['endpointSyncer'] as JsonObject),
+          selector: { matchLabels: { sync: 'b' } },
+        },
+      }));
       await world.whenCopied(key);
       await world.whenCopied(other);
+      await daemon.stop();
+      await setLabel(other, 'c');
+      await using second = await world.startSync(configured({ sync: 'b' }));
+      await world.whenNoCopy(other);
       await setLabel(hidden, 'b');
       await world.whenIdle(second);
       expect(await world.findCopy(hidden)).toBeUndefined();
