@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { Operation } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
-import { PLAIN, TEAM, type Settings } from './daemon/sim-config.ts';
+import { FORWARD, PLAIN, TEAM, type Settings } from './daemon/sim-config.ts';
 import { DAEMON_MANAGER } from './daemon/sim-daemon.ts';
 
 const SETTINGS: Settings = { ...PLAIN, areSlicesSynced: true };
@@ -72,6 +72,30 @@ test.each(['endpoints', 'endpointslices'] as const)(
     );
   },
 );
+
+test('a copy that vCluster makes of a new object is left alone while this program cannot read that object', async () => {
+  const { violations, writes, lines } = await run([
+    ...SERVICES,
+    { atMs: 2000, ...PUT, plural: 'endpoints', annotations: { [FORWARD]: 'v0' } },
+    { atMs: START_MS, kind: 'vcluster', plurals: ['endpoints'] },
+    { atMs: START_MS + 9000, ...PUT, plural: 'endpoints' },
+    {
+      atMs: START_MS + 12_000,
+      kind: 'restore',
+      side: 'virtual',
+      revisions: 0,
+      downMs: 15_000,
+      outage: 'refused',
+      passes: false,
+    },
+    { atMs: START_MS + 14_000, kind: 'delete', side: 'virtual', plural: 'endpoints', object: 0 },
+    { atMs: START_MS + 18_000, ...PUT, plural: 'endpoints', annotations: {} },
+    { atMs: START_MS + MINUTE_MS, kind: 'vcluster', plurals: [] },
+  ]);
+  expect(violations).toEqual([]);
+  expect(writes[DAEMON_MANAGER]).toBeLessThanOrEqual(WRITES_MAX);
+  expect(lines.some((line) => line.includes('team-team-'))).toBe(false);
+});
 
 test('a change of the user is synced while vCluster syncs the object too', async () => {
   const { violations, lines } = await run([

@@ -32,10 +32,15 @@ export class CacheRefresh {
     this.#options = options;
   }
 
-  /** Reads the virtual object if the host copy was made from a later version than the cached one. True: the cache has a later one now. */
-  async isVirtualBehind(virtual: KubeObject, host: KubeObject): Promise<boolean> {
+  /**
+   * Reads the virtual object if the host object was made from a later version than the cached one. `isOfAnother`: it was made from another
+   * object, which is a later one, too, for all that an object without a record tells. True: the cache has a later version now.
+   */
+  async isVirtualBehind(virtual: KubeObject, host: KubeObject, isOfAnother = false): Promise<boolean> {
     const { resourceVersion } = virtual.metadata;
-    if (!isOlder(resourceVersion, recordedRevision(recordOf(host)))) return false;
+    const copied = recordedRevision(recordOf(host));
+    const isUnknown = copied === undefined && isOfAnother;
+    if (!isUnknown && !isOlder(resourceVersion, copied)) return false;
     const current = await this.readVirtual(virtual);
     return current === undefined || isOlder(resourceVersion, current.metadata.resourceVersion);
   }

@@ -243,8 +243,8 @@ class KindReconciler {
     const { virtual, host } = seen;
     const { forge, kind, references } = this.#options;
     invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
-    if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;
-    const copy = await forge.fresh(placed(seen));
+    if (await this.#caches.isVirtualBehind(virtual, host, true)) return STALE;
+    const copy = await forge.fresh(placed(seen), this.#memory.agreed(seen.key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.#deleteToRecreate(seen, host);
     // Without its finalizers, an object that is being deleted is removed before another client is done with it.
@@ -253,7 +253,8 @@ class KindReconciler {
     const metadata = { ...copy.host.metadata, ...kept, resourceVersion, uid };
     const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
     references.recordReferences(seen.key, copy.references);
-    await this.#rememberWithStatus(seen, virtual, stored ?? host);
+    await this.#rememberWithStatus(seen, virtual, stored ?? host, copy.isEchoed);
+    if (copy.isEchoed) return { outcome: 'rewritten', reason, waitMs: 0 };
     const result = this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
     return this.#unlessFailed(seen.key, result, copy.failure);
   }
