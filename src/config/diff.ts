@@ -15,7 +15,7 @@ import { type ConfigPath, formatPath } from './finding.ts';
 import type { Config, ManagementConfig } from './types.ts';
 
 export interface ConfigDiff {
-  /** Paths below `sync`, `experimental`, `endpointSyncer.selector` and `endpointSyncer.namespaces`: applied without a restart. */
+  /** Paths below `sync`, `experimental` and the {@link LIVE_SETTINGS}: applied without a restart. */
   readonly live: readonly string[];
   /** Any other path: the running daemon keeps the old value. */
   readonly restart: readonly string[];
@@ -24,7 +24,7 @@ export interface ConfigDiff {
 /** The sections of vCluster's format that are reloaded. */
 const LIVE_SECTIONS: ReadonlySet<string> = new Set(['sync', 'experimental']);
 /** What is reloaded below `endpointSyncer`. */
-const LIVE_SETTINGS = ['selector', 'namespaces'] as const;
+const LIVE_SETTINGS = ['selector', 'namespaces', 'metadata'] as const;
 
 /** The paths, as in the file, at which the two configurations differ; both empty when they are the same. */
 export function diffConfig(old: Config, next: Config): ConfigDiff {
@@ -45,8 +45,8 @@ export function withLiveChanges(old: Config, next: Config): Config {
     const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterConfig, key);
     if (value !== undefined) setOwn(vclusterConfig, key, value);
   }
-  const { sync, selector, namespaces } = next;
-  return { ...old, sync, selector, namespaces, vclusterConfig };
+  const { sync, selector, namespaces, metadata } = next;
+  return { ...old, sync, selector, namespaces, metadata, vclusterConfig };
 }
 
 /** Settings that do not decide what is written, or that differ between a Pod and the machine of a user. */

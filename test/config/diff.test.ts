@@ -62,8 +62,12 @@ describe('changes that a reload applies', () => {
     ],
     [
       'what is selected',
-      'endpointSyncer: {name: vc, workers: 2, selector: {matchLabels: {a: b}}, namespaces: {exclude: [c]}}',
-      ['endpointSyncer.selector.matchLabels.a', 'endpointSyncer.namespaces.exclude'],
+      'endpointSyncer: {name: vc, workers: 2, selector: {matchLabels: {a: b}}, namespaces: {exclude: [c]}, metadata: {excludeLabels: [d]}}',
+      [
+        'endpointSyncer.metadata.excludeLabels',
+        'endpointSyncer.selector.matchLabels.a',
+        'endpointSyncer.namespaces.exclude',
+      ],
       ['endpointSyncer.workers'],
     ],
   ])('%s', (_, after, live, restart) => {
@@ -74,11 +78,12 @@ describe('changes that a reload applies', () => {
 test('a reload replaces the live sections and keeps the rest', () => {
   const old = validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}');
   const next = validConfig(
-    'endpointSyncer: {name: vc, workers: 5, selector: {matchLabels: {a: b}}, namespaces: {exclude: [c]}}\nnetworking: {podCIDR: b}\nsync: {toHost: {endpoints: {patches: [{path: a, labels: {}}]}}}\n',
+    'endpointSyncer: {name: vc, workers: 5, selector: {matchLabels: {a: b}}, namespaces: {exclude: [c]}, metadata: {excludeLabels: [d]}}\nnetworking: {podCIDR: b}\nsync: {toHost: {endpoints: {patches: [{path: a, labels: {}}]}}}\n',
   );
   const running = withLiveChanges(old, next);
   expect([running.workers, running.sync.endpoints.patches]).toEqual([10, [{ path: 'a', labels: {} }]]);
-  expect([running.selector, running.namespaces]).toEqual([next.selector, next.namespaces]);
+  const { selector, namespaces, metadata } = next;
+  expect(running).toMatchObject({ selector, namespaces, metadata });
   expect(running.vclusterConfig).toMatchObject({
     networking: { podCIDR: 'a' },
     sync: { toHost: { endpoints: { patches: [{ path: 'a', labels: {} }] } } },

@@ -1,11 +1,13 @@
 /** Other writers of the same objects on both sides: a second syncer, as that of vCluster when its sync is still on. */
 
 import { describe, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { whenNoSlice, slice } from './endpoint-slices.ts';
 import type { TestCluster } from './cluster-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints } from './objects.ts';
+import { rewrite } from './operation.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const TEAM = 'example.com/team';
@@ -134,7 +136,9 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
     });
 
-    test('excluded annotations and labels belong to each cluster', async ({ expect }) => {
+    test('excluded annotations and labels belong to each cluster, also after a reload', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const metadata = { excludeAnnotations: ['example.com/*'], excludeLabels: ['tier'] };
       const daemon = await world.startSync({ config: { endpointSyncer: { metadata } } });
@@ -153,6 +157,17 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
         'host',
         undefined,
       ]);
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: {
+          ...(config['endpointSyncer'] as JsonObject), // as it was written
+          metadata: { ...metadata, excludeAnnotations: ['note'] },
+        },
+      }));
+      await world.whenCopy(key, (found) => found.metadata.annotations?.[AGENT] === 'virtual');
+      await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { note: 'stays' } } });
+      await world.settle(daemon);
+      expect((await world.getCopy(key)).metadata.annotations?.['note']).toBe('crosses');
     });
   });
 }
