@@ -200,6 +200,11 @@ export class WorkQueue {
     return first;
   }
 
+  /** True if the key is queued or in progress; a delayed key does not count. */
+  has(key: string): boolean {
+    return this.#working.has(key) || PRIORITIES.some((priority) => this.#waiting[priority].has(key));
+  }
+
   /** True if no key is queued or in progress; delayed keys do not count. */
   get isIdle(): boolean {
     return this.size === 0;

@@ -200,6 +200,7 @@ export class KindEngine {
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },
+      areDependentsRead: (target) => this.#areDependentsRead(keyOf(target)),
       isDeletedAlong: async (key, target) => (await this.#deleter()?.isDeletingVirtual(key, target)) === true,
       patched: (object) => {
         for (const engine of this.#environment.engines()) engine.enqueueRelated(kind.resource, object);
@@ -323,6 +324,14 @@ export class KindEngine {
 
   #deletesAlong({ kind }: KindEngine): boolean {
     return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
+  }
+
+  /** No object that API servers delete along with the copy at this host key is queued: a change on the host may be the reason. */
+  #areDependentsRead(hostKey: ObjectKey): boolean {
+    return this.#environment.engines().every((engine) => {
+      if (!this.#deletesAlong(engine)) return true;
+      return [...engine.virtual.byIndex(BY_HOST_KEY, hostKey)].every((key) => !engine.#queue.has(key));
+    });
   }
 
   /** The engine of the kind along with whose objects API servers delete those of this kind. */

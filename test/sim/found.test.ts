@@ -1,7 +1,7 @@
 /** Minimal histories in which the simulation found a bug, each with the bug as its title. */
 
 import { expect, test } from 'vitest';
-import { PLAIN, CONFIG, SECRET, type Settings } from './daemon/sim-config.ts';
+import { CONFIG, PLAIN, SECRET, TEAM, type Settings } from './daemon/sim-config.ts';
 import type { Action, Operation } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
 import { CALM } from './world/faults.ts';
@@ -408,3 +408,36 @@ test('a Service is synced again once this program has given its slice the label 
   );
   expect(left).toEqual([]);
 });
+
+test.each([1, 3, 4, 6])(
+  'an edit of a copy is synced back before the copy goes with a host Service that is created again (seed %i)',
+  async (seed) => {
+    const lines: string[] = [];
+    const team = { ...ENDPOINTS, annotations: { [TEAM]: 'v1' } };
+    // The Service of the one and the Endpoints of the other have the same host name.
+    const operations: readonly Operation[] = [
+      { atMs: 1000, kind: 'put', object: 3, ...team },
+      { atMs: 2000, kind: 'putService', form: 'plain', ...SERVICE, object: 4 },
+      { atMs: 3000, kind: 'put', object: 4, ...ENDPOINTS },
+      { atMs: 10_000, kind: 'restart', daemon: 0, downMs: 20_000 },
+      {
+        atMs: 15_000,
+        kind: 'annotate',
+        plural: 'endpoints',
+        side: 'host',
+        object: 3,
+        key: TEAM,
+        value: 'team-v2',
+      },
+      { atMs: 16_000, kind: 'putService', form: 'headless', ...SERVICE, object: 4 },
+      { atMs: 40_000, kind: 'compact', side: 'host' },
+    ];
+    const settings = { ...SETTINGS, areServicesSynced: true };
+    const parts = { seed, daemons: 1, hasDryRun: false, isCalm: true };
+    const trace = (line: string): void => void lines.push(line);
+    expect(await runHistory({ ...parts, settings, operations, trace })).toEqual([]);
+    expect(lines.findLast((line) => line.includes(' wrote virtual endpoints c/a-x-b '))).toContain(
+      `"${TEAM}":"v2"`,
+    );
+  },
+);

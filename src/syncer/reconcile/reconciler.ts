@@ -58,6 +58,8 @@ export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOption
   readonly released: (target: NamespacedName) => void;
   /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
   readonly isDeletedAlong: (key: ObjectKey, target: NamespacedName) => Promise<boolean>;
+  /** What API servers delete along with the copy has no change on the host that is still to be read. */
+  readonly areDependentsRead: (target: NamespacedName) => boolean;
   /** Called when this program has changed a virtual object, on which objects of other kinds may depend. Our own writes cause no event. */
   readonly patched: (virtual: KubeObject) => void;
 }
@@ -65,6 +67,7 @@ export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOption
 const HOST_DELETED = 'host copy was deleted';
 const FROM_HOST = 'changed on the host';
 const DELETION_CHECK_MS = 5000;
+const DEPENDENTS_CHECK_MS = 100;
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
 
@@ -294,6 +297,8 @@ class KindReconciler {
     // A finalizer delays the deletion; its removal causes an event.
     if (host.metadata['deletionTimestamp'] !== undefined)
       return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
+    if (!this.#options.areDependentsRead(target))
+      return { outcome: 'waiting', reason, waitMs: DEPENDENTS_CHECK_MS, isTransient: true };
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);
     // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
