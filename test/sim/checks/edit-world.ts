@@ -26,8 +26,7 @@ export function editWorld(world: World, isInterrupted: boolean): EditWorld {
       hostKeyOf(name, world.settings) === key ? [idOf({ plural, object })] : [],
     );
   return {
-    // No patches apply to Services.
-    isPatched: (id) => world.settings.isPatched && !id.startsWith('services'),
+    isPatched: world.settings.isPatched,
     isInterrupted,
     rivals(id) {
       const { plural, name } = placeOf(id);

@@ -23,7 +23,7 @@ export interface HostPlace {
 }
 
 export interface EditWorld {
-  isPatched(object: ObjectId): boolean;
+  readonly isPatched: boolean;
   /** A daemon has crashed or was paused, or there are two. */
   readonly isInterrupted: boolean;
   /** Every object with the host name of this one, itself included. */
@@ -147,7 +147,7 @@ export class Edits {
       this.#intents.delete(id);
       return;
     }
-    const isPatched = world.isPatched(object);
+    const { isPatched } = world;
     if (isPatched && key === FORWARD) return;
     const expected = forward(virtual.metadata.annotations?.[key], { key, isPatched });
     const isInStep = host.metadata.annotations?.[key] === expected;
@@ -164,7 +164,7 @@ export class Edits {
     if (virtual === undefined || host === undefined) return;
     for (const key of keys) {
       const value = virtual.metadata.annotations?.[key];
-      const expected = forward(value, { key, isPatched: world.isPatched(object) });
+      const expected = forward(value, { key, isPatched: world.isPatched });
       if (host.metadata.annotations?.[key] === expected) this.#agreed.set(`${object}|${key}`, value);
     }
   }
@@ -173,7 +173,7 @@ export class Edits {
   #isRestored(object: ObjectId, { key, value }: KeyValue, world: EditWorld): boolean {
     const id = `${object}|${key}`;
     const host = world.host(object);
-    const isPatched = world.isPatched(object);
+    const { isPatched } = world;
     if (isPatched && key === FORWARD) return false;
     if (host === undefined || !this.#agreed.has(id) || this.#agreed.get(id) !== (value ?? undefined))
       return false;

@@ -50,10 +50,10 @@ export interface ExpectedCopy {
 
 export function expectedCopy(virtual: KubeObject, world: World): ExpectedCopy {
   const { name, namespace = '', uid = '', annotations = {}, labels = {} } = virtual.metadata;
-  const isPatched = world.settings.isPatched && virtual.kind !== 'Service';
+  const { isPatched } = world.settings;
   const copied = Object.entries(annotations).map(([key, value]): [string, string] => {
     const plural = REFERENCE_KEYS[key];
-    if (plural !== undefined && world.settings.hasReferences && virtual.kind !== 'Service')
+    if (plural !== undefined && world.settings.hasReferences)
       return [key, expectedReference(plural, { namespace, name: value }, world).written];
     return [key, patchedValue(key, value, isPatched)];
   });

@@ -1,13 +1,14 @@
 /** The creator of each object, and the writes that this program may therefore do: checked at every write. */
 
 import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import { FORWARD, TEAM } from '../daemon/sim-config.ts';
+import { FORWARD, PORT_OFFSET, TEAM } from '../daemon/sim-config.ts';
 import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
 import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
 import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE, VCLUSTER } from '../world/names.ts';
 import { API_SERVER_MANAGER, type Change } from '../../../src/kube/memory-cluster.ts';
 import { RESTORE_MANAGER, type SimCluster } from '../world/sim-cluster.ts';
+import { serviceSpec, type ServiceSpec } from '../world/service-storage.ts';
 import { VCLUSTER_MANAGER } from '../world/vcluster-syncer.ts';
 import { isMirrored, isOptedOut } from './naive-model.ts';
 import { changedNodePort } from './service-model.ts';
@@ -188,10 +189,15 @@ function onOriginal(
   if (isLeak(FORWARD, '[')) return `a translated value leaks: ${annotations[FORWARD]}`;
   if (/-x"/.test(JSON.stringify([object['subsets'], object['endpoints']])))
     return 'a translated host name of an address leaks';
+  if (object.kind === 'Service' && isPatchedSpec(serviceSpec(object))) return 'a patched spec leaks';
   const leaked = Object.keys({ ...annotations, ...labels }).find(
     (key) => BOOKKEEPING.test(key) && before[key] === undefined,
   );
   return leaked === undefined ? undefined : `bookkeeping leaks: ${leaked}`;
+}
+
+function isPatchedSpec({ externalName, ports = [] }: ServiceSpec): boolean {
+  return externalName?.startsWith('host.') === true || ports.some(({ port }) => port > PORT_OFFSET);
 }
 
 /** A value that the patches or the translation of names have changed twice. */

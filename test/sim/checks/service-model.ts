@@ -2,7 +2,7 @@
 
 import { jsonEquals } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import type { Settings } from '../daemon/sim-config.ts';
+import { PORT_OFFSET, type Settings } from '../daemon/sim-config.ts';
 import {
   hasSelector,
   MANAGED_BY,
@@ -10,7 +10,14 @@ import {
   SERVICE_NAME,
   SLICE_CONTROLLER,
 } from '../world/host-controllers.ts';
-import { ingressOf, isHeadless, NETWORKS, serviceSpec, type ServicePort } from '../world/service-storage.ts';
+import {
+  ingressOf,
+  isHeadless,
+  NETWORKS,
+  serviceSpec,
+  type ServicePort,
+  type ServiceSpec,
+} from '../world/service-storage.ts';
 import type { World } from './naive-model.ts';
 
 /** Without a selector it needs Endpoints or a slice that are synced; an ExternalName needs nothing. */
@@ -39,7 +46,8 @@ export function isExcludedSlice(labels: Readonly<Record<string, string>>, settin
 }
 
 export function serviceDifferences(copy: KubeObject, virtual: KubeObject, world: World): string[] {
-  const [actual, wanted] = [serviceSpec(copy), serviceSpec(virtual)];
+  const actual = serviceSpec(copy);
+  const wanted = world.settings.isPatched ? patched(serviceSpec(virtual)) : serviceSpec(virtual);
   const isBalanced = wanted.type === 'LoadBalancer';
   const keptClass = world.classes.mayKeep(copy, virtual) ? actual.loadBalancerClass : undefined;
   const wantedClass = wanted.loadBalancerClass ?? keptClass;
@@ -56,6 +64,14 @@ export function serviceDifferences(copy: KubeObject, virtual: KubeObject, world:
   return Object.keys(differences)
     .filter((what) => differences[what])
     .map((what) => `${what}: ${JSON.stringify(copy)}, expected ${JSON.stringify(virtual['spec'])}`);
+}
+
+function patched({ externalName, ports, ...spec }: ServiceSpec): ServiceSpec {
+  return {
+    ...spec,
+    ...(externalName === undefined ? {} : { externalName: `host.${externalName}` }),
+    ...(ports && { ports: ports.map((port) => ({ ...port, port: port.port + PORT_OFFSET })) }),
+  };
 }
 
 /** A node port, once allocated by the host, stays that of its port as long as the type has node ports. */

@@ -136,8 +136,8 @@ function referenceProblems(virtual: KubeObject, world: World): string[] {
 }
 
 function referencesOf(virtual: KubeObject, world: World) {
-  const { kind, metadata } = virtual;
-  if (!world.settings.hasReferences || kind === 'Service' || isLeftEchoed(virtual, world)) return [];
+  const { metadata } = virtual;
+  if (!world.settings.hasReferences || isLeftEchoed(virtual, world)) return [];
   const { namespace = '', annotations = {} } = metadata;
   return Object.entries(REFERENCE_KEYS).flatMap(([key, plural]) => {
     const name = annotations[key];

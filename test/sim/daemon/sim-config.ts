@@ -46,10 +46,18 @@ export const FORWARD = 'example.com/forward';
 export const SECRET = 'example.com/secret';
 export const CONFIG = 'example.com/config';
 
-const VALUE_PATCHES = (hostname: string): readonly string[] => [
+const ANNOTATION_PATCHES: readonly string[] = [
   `{path: 'metadata.annotations["${TEAM}"]', expression: '"team-" + value', reverseExpression: 'value.replace(/^team-/, "")'}`,
   `{path: 'metadata.annotations["${FORWARD}"]', expression: '"[" + value + "]"'}`,
-  `{path: '${hostname}', expression: 'value + "-x"', reverseExpression: 'value.replace(/-x$/, "")'}`,
+];
+/** A hostname of Endpoints or slices. */
+const HOSTNAME_PATCH = (path: string): string =>
+  `{path: '${path}', expression: 'value + "-x"', reverseExpression: 'value.replace(/-x$/, "")'}`;
+/** What a patch of Services adds to their ports. */
+export const PORT_OFFSET = 1000;
+const SERVICE_PATCHES: readonly string[] = [
+  `{path: 'spec.ports[*].port', expression: 'value + ${PORT_OFFSET}', reverseExpression: 'value - ${PORT_OFFSET}'}`,
+  `{path: 'spec.externalName', expression: '"host." + value'}`,
 ];
 const REFERENCE_PATCHES: readonly string[] = [
   `{path: 'metadata.annotations["${SECRET}"]', reference: {apiVersion: v1, kind: Secret}}`,
@@ -67,18 +75,23 @@ export function simConfig(settings: Settings): Config {
 
 function textOf(settings: Settings): string {
   const { isPatched, hasReferences, isMapped, hasOwner } = settings;
-  const patches = (hostname: string): string =>
-    [...(isPatched ? VALUE_PATCHES(hostname) : []), ...(hasReferences ? REFERENCE_PATCHES : [])].join(', ');
+  const patches = (...content: readonly string[]): string =>
+    [
+      ...(isPatched ? [...ANNOTATION_PATCHES, ...content] : []),
+      ...(hasReferences ? REFERENCE_PATCHES : []),
+    ].join(', ');
   return `
 sync:
   toHost:
     endpoints:
       enabled: ${settings.areEndpointsSynced}
-      patches: [${patches('subsets[*].addresses[*].hostname')}]
+      patches: [${patches(HOSTNAME_PATCH('subsets[*].addresses[*].hostname'))}]
     endpointSlices:
       enabled: ${settings.areSlicesSynced}
-      patches: [${patches('endpoints[*].hostname')}]
-    services: {enabled: ${settings.areServicesSynced}}
+      patches: [${patches(HOSTNAME_PATCH('endpoints[*].hostname'))}]
+    services:
+      enabled: ${settings.areServicesSynced}
+      patches: [${patches(...SERVICE_PATCHES)}]
     secrets: {enabled: true}
     configMaps: {enabled: false}
     namespaces:
