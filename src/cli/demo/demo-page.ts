@@ -38,7 +38,10 @@ export async function startDemoPage(options: DemoPageOptions): Promise<DemoPage>
       port: options.port,
       calls: {
         '/api/run': (body) => session.run(body),
-        '/api/start': async () => startState(options.config, options.sample),
+        '/api/start': async () => {
+          void session.warmUp();
+          return startState(options.config, options.sample);
+        },
         '/api/demo/object': feed.read,
         '/api/demo/save': feed.save,
       },

@@ -46,7 +46,10 @@ async function playground(command: Command, flags: PlaygroundFlags): Promise<num
       port,
       calls: {
         '/api/run': (body) => session.run(body),
-        '/api/start': async () => startState(config),
+        '/api/start': async () => {
+          void session.warmUp();
+          return startState(config);
+        },
       },
       feeds: {},
     });
