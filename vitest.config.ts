@@ -2,16 +2,37 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
-/** Every test that runs from the sources. The packed install, real kube-apiservers, vCluster and the browser have files of their own. */
+/** Tests that take seconds: they start programs, flood, kill, repeat, or wait for limits. */
+const SYSTEM = [
+  'test/attack/*.test.ts',
+  'test/kill/*.test.ts',
+  'test/sim/memory.test.ts',
+  'test/scenarios/embedded-{operation,live-commands,shutdown}.test.ts',
+  'test/cli/{api,compile-cache,eval,once,patch-warnings,watch-file}.test.ts',
+  'test/cli/test/*.test.ts',
+  'test/apiserver/request/request-cost.test.ts',
+  'test/access-keys/serving/{fuzz,secret-hunt}.test.ts',
+];
+const OWN_CONFIG = [
+  'test/docs/{packed,pages}.test.ts',
+  'test/e2e/**',
+  'test/vcluster/**',
+  'test/browser/**',
+  'node_modules/**',
+];
+
+/**
+ * Every test that runs from the sources: `npm test` runs the project `unit`, `npm run test:system` the other. The packed install, real
+ * kube-apiservers, vCluster and the browser have configurations of their own.
+ */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: [
-      'test/docs/{packed,pages}.test.ts',
-      'test/e2e/**',
-      'test/vcluster/**',
-      'test/browser/**',
-      'node_modules/**',
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...OWN_CONFIG, ...SYSTEM] },
+      },
+      { extends: true, test: { name: 'system', include: SYSTEM, exclude: OWN_CONFIG } },
     ],
     pool: 'forks',
     isolate: false,

@@ -18,6 +18,7 @@ import { verifySecrets } from '../../../../src/apiserver/storage/secrets/verify-
 import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
 import { until } from '../../../kube/informer-harness.ts';
+import { anyText } from '../../../support/any-text.ts';
 import { openReplica, type Replica } from './replicas.ts';
 
 const names = new SecretNames('main');
@@ -33,7 +34,7 @@ const text = fc.oneof(
     'ownedaccesskeys.management.platform.sh',
   ),
   fc.string({ maxLength: 300 }),
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  anyText(20),
 );
 const anyKey = fc.record({ resource: text, namespace: text, name: text });
 const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
