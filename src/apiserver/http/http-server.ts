@@ -12,7 +12,6 @@ import { createServer as createTlsServer, type Server as TlsServer, type TLSSock
 import type { StatusError } from '../../kube/status-error.ts';
 import { plainHeaders, statusResponse } from '../request/api-response.ts';
 import { endWith, respondToBrokenRequest, respondToEndOfRequest } from './broken-request.ts';
-import { FrontSocket } from '../watch/front-socket.ts';
 import {
   CLIENT_TIMEOUTS,
   type ClientTimeouts,
@@ -93,10 +92,12 @@ export async function openHttpServer(
   };
 }
 
-/** Node's HTTP server without a listening socket: it receives connections as {@link FrontSocket}. */
+/** Node's HTTP server without a listening socket. */
 function createNodeServer(onRequest: RequestListener, timeouts: ClientTimeouts): NodeHttpServer {
   const listener: RequestListener = (request, response) => {
-    FrontSocket.track(response);
+    // Node reports the end inside any other request itself.
+    if (request.headers.upgrade !== undefined)
+      request.socket.once('end', () => request.complete || respondToEndOfRequest(request.socket));
     const problem = headProblem(request);
     if (problem) rejectAndClose(response, problem);
     else onRequest(request, response);
@@ -116,9 +117,10 @@ function createNodeServer(onRequest: RequestListener, timeouts: ClientTimeouts):
   http.maxHeadersCount = 0;
   http.on('clientError', respondToBrokenRequest);
   http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    FrontSocket.track(response);
     rejectAndClose(response, expectationFailed());
   });
+  // A client may end its side before it has its responses. Not in Node's documentation; without it, Node would drop them.
+  Object.assign(http, { httpAllowHalfOpen: true });
   // This server is not a proxy.
   http.on('connect', (_request, socket: Duplex) => endWith(socket, methodNotAllowed()));
   // From this event on, Node enforces the timeouts.
@@ -147,8 +149,7 @@ function createSocketServer(
   { headersMs }: ClientTimeouts,
   tls: TlsPair | undefined,
 ): Server | TlsServer {
-  const serve = (socket: Socket): void =>
-    void http.emit('connection', new FrontSocket(socket, respondToEndOfRequest));
+  const serve = (socket: Socket): void => void http.emit('connection', socket);
   if (!tls) return createPlainServer({ noDelay: true, allowHalfOpen: true }, serve);
   const secure = { ...tls, ...TLS_SETTINGS, noDelay: true, handshakeTimeout: headersMs } as const;
   const server = createTlsServer({ ...secure, ALPNProtocols: ['http/1.1'] }, (socket) => {

@@ -16,7 +16,7 @@ import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../user.ts';
 import type { Status } from '../../kube/status-error.ts';
 import { includeObject, partialMetadata, tableOf, type IncludeObject } from '../objects/table.ts';
-import { WatchConnection, eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-connection.ts';
+import { WatchConnection, eventLine, WatchLines, type WatchEventType } from './watch-connection.ts';
 import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {
@@ -42,11 +42,11 @@ export class WatchStreams {
   readonly #watches = new Map<ObjectWatch, UserInfo>();
   /** Number of open watches by user name. */
   readonly #byUser = new Map<string, number>();
-  readonly #frames: WatchFrames;
+  readonly #lines: WatchLines;
 
   constructor(options: WatchStreamsOptions) {
     this.#options = options;
-    this.#frames = new WatchFrames(options.views);
+    this.#lines = new WatchLines(options.views);
   }
 
   /**
@@ -63,7 +63,7 @@ export class WatchStreams {
     this.#rejectTooMany(user.name);
     const options = this.#optionsOf(query, answer);
     const { store, clock, views } = this.#options;
-    const parts = { views, clock, include: includeObject(query), frames: this.#frames };
+    const parts = { views, clock, include: includeObject(query), lines: this.#lines };
     const connection = new WatchConnection(response, () => {
       this.#forget(watch, user.name);
       watch.close();
@@ -131,7 +131,7 @@ export class WatchStreams {
 interface SinkParts {
   readonly views: ObjectViews;
   readonly clock: Clock;
-  readonly frames: WatchFrames;
+  readonly lines: WatchLines;
   readonly include: IncludeObject;
 }
 
@@ -149,8 +149,8 @@ class StreamSink implements WatchSink {
 
   send(type: WatchEventType, entry: StoredEntry): void {
     const { definition, form } = this.#answer;
-    if (form.as === '') this.#connection.send(this.#parts.frames.event(type, definition, entry));
-    else this.#connection.send(frameOf(eventLine(type, this.#otherForm(entry))));
+    if (form.as === '') this.#connection.send(this.#parts.lines.event(type, definition, entry));
+    else this.#connection.send(eventLine(type, this.#otherForm(entry)));
   }
 
   bookmark(revision: number, isInitialEnd: boolean): void {
@@ -166,11 +166,11 @@ class StreamSink implements WatchSink {
       metadata,
       ...(form.as === 'Table' ? { columnDefinitions: null, rows: [] } : {}),
     };
-    this.#connection.send(frameOf(eventLine('BOOKMARK', JSON.stringify(object))));
+    this.#connection.send(eventLine('BOOKMARK', JSON.stringify(object)));
   }
 
   error(status: Status): void {
-    this.#connection.send(frameOf(eventLine('ERROR', JSON.stringify(status))));
+    this.#connection.send(eventLine('ERROR', JSON.stringify(status)));
   }
 
   drained(): Promise<void> {

@@ -1,34 +1,20 @@
-/** Encoding of watch events as HTTP chunks, shared by all watchers. */
+/** Encoding of watch events, shared by all watchers. */
 
 import { connect, type Socket } from 'node:net';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   startEmbeddedCluster,
   type EmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
-import { frameOf, WatchFrames } from '../../../src/apiserver/watch/watch-connection.ts';
+import { WatchLines } from '../../../src/apiserver/watch/watch-connection.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
 import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
-import { anyText } from '../../support/any-text.ts';
 
 const COLLECTION = '/api/v1/namespaces/default/configmaps';
 
-describe('frames', () => {
-  test('a chunk is the line with its size in bytes', () => {
-    fc.assert(
-      fc.property(anyText(), (text) => {
-        const { chunk, line } = frameOf(`${text}\n`);
-        const expected = Buffer.from(`${text}\n`);
-        const size = Buffer.from(`${expected.length.toString(16)}\r\n`);
-        return line.equals(expected) && chunk.equals(Buffer.concat([size, expected, Buffer.from('\r\n')]));
-      }),
-    );
-    expect(String(frameOf('{}\n').chunk)).toBe('3\r\n{}\n\r\n');
-  });
-
+describe('lines', () => {
   test('all watchers share the bytes of one event', () => {
     const definition = builtInKinds(allowEverything, undefined).find('', 'v1', 'configmaps');
     if (!definition) throw new Error('there is no such kind');
@@ -37,14 +23,12 @@ describe('frames', () => {
       value: { metadata: { name: 'a' }, data: { revision: String(revision) } },
       revision,
     });
-    const frames = new WatchFrames(new ObjectViews());
+    const lines = new WatchLines(new ObjectViews());
     const [first, second] = [entryOf(2), entryOf(3)];
-    const added = frames.event('ADDED', definition, first);
-    expect(frames.event('ADDED', definition, first)).toBe(added);
-    expect(String(frames.event('MODIFIED', definition, first).line)).toMatch(
-      /^\{"type":"MODIFIED".*"2".*\}\n$/,
-    );
-    expect(String(frames.event('ADDED', definition, second).line)).toMatch(/^\{"type":"ADDED".*"3".*\}\n$/);
+    const added = lines.event('ADDED', definition, first);
+    expect(lines.event('ADDED', definition, first)).toBe(added);
+    expect(String(lines.event('MODIFIED', definition, first))).toMatch(/^\{"type":"MODIFIED".*"2".*\}\n$/);
+    expect(String(lines.event('ADDED', definition, second))).toMatch(/^\{"type":"ADDED".*"3".*\}\n$/);
   });
 });
 
