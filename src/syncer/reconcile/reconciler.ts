@@ -67,9 +67,13 @@ export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOption
 const HOST_DELETED = 'host copy was deleted';
 const FROM_HOST = 'changed on the host';
 const DELETION_CHECK_MS = 5000;
-const DEPENDENTS_CHECK_MS = 100;
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
+
+/** An edit of what is deleted along with the copy would be lost. */
+function dependentsFirst(reason: string): ReconcileResult {
+  return { outcome: 'waiting', reason, waitMs: 100, isTransient: true };
+}
 
 /** An observation of a pair: both objects exist. */
 type SeenPair = Observation & { readonly virtual: KubeObject; readonly host: KubeObject };
@@ -183,6 +187,7 @@ class KindReconciler {
     if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host))) return STALE;
     const waitMs = this.#fightWaitMs(seen, host);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
+    if (!this.#options.areDependentsRead(target)) return dependentsFirst(reason);
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid, reason);
     await this.#clearStatus(seen, host);
     this.#forget(seen.key);
@@ -297,8 +302,7 @@ class KindReconciler {
     // A finalizer delays the deletion; its removal causes an event.
     if (host.metadata['deletionTimestamp'] !== undefined)
       return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
-    if (!this.#options.areDependentsRead(target))
-      return { outcome: 'waiting', reason, waitMs: DEPENDENTS_CHECK_MS, isTransient: true };
+    if (!this.#options.areDependentsRead(target)) return dependentsFirst(reason);
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);
     // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
@@ -441,9 +445,16 @@ class KindReconciler {
     if (copied !== undefined) return copied;
     const isEchoLeft = (merged.echo?.left.length ?? 0) > 0;
     memory.remember(seen, patched ?? seen.virtual, copy, merged.echo !== undefined);
+    // A label from the host may decide that the object is not synced, and our own write causes no event.
+    if (patched !== undefined && !this.#isGateOpen(seen, patched)) return { ...result, waitMs: 0 };
     // The host follows the restored values in the next reconcile: they may translate to others than before.
     if (merged.echo !== undefined) return { ...result, waitMs: isEchoLeft ? ECHO_RECHECK_MS : 0 };
     return memory.rerunAfterWrite(seen.key, result);
+  }
+
+  #isGateOpen({ service }: Observation, virtual: KubeObject): boolean {
+    const { kind, decide: options } = this.#options;
+    return kind.gate(virtual, service, options) === undefined;
   }
 
   async #patchVirtual(
