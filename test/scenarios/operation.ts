@@ -297,7 +297,14 @@ function reloadScenarios(newWorld: NewWorld): void {
       const writeValues = (name: string, patch: JsonObject): string =>
         world.file(
           name,
-          stringify({ sync: { toHost: { endpoints: { enabled: false, patches: [patch] } } } }),
+          stringify({
+            sync: {
+              toHost: {
+                endpoints: { enabled: false, patches: [patch] },
+                endpointSlices: { enabled: false },
+              },
+            },
+          }),
         );
       const named = (file: string): JsonObject => ({ endpointSyncer: { vclusterConfig: file } });
       writeValues('first.yaml', UPPER);

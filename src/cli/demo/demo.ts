@@ -98,10 +98,8 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     await virtualClient.create(NAMESPACES, DEMO_NAMESPACE);
     await warmUp({ virtual: virtualClient, host: hostClient }, daemon, stop.signal);
     isWarm = true;
-    if (page !== undefined) printIntroduction(dir, page.url);
+    if (page !== undefined) printIntroduction(dir, page.url, daemon.healthUrl);
     await createSamples(virtualClient);
-    if (!once)
-      process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce(hostClient, activity, output, stop.signal);
     const watcher = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger: activity });
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
@@ -168,7 +166,7 @@ function openPage(
   return startDemoPage({ port, config, clients, resources, namespaces, sample: text });
 }
 
-function printIntroduction(dir: string, pageUrl: string): void {
+function printIntroduction(dir: string, pageUrl: string, healthUrl: string): void {
   process.stdout.write(
     [
       'Two API servers run in this process. Look at both sides, in another terminal:',
@@ -179,6 +177,8 @@ function printIntroduction(dir: string, pageUrl: string): void {
       `or in a browser: ${pageUrl}`,
       '',
       `The configuration is ${join(dir, 'config.yaml')}; changes below sync are applied immediately. Ctrl-C ends it.`,
+      '',
+      `Metrics and health: ${healthUrl}/metrics, ${healthUrl}/readyz`,
       '',
       '',
     ].join('\n'),
