@@ -24,12 +24,15 @@ export class WatchConnection {
   start(headers: Record<string, string>): void {
     this.#response.writeHead(200, { ...headers, connection: 'close' });
     this.#response.flushHeaders();
-    // The client may have closed the connection before the listener was added.
+    // The client may have left before the listeners were added.
     if (this.#response.destroyed) this.#close();
+    else if (this.#response.socket?.readableEnded) this.end();
   }
 
-  /** Closes the connection of a client that has too many unread bytes. */
+  /** Closes the connection of a client that has too many unread bytes. Sends nothing after the end. */
   send(line: Buffer | string): void {
+    // Events go on until the connection has closed.
+    if (this.#response.writableEnded) return;
     if (this.#response.writableLength > WATCH_UNREAD_BYTES_MAX) this.#response.destroy();
     else this.#response.write(line);
   }

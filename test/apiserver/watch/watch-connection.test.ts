@@ -105,6 +105,34 @@ describe('a watch', () => {
     expect(client.body()).toBe('');
   });
 
+  test('sends nothing of an event that follows the end of the client', async () => {
+    const failed = vi.fn<(error: Error) => void>();
+    const client = await open((request, response) => {
+      const watch = new WatchConnection(response, () => undefined);
+      response.on('error', failed);
+      request.socket.once('end', () => watch.send('late\n'));
+      watch.start({});
+    });
+    client.get('/');
+    await expect.poll(() => client.text).toContain('\r\n\r\n');
+    client.socket.end();
+    await expect.poll(() => client.isClosed).toBe(true);
+    expect(client.body()).toBe('0\r\n\r\n');
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  test('ends immediately when the client has nothing more to say before it starts', async () => {
+    const client = await open((request, response) => {
+      request.socket.once('end', () =>
+        setImmediate(() => new WatchConnection(response, () => undefined).start({})),
+      );
+    });
+    client.get('/');
+    client.socket.end();
+    await expect.poll(() => client.isClosed).toBe(true);
+    expect(client.body()).toBe('0\r\n\r\n');
+  });
+
   test('ends immediately when the client has closed the connection', async () => {
     const closed = vi.fn<() => void>();
     const client = await open((_request, response) => {
