@@ -46,9 +46,9 @@ const character = fc.constantFrom('a', 'b', 'c', '1', ' ', '\n', 'x');
 const text = fc.string({ unit: character, maxLength: 9 });
 const flags = fc.constantFrom('', 'g', 'm', 's', 'y', 'gm');
 const plain = fc.constantFrom('a', 'b', 'c', '.', '[ab]', '[^a]', '\\w', '\\d', 'x');
-const assertion = fc.constantFrom('^', '$', '\\b', '\\B');
+const assertion = fc.constantFrom('$', '\\b', '\\B');
 const quantifier = fc.constantFrom('', '', '*', '+', '?', '*?', '+?', '??', '{2}', '{1,3}', '{0,2}?', '{2,}');
-const { source } = fc.letrec<{ source: string; term: string }>((tie) => ({
+const { source: unanchored } = fc.letrec<{ source: string; term: string }>((tie) => ({
   term: fc.oneof(
     { maxDepth: 3 },
     fc.tuple(plain, quantifier).map((parts) => parts.join('')),
@@ -67,6 +67,11 @@ const { source } = fc.letrec<{ source: string; term: string }>((tie) => ({
     )
     .map((alternatives) => alternatives.join('|')),
 }));
+/**
+ * `^` only at the start: after a character, where it cannot match, V8's optimizer drops other alternatives, too. `/.*?c^|./s.exec('ab')` is null,
+ * and with `--no-regexp-optimization` a match.
+ */
+const source = fc.tuple(fc.constantFrom('', '', '', '^'), unanchored).map((parts) => parts.join(''));
 
 describe('both engines', () => {
   let program: Program;
