@@ -7,8 +7,9 @@ export default defineConfig({
     pool: 'forks',
     execArgv: ['--no-node-snapshot'],
     fileParallelism: false,
-    expect: { requireAssertions: true },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
+    expect: { requireAssertions: true, poll: { timeout: 60_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

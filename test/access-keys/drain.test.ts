@@ -1,6 +1,6 @@
 /** Shutdown of the API: requests in flight are completed, watches are ended. */
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { KEYS_PATH, startComposed } from './composed-api.ts';
 
 test('requests in flight are completed, idle connections and watches are closed', async () => {
@@ -16,12 +16,16 @@ test('requests in flight are completed, idle connections and watches are closed'
   const { client } = await api.key('idle');
   await client.send({ method: 'GET', path: KEYS_PATH });
   await creates[0];
-  const startMs = performance.now();
-  await api.api[Symbol.asyncDispose]();
+  // The limit after which the server closes every connection is not reached.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    await api.api[Symbol.asyncDispose]();
+  } finally {
+    vi.useRealTimers();
+  }
   const answers = await Promise.allSettled(creates);
   const codes = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value.status : 0));
   // Requests that had not arrived when the server stopped are refused; requests that had arrived get a response.
   expect([...new Set(codes)].filter((code) => code !== 0)).toEqual([201]);
-  expect(performance.now() - startMs).toBeLessThan(4_000);
   await api[Symbol.asyncDispose]();
 });

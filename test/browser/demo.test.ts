@@ -16,7 +16,7 @@ import {
   typeInto,
 } from './page-driver.ts';
 
-const LIVE = { timeout: 30_000, interval: 100 };
+const LIVE = { timeout: 60_000, interval: 100 };
 const MAINFRAME = 'Endpoints shop/legacy-mainframe';
 const COPY = 'Endpoints team-demo/legacy-mainframe-x-shop-x-demo';
 

@@ -14,7 +14,7 @@ import {
 } from './page-driver.ts';
 
 const OWNER = 'metadata.annotations["example.com/owner"]';
-const RESULT = { timeout: 15_000, interval: 50 };
+const RESULT = { timeout: 60_000, interval: 50 };
 
 let browser: Browser;
 let playground: RunningCommand;

@@ -64,7 +64,7 @@ async function threeReplicas(stack: AsyncDisposableStack): Promise<readonly Repl
 /** All replicas have received the same events in the same order. */
 async function expectSameEvents(followed: readonly (readonly Fact[])[], revision: number): Promise<void> {
   for (const facts of followed) {
-    await vi.waitFor(() => expect(facts.at(-1)?.revision).toBe(revision), { timeout: 30_000, interval: 5 });
+    await vi.waitFor(() => expect(facts.at(-1)?.revision).toBe(revision), { timeout: 60_000, interval: 5 });
     expect(facts).toEqual(followed[0]);
     const revisions = facts.map((fact) => fact.revision);
     expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
@@ -152,7 +152,7 @@ describe('three replicas in one namespace', () => {
     const writers = replicas.flatMap(({ store }, r) =>
       [0, 1].map((w) => write(store, `${r}${w}`, 60, seededRandom(seed + r * 3 + w))),
     );
-    await vi.waitFor(() => expect(followed[0]?.length).toBeGreaterThan(40), { timeout: 20_000 });
+    await vi.waitFor(() => expect(followed[0]?.length).toBeGreaterThan(40), { timeout: 60_000 });
     await clusters.stop('host');
     await clusters.start('host');
     const attempts = (await Promise.all(writers)).flat();
@@ -160,7 +160,7 @@ describe('three replicas in one namespace', () => {
     const end = new Map(entries.map(({ key, value }) => [key.name, value['id']]));
     // The new server has no history: its clients list, and miss intermediate states.
     for (const facts of followed) {
-      await vi.waitFor(() => expect(stateOf(facts)).toEqual(end), { timeout: 40_000, interval: 10 });
+      await vi.waitFor(() => expect(stateOf(facts)).toEqual(end), { timeout: 60_000, interval: 10 });
       const revisions = facts.map(({ revision }) => revision);
       expect(revisions).toEqual(revisions.toSorted((x, y) => x - y));
     }

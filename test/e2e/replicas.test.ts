@@ -57,7 +57,7 @@ function statusesOf(key: string): Promise<number[]> {
 async function waitUntilRefused(key: string): Promise<void> {
   const isAccepted = async (): Promise<boolean> =>
     (await statusesOf(key)).some((status) => status !== 401 && status !== 429);
-  await expect.poll(isAccepted, { timeout: 20_000, interval: 50 }).toBe(false);
+  await expect.poll(isAccepted, { timeout: 60_000, interval: 50 }).toBe(false);
 }
 
 /** The statuses as soon as no replica fails: after a crash of the host, one may answer 503 until its watch has caught up. */
@@ -67,7 +67,7 @@ async function statusesWithoutFailure(key: string): Promise<number[]> {
     statuses = await statusesOf(key);
     return statuses.some((status) => status >= 500);
   };
-  await expect.poll(hasFailure, { timeout: 30_000, interval: 250 }).toBe(false);
+  await expect.poll(hasFailure, { timeout: 60_000, interval: 250 }).toBe(false);
   return statuses;
 }
 

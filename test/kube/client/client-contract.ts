@@ -93,7 +93,7 @@ async function follow(
   informer.subscribe((event) => events.push(event));
   const stop = new AbortController();
   const running = informer.run(stop.signal);
-  await informer.whenSynced(AbortSignal.timeout(10_000));
+  await informer.whenSynced(AbortSignal.timeout(60_000));
   return {
     informer,
     events,
