@@ -441,3 +441,17 @@ test.each([1, 3, 4, 6])(
     );
   },
 );
+
+test('an object that has opted out and whose copy is deleted imports nothing', async () => {
+  const side = { plural: 'endpoints', object: 0 } as const;
+  const left = await history(
+    [
+      { kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
+      { kind: 'optOut', ...side, side: 'virtual', isOut: true },
+      { kind: 'delete', ...side, side: 'host' },
+      { kind: 'object', side: 'host', ...SHOP_SECRET, form: 'plain', value: 'v1' },
+    ],
+    { hasReferences: true },
+  );
+  expect(left).toEqual([]);
+});

@@ -159,9 +159,9 @@ class KindReconciler {
   #ignore(seen: Observation, reason: string): ReconcileResult {
     if (seen.virtual === undefined) this.#forget(seen.key);
     else this.#memory.reportIgnored(seen, reason);
-    // An opted-out object keeps its copy, and therefore the objects that the copy references.
-    if (reason !== 'controlled by another' && reason !== 'skip-backsync')
-      this.#options.references.clearReferences(seen.key);
+    // The copy of an opted-out object stays, and therefore the objects that the copy references.
+    const isCopyKept = reason === 'controlled by another' || reason === 'skip-backsync';
+    if (!isCopyKept || seen.host === undefined) this.#options.references.clearReferences(seen.key);
     return { outcome: 'ignored', reason };
   }
 
