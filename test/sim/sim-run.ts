@@ -91,6 +91,7 @@ class SimRun {
       // Without a Lease, each daemon sees what the other one deletes.
       areOwnDeletionsUnknown: () =>
         this.#areTwoWriting || (this.#isInterrupted && this.#faults.hasListedPast),
+      areEchoesForgotten: () => this.#areEchoesForgotten,
       violation,
     });
     watchContestedSlices(this.#clusters, violation);
@@ -388,11 +389,16 @@ class SimRun {
       virtual,
       host,
       isOurs: (object) => this.#provenance.isOurs(object),
+      isCopiedBack: (object, key) => this.#provenance.isCopiedBack(object, key),
       isRecordLost,
       areImportsContested: this.#areImportsContested() || this.#isEchoLeft,
       classes: this.#classes,
-      areEchoesForgotten: this.#isInterrupted || this.#settings.hasOwner,
+      areEchoesForgotten: this.#areEchoesForgotten,
     };
+  }
+
+  get #areEchoesForgotten(): boolean {
+    return this.#isInterrupted || this.#settings.hasOwner;
   }
 
   #trace(line: string): void {

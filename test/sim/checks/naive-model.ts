@@ -32,12 +32,14 @@ export interface World {
   readonly host: SimCluster;
   /** The program created this object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
+  /** vCluster changed this annotation of the virtual object to its value. */
+  isCopiedBack(virtual: KubeObject, key: string): boolean;
   /** A sync record that names kinds of references was removed, or an import was not listed: without a patch, the program cannot know of it. */
   readonly isRecordLost: boolean;
   /** Two daemons disagree on what an object that has opted out names. */
   readonly areImportsContested: boolean;
   readonly classes: ClassHistory;
-  /** A daemon has started again beside vCluster: the value before one that came back and has no reverse patch is not known any more. */
+  /** A daemon has started again beside vCluster, or a server was restored: the value before one that came back and has no reverse patch is not known any more. */
   readonly areEchoesForgotten: boolean;
 }
 
@@ -255,11 +257,12 @@ export function isLeftEchoed(
 /** What came back is the same on both sides then. */
 function expectedAnnotations(virtual: KubeObject, copy: KubeObject, world: World) {
   const expected = { ...expectedCopy(virtual, world).annotations };
-  if (!isLeftEchoed(virtual, world)) return expected;
-  delete expected[RECORD];
+  const hasRecord = isLeftEchoed(virtual, world);
+  if (hasRecord) delete expected[RECORD];
   for (const key of IRREVERSIBLE) {
     const value = virtual.metadata.annotations?.[key];
-    if (value !== undefined && value === copy.metadata.annotations?.[key]) expected[key] = value;
+    if (value === undefined || value !== copy.metadata.annotations?.[key]) continue;
+    if (hasRecord || (world.areEchoesForgotten && world.isCopiedBack(virtual, key))) expected[key] = value;
   }
   return expected;
 }

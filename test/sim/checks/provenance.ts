@@ -17,6 +17,8 @@ import { FORBIDDEN } from '../world/contents.ts';
 export interface Provenance {
   /** The program created the object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
+  /** vCluster changed this annotation of the virtual object to its value. */
+  isCopiedBack(virtual: KubeObject, key: string): boolean;
 }
 
 export interface ProvenanceOptions {
@@ -24,6 +26,8 @@ export interface ProvenanceOptions {
   readonly deletesVirtual: boolean;
   /** A daemon may take a deletion by another daemon, or by an earlier process, for one by another client. */
   readonly areOwnDeletionsUnknown: () => boolean;
+  /** Without a copy, nothing is left that says what vCluster has copied back. */
+  readonly areEchoesForgotten: () => boolean;
   readonly violation: (message: string) => void;
 }
 
@@ -39,12 +43,16 @@ const GROWN = new RegExp(`^team-team-|^\\[\\[|-x-${VCLUSTER}-x-.*-x-${VCLUSTER}$
 /** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
-  { deletesVirtual, areOwnDeletionsUnknown, violation }: ProvenanceOptions,
+  { deletesVirtual, areOwnDeletionsUnknown, areEchoesForgotten, violation }: ProvenanceOptions,
 ): Provenance {
   const owners = new Map<string, string>();
   /** The virtual object that the program wrote a copy for, by the copy's uid. */
   const copied = new Map<string, string>();
   const deletions = new CopyDeletions(areOwnDeletionsUnknown);
+  const copiedBack = new CopiedBack();
+  virtual.subscribe((change) => copiedBack.note(change));
+  const isForgotten = (original: KubeObject, key: string): boolean =>
+    areEchoesForgotten() && copiedBack.has(original, key);
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
@@ -62,7 +70,7 @@ export function watchProvenance(
       const what = `${verb} of ${cluster.name} ${plural} ${objectKey(object)}`;
       const problem = SYNCED.includes(plural)
         ? cluster === host
-          ? onCopy(change, { owner, copied, virtual })
+          ? onCopy(change, { owner, copied, virtual, isForgotten })
           : onOriginal(change, deletesVirtual ? deletions : undefined)
         : onReferenced(change, owner);
       if (problem !== undefined) violation(`${what}: ${problem}`);
@@ -71,7 +79,29 @@ export function watchProvenance(
   };
   watch(host);
   watch(virtual);
-  return { isOurs: ({ metadata: { uid = '' } }) => owners.get(uid) === DAEMON_MANAGER };
+  return {
+    isOurs: ({ metadata: { uid = '' } }) => owners.get(uid) === DAEMON_MANAGER,
+    isCopiedBack: (original, key) => copiedBack.has(original, key),
+  };
+}
+
+/** The annotations of virtual objects that vCluster has changed. */
+class CopiedBack {
+  /** By the uid of the object: the annotations and the values that it wrote. */
+  readonly #values = new Map<string, Record<string, string>>();
+
+  note({ object, previous, manager, isDeletion }: Change): void {
+    if (manager !== VCLUSTER_MANAGER || isDeletion || previous === undefined) return;
+    const { uid = '', annotations = {} } = object.metadata;
+    const before = previous.metadata.annotations ?? {};
+    const changed = Object.entries(annotations).filter(([key, value]) => value !== before[key]);
+    this.#values.set(uid, { ...this.#values.get(uid), ...Object.fromEntries(changed) });
+  }
+
+  has({ metadata: { uid = '', annotations } }: KubeObject, key: string): boolean {
+    const value = annotations?.[key];
+    return value !== undefined && this.#values.get(uid)?.[key] === value;
+  }
 }
 
 /** The virtual objects whose copies other clients have deleted, or may seem to have. */
@@ -112,9 +142,11 @@ interface CopyContext {
   readonly owner: string;
   readonly copied: Map<string, string>;
   readonly virtual: SimCluster;
+  readonly isForgotten: (original: KubeObject, key: string) => boolean;
 }
 
-function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string | undefined {
+function onCopy(change: Change, context: CopyContext): string | undefined {
+  const { owner, copied, virtual } = context;
   const { object, previous, isDeletion } = change;
   const { uid = '', annotations = {} } = object.metadata;
   if (previous !== undefined && owner !== DAEMON_MANAGER) {
@@ -122,7 +154,7 @@ function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string
     if (problem !== undefined) return problem;
   }
   if (!isDeletion && isOptedOut(previous)) return 'it has opted out';
-  const grown = grownValue(object, previous);
+  const grown = grownValue(change, context);
   if (grown !== undefined) return grown;
   const nodePort = previous && object.kind === 'Service' ? changedNodePort(object, previous) : undefined;
   if (nodePort !== undefined) return nodePort;
@@ -201,11 +233,18 @@ function isPatchedSpec({ externalName, ports = [] }: ServiceSpec): boolean {
 }
 
 /** A value that the patches or the translation of names have changed twice. */
-function grownValue({ metadata }: KubeObject, previous: KubeObject | undefined): string | undefined {
-  const { annotations = {}, labels = {} } = metadata;
+function grownValue(
+  { object, previous, plural }: Change,
+  { virtual, isForgotten }: CopyContext,
+): string | undefined {
+  const { annotations = {}, labels = {} } = object.metadata;
   const before = { ...previous?.metadata.annotations, ...previous?.metadata.labels };
+  const original = virtual.get(plural, keyOf(stated(annotations)));
   const grown = Object.entries({ ...annotations, ...labels }).find(
-    ([key, value]) => GROWN.test(value) && value !== before[key],
+    ([key, value]) =>
+      GROWN.test(value) &&
+      value !== before[key] &&
+      !(previous === undefined && original !== undefined && isForgotten(original, key)),
   );
   return grown === undefined ? undefined : `a value grows: ${grown.join(' = ')}`;
 }
