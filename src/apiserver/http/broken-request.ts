@@ -16,14 +16,18 @@ export function respondToEndOfRequest(socket: Duplex): void {
 /** Responds to a request that is not HTTP, or incomplete at its deadline. Without a writable socket the connection is only closed. */
 export function respondToBrokenRequest(error: Error, socket: Duplex): void {
   const code = 'code' in error ? String(error.code) : '';
+  const response = responseOn(socket);
+  const isStarted = response?.headersSent === true;
   // After the first bytes of a response, the client would read a second one as part of it.
-  if (code === 'ECONNRESET' || !socket.writable || hasUnfinishedResponse(socket)) socket.destroy(error);
+  if (code === 'ECONNRESET' || (isStarted && !response.writableEnded)) socket.destroy(error);
+  // The bytes of a complete response may still wait in the socket.
+  else if (isStarted || !socket.writable) endAndLinger(socket);
   else endWith(socket, brokenRequest(code, error), packetOf(error).startsWith('HEAD '));
 }
 
 /** Node stores the response that is being written in this member of its socket. */
-function hasUnfinishedResponse(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
-  return socket._httpMessage?.headersSent === true;
+function responseOn(socket: Duplex & { _httpMessage?: ServerResponse | null }): ServerResponse | undefined {
+  return socket._httpMessage ?? undefined;
 }
 
 function brokenRequest(code: string, error: Error): StatusError {
@@ -63,10 +67,15 @@ const LINGER_MS = 1000;
 /** Writes a complete response on the socket: Node has no request to respond to. */
 export function endWith(socket: Duplex, error: StatusError, isHead = false): void {
   const { code, body } = statusResponse(error);
-  socket.end(
+  endAndLinger(
+    socket,
     `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${isHead ? '' : body}`,
   );
+}
+
+function endAndLinger(socket: Duplex, lastBytes?: string): void {
+  socket.end(lastBytes);
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   timer.unref();

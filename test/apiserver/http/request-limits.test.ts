@@ -169,6 +169,16 @@ describe('a client that half-closes its connection', () => {
     expect(await wire.end()).toMatch(/^HTTP\/1.1 414 /);
   });
 
+  test('inside a body that the response did not wait for, gets the whole response', async () => {
+    const body = 'b'.repeat(8 * 1024 * 1024);
+    const server = await openHttpServer((_request, response) => void response.end(body));
+    const wire = new Wire({ server });
+    wire.socket.end(`${create}20\r\n\r\n{"spec":{}}`);
+    const answer = await wire.end();
+    await server.close();
+    expect(answer.slice(answer.indexOf('\r\n\r\n') + 4).length).toBe(body.length);
+  });
+
   test.each([
     ['', ''],
     [' and for another protocol', 'connection: upgrade\r\nupgrade: websocket\r\n'],
