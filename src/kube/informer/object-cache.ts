@@ -96,9 +96,10 @@ export class ObjectCache {
   #put(key: ObjectKey, object: KubeObject, previous: KubeObject | undefined): CacheEvent {
     this.indexer.set(key, object);
     if (previous === undefined) return { type: 'added', key, object };
-    if (previous.metadata.uid !== object.metadata.uid) {
-      this.#recordDeletion(previous, previous.metadata.resourceVersion, false);
-    }
+    const { uid, resourceVersion } = previous.metadata;
+    // An older object, which a list shows, does not say that the newer one is deleted: the watch that begins at that list may send it again.
+    if (uid !== object.metadata.uid && !isOlder(object.metadata.resourceVersion, resourceVersion))
+      this.#recordDeletion(previous, resourceVersion, false);
     return { type: 'updated', key, object, previous };
   }
 

@@ -189,6 +189,13 @@ describe('rule 7: a new history', () => {
     cache.remove(object('101'));
     expect(cache.applyListed(object('51'), list).event?.type).toBe('added');
   });
+
+  test('that shows an earlier object of the name does not say that the later one is deleted', () => {
+    const cache = cacheWith(object('100', { uid: 'two' }));
+    cache.applyListed(object('50'), { version: undefined, requestedAtMs: 1 });
+    cache.remove(object('99'));
+    expect(cache.apply(object('100', { uid: 'two' }))?.type).toBe('added');
+  });
 });
 
 describe('indexes', () => {
