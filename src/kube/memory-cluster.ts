@@ -172,7 +172,7 @@ export class MemoryCluster {
     return this.#replace(plural, previous, given, context);
   }
 
-  /** A JSON merge patch of an object, or of its status alone; a resourceVersion in it is a precondition. */
+  /** A JSON merge patch of an object, or of its status alone; a uid and a resourceVersion in it are preconditions. */
   mergePatch(
     plural: string,
     name: NamespacedName,
@@ -182,6 +182,7 @@ export class MemoryCluster {
     const previous = this.#existing(plural, keyOf(name));
     const merged = mergePatch(asJson(previous), patch) as unknown as KubeObject; // a patched object
     checkVersion(merged.metadata.resourceVersion, previous);
+    checkUid(merged.metadata.uid, previous);
     if (!isStatus) return this.#replace(plural, previous, merged, context);
     return this.#replace(plural, previous, { ...previous, status: merged['status'] }, context, true);
   }
@@ -518,6 +519,12 @@ export function copyOf<T>(value: T): T {
 function checkVersion(wanted: string | undefined, { metadata: { resourceVersion } }: KubeObject): void {
   if (wanted !== undefined && wanted !== resourceVersion)
     throw failure(409, 'Conflict', 'the object has been modified');
+}
+
+function checkUid(wanted: string | undefined, { metadata: { uid } }: KubeObject): void {
+  if (wanted === undefined || wanted === uid) return;
+  const cause = { field: 'metadata.uid', message: `Invalid value: "${wanted}": field is immutable` };
+  throw failure(422, 'Invalid', `${cause.field}: ${cause.message}`, { causes: [cause] });
 }
 
 /** By plural. */

@@ -271,7 +271,8 @@ function withoutRecord(object: KubeObject): KubeObject {
 
 /** The smallest merge patch that turns one state of the virtual object into the other; its resourceVersion is the precondition. */
 export function virtualPatch({ content }: SyncedKind, from: KubeObject, to: KubeObject): JsonObject {
-  const metadata: JsonObject = { resourceVersion: from.metadata.resourceVersion ?? null };
+  const { uid = null, resourceVersion = null } = from.metadata;
+  const metadata: JsonObject = { uid, resourceVersion };
   const annotations = mapPatch(from.metadata.annotations ?? {}, to.metadata.annotations ?? {});
   const labels = mapPatch(from.metadata.labels ?? {}, to.metadata.labels ?? {});
   if (annotations !== undefined) metadata['annotations'] = annotations;

@@ -536,8 +536,8 @@ class KindReconciler {
   }
 
   #patchStatus(virtual: KubeObject, patch: JsonObject, reason: string): Promise<KubeObject | undefined> {
-    const { name, namespace = '', resourceVersion = null } = virtual.metadata;
-    const body = { ...patch, metadata: { resourceVersion } };
+    const { name, namespace = '', uid = null, resourceVersion = null } = virtual.metadata;
+    const body = { ...patch, metadata: { uid, resourceVersion } };
     return this.#options.virtual.writer.mergePatch({ name, namespace }, body, reason, 'status');
   }
 }

@@ -8,7 +8,7 @@ import {
   type ClusterClient,
   type Informer,
 } from '../../kube/types.ts';
-import { ignoreNotFound, isNotFound, StatusError } from '../../kube/status-error.ts';
+import { failure, ignoreNotFound, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { invariant } from '../../base/errors.ts';
 import {
   keyOf,
@@ -56,7 +56,8 @@ export interface Writer {
   create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
   /** PUT; requires `metadata.resourceVersion` as precondition. */
   update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
-  /** JSON merge patch; `metadata.resourceVersion` in the body is the precondition. */
+  /** JSON merge patch; `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: after a restore from a backup, another
+   * object may have the version. */
   mergePatch(
     key: NamespacedName,
     body: JsonObject,
@@ -95,7 +96,8 @@ export function createWriter(options: WriterOptions): Writer {
     mergePatch: (key, body, reason, subresource) =>
       store(
         { verb: 'patch', key: keyOf(key), reason },
-        () => client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }),
+        () =>
+          client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }).catch(rejectPatch),
         valueAt(body, ['metadata', 'resourceVersion']),
       ),
     async delete(key, uid, reason) {
@@ -146,6 +148,15 @@ function createSender(options: WriterOptions) {
       throw error;
     }
   };
+}
+
+/** To an API server, a patch with the uid of another object is invalid. */
+function rejectPatch(error: unknown): never {
+  const isOtherObject =
+    error instanceof StatusError &&
+    error.code === 422 &&
+    error.status.details?.causes?.some(({ field }) => field === 'metadata.uid') === true;
+  throw isOtherObject ? failure(409, 'Conflict', error.message) : error;
 }
 
 /** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. The change may be another client's,

@@ -630,12 +630,12 @@ describe('the way back', () => {
   test('is a merge patch with what changed, lists as a whole, null for what is gone', () => {
     const of = (spec: JsonObject): KubeObject => ({
       ...service(spec),
-      metadata: { name: 'db', resourceVersion: '7' },
+      metadata: { name: 'db', uid: 'u', resourceVersion: '7' },
     });
     const from = of({ type: 'NodePort', a: { b: { c: 1, d: 2 } }, e: 1, ports: [PORT, PORT] });
     const to = of({ type: 'NodePort', a: { b: { c: 1 } }, f: { g: 1 }, ports: [PORT] });
     expect(virtualPatch(kind, from, to)).toEqual({
-      metadata: { resourceVersion: '7' },
+      metadata: { uid: 'u', resourceVersion: '7' },
       spec: { a: { b: { d: null } }, e: null, f: { g: 1 }, ports: [PORT] },
     });
   });

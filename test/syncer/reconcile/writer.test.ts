@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createSemaphore } from '../../../src/base/semaphore.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import { StatusError } from '../../../src/kube/status-error.ts';
+import { failure, isConflict, StatusError } from '../../../src/kube/status-error.ts';
 import {
   MalformedResponseError,
   TransportError,
@@ -108,6 +108,13 @@ describe('a write whose response is not the object', () => {
       expect(published).toEqual(['ns/a']);
     },
   );
+
+  test('a patch with the uid of an object that is gone is a conflict', async () => {
+    const cause = { field: 'metadata.uid', message: 'Invalid value: "u": field is immutable' };
+    const invalid = failure(422, 'Invalid', 'invalid', { causes: [cause] });
+    const patch = writerOn(stored('2'), invalid).mergePatch(KEY, {}, 'test');
+    await expect(patch).rejects.toSatisfy(isConflict);
+  });
 
   const forbidden = (): StatusError =>
     new StatusError({ ...notFound.status, reason: 'Forbidden', code: 403 });
