@@ -455,3 +455,20 @@ test('an object that has opted out and whose copy is deleted imports nothing', a
   );
   expect(left).toEqual([]);
 });
+
+test.each([0, 8, 16])(
+  'an arrived value that the tenant changes back while another one is on its way is not restored (%i ms)',
+  async (ms) => {
+    const edit = { kind: 'annotate', plural: 'endpoints', object: 0 } as const;
+    const kept = await run(
+      [
+        { atMs: 10_000, kind: 'put', object: 0, ...ENDPOINTS },
+        { atMs: 20_000, ...edit, side: 'host', key: 'example.com/plain', value: 'v1' },
+        { atMs: 30_000, ...edit, side: 'host', key: 'note', value: 'v2' },
+        { atMs: 30_005 + ms, ...edit, side: 'virtual', key: 'example.com/plain', value: null },
+      ],
+      {},
+    );
+    expect(kept).toEqual([]);
+  },
+);

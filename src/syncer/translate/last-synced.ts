@@ -253,7 +253,7 @@ export function arrivedEntry(
 
 /**
  * The entry for a key that both sides should hold as `wanted` says. Where the virtual side still holds another value (`before`), it is
- * recorded as incoming. A recorded entry that says the same is kept as it is, so that an arrival costs no write.
+ * recorded as incoming.
  */
 export function entryWith(
   wanted: SyncedEntry,
@@ -264,18 +264,18 @@ export function entryWith(
     const incoming = { virtual: wanted.virtual, earlier: overtaken(wanted.virtual, before, recorded) };
     return { ...wanted, virtual: before, incoming };
   }
-  if (recorded !== undefined && hasArrivedAs(recorded, wanted)) return recorded;
   return wanted.virtual === undefined && wanted.host === undefined ? undefined : wanted;
 }
 
-/** Removed on both sides: the entry is obsolete, but its removal alone does not justify a write. */
-export function isRemoval({ host, incoming }: SyncedEntry): boolean {
-  return incoming !== undefined && incoming.virtual === undefined && host === undefined;
-}
-
-function hasArrivedAs({ host, isFromHost, incoming }: SyncedEntry, wanted: SyncedEntry): boolean {
-  const isSame = host === wanted.host && isFromHost === wanted.isFromHost;
-  return incoming !== undefined && incoming.virtual === wanted.virtual && isSame;
+/** The entry differs from that of `now` only because its incoming value has arrived, which alone does not justify a write. */
+export function hasArrivedAs(
+  { host, isFromHost, incoming }: SyncedEntry,
+  now: SyncedEntry | undefined,
+): boolean {
+  if (incoming === undefined || now?.incoming !== undefined) return false;
+  // Removed on both sides: there is nothing to record any more.
+  if (now === undefined) return incoming.virtual === undefined && host === undefined;
+  return host === now.host && isFromHost === now.isFromHost && incoming.virtual === now.virtual;
 }
 
 /** The values that the virtual side may still receive or have received, besides `wanted` and `before`. */

@@ -2,7 +2,13 @@
 
 import type { StringMap } from '../../kube/object.ts';
 import { ownValue, setOwn } from '../../base/json.ts';
-import { isRemoval, type Arrival, shortHash, type SyncedEntry, type SyncedSection } from './last-synced.ts';
+import {
+  hasArrivedAs,
+  type Arrival,
+  shortHash,
+  type SyncedEntry,
+  type SyncedSection,
+} from './last-synced.ts';
 import {
   isUncertain,
   followingSide,
@@ -110,10 +116,10 @@ export function settledPlans(
   ];
 }
 
-/** The entries of `before` that only say that something was removed on both sides, with those of `now`. */
-export function withRemovals(now: SyncedSection, before: SyncedSection): SyncedSection {
-  const removals = [...before].filter(([key, entry]) => isRemoval(entry) && !now.has(key));
-  return removals.length === 0 ? now : new Map([...now, ...removals]);
+/** The entries of `now`, or of `before` where its incoming value has arrived since. */
+export function beforeArrivals(now: SyncedSection, before: SyncedSection): SyncedSection {
+  const arrived = [...before].filter(([key, entry]) => hasArrivedAs(entry, now.get(key)));
+  return arrived.length === 0 ? now : new Map([...now, ...arrived]);
 }
 
 /**

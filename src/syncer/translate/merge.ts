@@ -30,7 +30,7 @@ import {
   planMap,
   resolveMap,
   settledPlans,
-  withRemovals,
+  beforeArrivals,
   type KeyFlow,
   type MapMerge,
   type MapMergeInput,
@@ -523,14 +523,14 @@ function recordedLike(before: LastSynced, now: LastSynced, { content, virtual }:
   return { ...now, labels: new Map([...now.labels].filter(([key]) => !added.has(key))) };
 }
 
-/** True if only the version of the virtual object or obsolete entries differ, which does not justify a write. */
+/** True if only the version of the virtual object differs, or what has arrived there, which does not justify a write. */
 function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefined): boolean {
   const record = {
     ...now,
     revision: before.revision,
-    annotations: withRemovals(now.annotations, before.annotations),
-    labels: withRemovals(now.labels, before.labels),
-    paths: withRemovals(now.paths, before.paths),
+    annotations: beforeArrivals(now.annotations, before.annotations),
+    labels: beforeArrivals(now.labels, before.labels),
+    paths: beforeArrivals(now.paths, before.paths),
   };
   return encodeLastSynced(record) === text;
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   arrivedEntry,
   entryWith,
-  isRemoval,
+  hasArrivedAs,
   type Arrival,
   type SyncedEntry,
 } from '../../../src/syncer/translate/last-synced.ts';
@@ -70,8 +70,8 @@ describe('the entry to write', () => {
     });
   });
 
-  test('is unchanged when the value has arrived', () => {
-    expect(entryWith(wanted('i'), 'i', pending)).toBe(pending);
+  test('names no incoming value any more when it has arrived', () => {
+    expect(entryWith(wanted('i'), 'i', pending)).toEqual(wanted('i'));
     expect(entryWith(wanted('i', 'h2'), 'i', pending)).toEqual(wanted('i', 'h2'));
   });
 
@@ -81,9 +81,18 @@ describe('the entry to write', () => {
     ).toBeUndefined();
   });
 
-  test('of a removal is distinguished from a value', () => {
+  test.each<[string, SyncedEntry | undefined, boolean]>([
+    ['the incoming value', wanted('i'), true],
+    ['the base', wanted('b'), false],
+    ['the incoming value, and the host another one', wanted('i', 'h2'), false],
+    ['another value on its way', { ...wanted('b'), incoming: { virtual: 'j', earlier: [] } }, false],
+    ['nothing', undefined, false],
+  ])('with an incoming value, followed by %s: has it arrived?', (_, now, hasArrived) => {
+    expect(hasArrivedAs(pending, now)).toBe(hasArrived);
+  });
+
+  test('of a removal is obsolete once it has arrived', () => {
     const removal = entryWith({ virtual: undefined, host: undefined, isFromHost: true }, 'b', undefined);
-    expect(removal && isRemoval(removal)).toBe(true);
-    expect(isRemoval(pending)).toBe(false);
+    expect(removal && hasArrivedAs(removal, undefined)).toBe(true);
   });
 });
