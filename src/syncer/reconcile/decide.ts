@@ -134,7 +134,7 @@ function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
 /** The claim that takes precedence over this key, if there is one. */
 function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {
   const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
-  const isLeftBehind = isMadeByController(seen, kind);
+  const isLeftBehind = isLeftByController(seen, kind);
   // An object that may not take the name over does not keep it from one that may.
   const eligible = seen.claims.filter((claim) => claim.isEligible && (claim.hasService || !isLeftBehind));
   const holding = eligible.find((claim) => claim.key === holder);
@@ -160,7 +160,7 @@ function overExisting(
   if (seen.ownership?.kind === 'ours') {
     return refuseConflict(target, { key: keyOf(seen.ownership.virtual) });
   }
-  if (seen.service !== undefined && isMadeByController(seen, kind)) return { kind: 'takeOver' };
+  if (seen.service !== undefined && isLeftByController(seen, kind)) return { kind: 'takeOver' };
   return {
     kind: 'refuse',
     reason: 'NotManaged',
@@ -170,9 +170,10 @@ function overExisting(
   };
 }
 
-/** The host's endpoints controller created the host object, and no bookkeeping claims it. */
-function isMadeByController({ ownership }: Observation, kind: SyncedKind): boolean {
-  return ownership?.kind === 'unmarked' && kind.isMadeByController(ownership.object);
+/** The host's endpoints controller created the host object, and neither bookkeeping nor another syncer claims it. */
+function isLeftByController({ ownership }: Observation, kind: SyncedKind): boolean {
+  if (ownership?.kind !== 'unmarked' || isOptedOut(ownership.object)) return false;
+  return kind.isMadeByController(ownership.object);
 }
 
 function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Decision {

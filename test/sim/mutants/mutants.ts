@@ -125,8 +125,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'decide: a foreign object is updated',
     file: DECIDE,
-    snippet: 'if (seen.service !== undefined && isMadeByController(seen, kind))',
-    replacement: 'if (isMadeByController(seen, kind))',
+    snippet: 'if (seen.service !== undefined && isLeftByController(seen, kind))',
+    replacement: 'if (isLeftByController(seen, kind))',
   },
   {
     name: 'decide: opting out is ignored',

@@ -43,6 +43,10 @@ const unmarked = { kind: 'unmarked', object: hostObject() } as const;
 const byLabel = madeBy({ labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } });
 const byManager = madeBy({ managedFields: [{ manager: 'kube-controller-manager', operation: 'Update' }] });
 const byOther = madeBy({ managedFields: [{ manager: 'kubectl', operation: 'Update' }] });
+const byOptedOut = madeBy({
+  ...byLabel.object.metadata,
+  annotations: { 'vcluster.loft.sh/controlled-by': 'other' },
+});
 const RECORDED = { annotations: { 'endpoint-syncer/last-synced': '{}' } };
 const controlledLabel = { labels: { 'vcluster.loft.sh/controlled-by': 'other' } };
 
@@ -98,6 +102,11 @@ const ROWS: readonly Row[] = [
     rule: 'what the host controller left behind is taken over: proof by managedFields',
     sees: { host: hostObject(), ownership: byManager, service: service(null) },
     does: 'takeOver',
+  },
+  {
+    rule: 'what the host controller left behind is not taken over from another syncer',
+    sees: { host: hostObject(), ownership: byOptedOut, service: service(null) },
+    does: 'refuse: NotManaged',
   },
   {
     rule: 'another manager is no proof',
