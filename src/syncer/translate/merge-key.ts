@@ -26,7 +26,7 @@ export interface KeyState {
   readonly agreed?: SidedValues | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed?: boolean;
-  /** The entry of that record, for a copy that has lost it, or that does not exist any more. */
+  /** The entry of that record, for a copy that has lost it or has an older one, or that does not exist any more. */
   readonly echoedRecord?: SyncedEntry | undefined;
   /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
   readonly restoresEcho?: boolean;
@@ -129,16 +129,20 @@ function isHostAhead(
 
 /** What was in step before another syncer copied the host's value back; undefined: the virtual value is no such copy. */
 function echoedEntry(state: KeyState): SyncedEntry | undefined {
-  const { virtual, forward, base, agreed, echoedRecord, isRecordEchoed = false } = state;
+  const { virtual, forward, base, isRecordEchoed = false } = state;
   // A value that the patches do not change cannot grow, and a user may well have written it.
   if (virtual === forward && !isRecordEchoed) return undefined;
-  const recorded =
-    base.kind === 'recorded' ? base.entry : agreed === undefined ? echoedRecord : entryOf(agreed);
   const value = hashOf(virtual);
   const arrival = base.kind === 'recorded' ? base.arrival : 'unknown';
-  const { entry, isDue } = arrivedEntry(recorded, value, arrival);
-  const isEcho = entry !== undefined && !isDue && value === entry.host && value !== entry.virtual;
-  return isEcho ? entry : undefined;
+  return recordsOf(state)
+    .map((entry) => arrivedEntry(entry, value, arrival))
+    .find(({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual)?.entry;
+}
+
+/** A host that was restored from a backup has an older record than the one that was copied back. */
+function recordsOf({ base, agreed, echoedRecord }: KeyState): readonly (SyncedEntry | undefined)[] {
+  if (base.kind === 'recorded') return [base.entry, echoedRecord];
+  return [agreed === undefined ? echoedRecord : entryOf(agreed)];
 }
 
 function entryOf({ virtual, host }: SidedValues): SyncedEntry {

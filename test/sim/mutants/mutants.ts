@@ -298,8 +298,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'merge: what another syncer copies back is a change of the user',
     file: MERGE_KEY,
-    snippet: 'return isEcho ? entry : undefined;',
-    replacement: 'return isEcho && base.kind === undefined ? entry : undefined;',
+    snippet: "if (base.kind === 'recorded') return [base.entry, echoedRecord];",
+    replacement: "if (base.kind === 'recorded') return [];",
   },
   {
     name: 'references: an unreferenced import stays',

@@ -89,6 +89,14 @@ describe('a host value that another syncer copies back to the virtual object', a
     );
   });
 
+  test('is recognized by the record that came back with it if the host has an older one', async () => {
+    const restored = await copyOf(touch(virtual, { annotations: { k: 'u' } }), oneWay);
+    const both = touch(echoed, { annotations: { [LAST_SYNCED]: record } });
+    const memory = { agreed, restoresEchoes: true };
+    const merged = await merge({ virtual: both, host: restored, patches: oneWay, memory });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['v', 'team-u']);
+  });
+
   test('leaves the other annotations alone: a change of the same object is synced', async () => {
     const edited = touch(echoed, { annotations: { own: '2' } });
     const merged = await merge({ virtual: edited, host, patches: twoWay, memory: restores });
