@@ -39,6 +39,8 @@ const NAMESPACE_MS = 200;
 /** Between two writes of the other writer. */
 const FIGHT_MS = 1000;
 const QUIET_MS = 12 * 60_000;
+/** Imports that are not referenced any more are deleted by then, as long as the daemon runs. */
+const IMPORTS_MS = 60_000;
 const EDITS: readonly string[] = ['put', 'putService', 'annotate', 'label', 'addresses', 'delete', 'trouble'];
 /** Far more than any history needs; a loop that never waits is found by it. */
 const STEPS_MAX = 400_000;
@@ -75,7 +77,10 @@ class SimRun {
   #isInterrupted = false;
   /** Another client has removed a sync record that names kinds of references. */
   #isRecordLost = false;
+  /** When a daemon wrote a record that names other kinds than the one before. */
+  #kindsChangedAtMs = -Infinity;
   #steps = 0;
+  readonly #restores = { virtual: 0, host: 0 };
   /** By the daemons; `synced`: of whole objects of the synced kinds. */
   readonly #writes = { all: 0, synced: 0 };
 
@@ -253,7 +258,10 @@ class SimRun {
     const known = cluster.revision;
     cluster.restore(revisions, outage);
     this.#controllers[side].restartEndpoints();
+    const restore = ++this.#restores[side];
     const comeBack = (): void => {
+      // Another restore has begun, which lasts longer.
+      if (restore !== this.#restores[side]) return;
       const sinceMs = this.#clock.nowMs - downMs;
       if (this.#daemons.some((daemon) => daemon.wasPausedSince(sinceMs)))
         return this.#later(downMs, comeBack);
@@ -291,6 +299,9 @@ class SimRun {
 
   #configure({ settings, isRestart }: Extract<Operation, { kind: 'configure' }>): void {
     this.#settings = { ...this.#settings, ...settings };
+    // The imports of a kind that no copy names any more were being deleted when the process ended.
+    const isInTime = this.#clock.nowMs - this.#kindsChangedAtMs < IMPORTS_MS;
+    this.#isRecordLost ||= isInTime && (isRestart || this.#daemons.some(({ isRunning }) => !isRunning));
     for (const daemon of this.#daemons) {
       if (!isRestart) {
         daemon.reload();
@@ -317,7 +328,8 @@ class SimRun {
       trace: (line: string) => this.#trace(line),
     };
     const daemons = Array.from({ length: this.#options.daemons }, () => {
-      const wrote: ConstructorParameters<typeof SimDaemon>[0]['wrote'] = (daemon, resource) => {
+      const wrote: ConstructorParameters<typeof SimDaemon>[0]['wrote'] = (daemon, resource, isDead) => {
+        this.#isRecordLost ||= isDead && this.#kindsChangedAtMs === this.#clock.nowMs;
         if (this.#settings.hasLeaderElection) leader.wrote(daemon, resource);
       };
       return new SimDaemon({ ...common, isDryRun: false, wrote });
@@ -333,8 +345,9 @@ class SimRun {
       this.#writes.all += 1;
       if (SYNCED.includes(plural)) this.#writes.synced += 1;
     }
-    this.#isRecordLost ||=
-      manager !== DAEMON_MANAGER && hasKinds(previous) && (isDeletion || !hasKinds(object));
+    const isRecordDropped = hasKinds(previous) && (isDeletion || kindsOf(object) !== kindsOf(previous));
+    if (isRecordDropped && manager === DAEMON_MANAGER) this.#kindsChangedAtMs = this.#clock.nowMs;
+    else if (isRecordDropped && (isDeletion || !hasKinds(object))) this.#isRecordLost = true;
     // The holder of a Lease has a random name; a repeated Event has no new text.
     if (this.#options.trace === undefined || plural === 'leases') return;
     if (plural === 'events')
@@ -408,7 +421,11 @@ class SimRun {
 
 /** Its sync record names kinds of references. */
 function hasKinds(object: KubeObject | undefined): boolean {
-  return object?.metadata.annotations?.['endpoint-syncer/last-synced']?.includes('"k":') === true;
+  return kindsOf(object) !== undefined;
+}
+
+function kindsOf(object: KubeObject | undefined): string | undefined {
+  return /"k":"[^"]*"/.exec(object?.metadata.annotations?.['endpoint-syncer/last-synced'] ?? '')?.[0];
 }
 
 function hasRecord({ metadata: { annotations } }: KubeObject): boolean {

@@ -254,11 +254,20 @@ export function isLeftEchoed(
   return areEchoesForgotten && annotations?.[RECORD] !== undefined;
 }
 
-/** What came back is the same on both sides then. */
+/** What came back is the same on both sides then, or what a user of the host has made of it. */
 function expectedAnnotations(virtual: KubeObject, copy: KubeObject, world: World) {
-  const expected = { ...expectedCopy(virtual, world).annotations };
+  const expected: Record<string, string> = { ...expectedCopy(virtual, world).annotations };
+  const { annotations = {} } = copy.metadata;
   const hasRecord = isLeftEchoed(virtual, world);
   if (hasRecord) delete expected[RECORD];
+  const copiedBack = hasRecord
+    ? [TEAM, ...IRREVERSIBLE].filter((key) => world.isCopiedBack(virtual, key))
+    : [];
+  for (const key of copiedBack) {
+    const value = annotations[key];
+    if (value === undefined) delete expected[key];
+    else expected[key] = value;
+  }
   for (const key of IRREVERSIBLE) {
     const value = virtual.metadata.annotations?.[key];
     if (value === undefined || value !== copy.metadata.annotations?.[key]) continue;

@@ -53,11 +53,21 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   const name = `${plural} ${objectKey(virtual)}`;
   if (copy === undefined) return [`${name} has no copy`];
   const problems = wanting.map((rival) => differences(copy, rival, world));
+  if (world.settings.hasReferences && problems[0]?.some(isOfReference) && isFailed(virtual, world)) return [];
   const holder = problems.findIndex((found) => found.length === 0);
   if (holder < 0) return [`copy of ${name}: ${problems[0]?.join('; ')}`];
   return wanting[holder] === virtual
     ? referenceProblems(virtual, world)
     : isTold(virtual, ['NameConflict', 'NotManaged'], world);
+}
+
+/** What another syncer or a user wrote on the host is the name of no object, so that nothing is synced until the user corrects it. */
+function isFailed(virtual: KubeObject, world: World): boolean {
+  return isTold(virtual, ['PatchFailed'], world).length === 0;
+}
+
+function isOfReference(difference: string): boolean {
+  return Object.keys(REFERENCE_KEYS).some((key) => difference.includes(`annotation ${key} is `));
 }
 
 function isNamed({ metadata }: KubeObject, { metadata: { annotations = {} } }: KubeObject): boolean {

@@ -36,8 +36,8 @@ export interface SimDaemonOptions {
   readonly isDryRun: boolean;
   /** The configuration file as it is now. */
   readonly config: () => Config;
-  /** A write of this daemon was committed. */
-  readonly wrote: (daemon: SimDaemon, resource: Resource) => void;
+  /** A write of this daemon was committed; `isDead`: its process has ended since it sent the request. */
+  readonly wrote: (daemon: SimDaemon, resource: Resource, isDead: boolean) => void;
   readonly trace: (line: string) => void;
 }
 
@@ -235,7 +235,7 @@ export class SimDaemon {
       faults,
       manager: DAEMON_MANAGER,
       committed: (resource) => {
-        this.#options.wrote(this, resource);
+        this.#options.wrote(this, resource, process.isDead);
         this.#writesLeft -= 1;
         if (this.#writesLeft === 0) this.crash();
       },

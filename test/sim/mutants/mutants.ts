@@ -205,12 +205,6 @@ export const MUTANTS: readonly Mutant[] = [
     steps: 80,
   },
   {
-    name: 'list-watch: an expired version is not listed again',
-    file: 'kube/informer/transitions.ts',
-    snippet: '    malformed: RELIST,\n    expired: RELIST,\n    rewound: RELIST,',
-    replacement: '    malformed: RELIST,\n    expired: WATCH_AGAIN,\n    rewound: RELIST,',
-  },
-  {
     name: 'list-watch: a restored server is resumed',
     file: LIST_WATCH,
     snippet: 'const GAP_MAX_MS = 5000;',
