@@ -139,10 +139,11 @@ function echoedEntry(state: KeyState): SyncedEntry | undefined {
     .find(({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual)?.entry;
 }
 
-/** A host that was restored from a backup has an older record than the one that was copied back. */
+/** What is known of the last sync. The record that was copied back is consulted where the host has an older one, after a restore from a
+ * backup, and where only what was left as it came back is remembered. */
 function recordsOf({ base, agreed, echoedRecord }: KeyState): readonly (SyncedEntry | undefined)[] {
-  if (base.kind === 'recorded') return [base.entry, echoedRecord];
-  return [agreed === undefined ? echoedRecord : entryOf(agreed)];
+  const held = base.kind === 'recorded' ? base.entry : agreed && entryOf(agreed);
+  return [held, echoedRecord];
 }
 
 function entryOf({ virtual, host }: SidedValues): SyncedEntry {

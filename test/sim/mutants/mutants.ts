@@ -292,8 +292,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'merge: what another syncer copies back is a change of the user',
     file: MERGE_KEY,
-    snippet: "if (base.kind === 'recorded') return [base.entry, echoedRecord];",
-    replacement: "if (base.kind === 'recorded') return [];",
+    snippet: 'return [held, echoedRecord];',
+    replacement: 'return [held, echoedRecord].slice(2);',
   },
   {
     name: 'references: an unreferenced import stays',
