@@ -152,12 +152,14 @@ class SimRun {
     );
   }
 
-  /** Two daemons without a Lease, of which only one knows what an object that has opted out names since: one imports it, the other removes it. */
+  /** Two daemons without a Lease, of which only one knows what an object that has opted out, or that fails, names since: one imports it, the
+   * other removes it. */
   #areImportsContested(): boolean {
     return (
       this.#areTwoWriting &&
       this.#settings.hasReferences &&
-      SYNCED_PLURALS.some((plural) => this.#isAnyOptedOut(plural))
+      (SYNCED_PLURALS.some((plural) => this.#isAnyOptedOut(plural)) ||
+        this.#clusters.virtual.list('events').some((event) => event['reason'] === 'PatchFailed'))
     );
   }
 

@@ -110,8 +110,9 @@ class CopyDeletions {
   readonly #uids = new Set<string>();
   /** Those whose copies the program deleted. */
   readonly #own = new Set<string>();
-  /** The uid of the virtual object that the program wrote a copy for, by the copy's uid: other clients may have damaged the annotation. */
-  readonly #originals = new Map<string, string>();
+  /** The uids of the virtual objects that the program wrote a copy for, by the copy's uid: other clients may have damaged the annotation, and
+   * without a Lease one daemon may still write for an object that was created again. */
+  readonly #originals = new Map<string, Set<string>>();
   #ownServiceDeletion = '';
 
   constructor(areOwnDeletionsUnknown: () => boolean) {
@@ -125,11 +126,12 @@ class CopyDeletions {
     // What the API server deletes along with a Service follows immediately.
     this.#ownServiceDeletion = isDeletion && plural === 'services' && manager === DAEMON_MANAGER ? key : '';
     const { uid = '', annotations } = object.metadata;
-    if (manager === DAEMON_MANAGER)
-      this.#originals.set(uid, annotations?.['vcluster.loft.sh/object-uid'] ?? '');
+    const originals = this.#originals.get(uid) ?? new Set();
+    this.#originals.set(uid, originals);
+    if (manager === DAEMON_MANAGER) originals.add(annotations?.['vcluster.loft.sh/object-uid'] ?? '');
     if (!isDeletion || owner !== DAEMON_MANAGER) return;
-    const isOwn = manager === DAEMON_MANAGER || isByService;
-    (isOwn ? this.#own : this.#uids).add(`${plural} ${this.#originals.get(uid)}`);
+    const deletions = manager === DAEMON_MANAGER || isByService ? this.#own : this.#uids;
+    for (const original of originals) deletions.add(`${plural} ${original}`);
   }
 
   has(plural: string, { metadata: { uid } }: KubeObject): boolean {
