@@ -6,6 +6,9 @@ import { VIRTUAL_NAMES } from '../world/names.ts';
 import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 import { KEYS } from '../history/draw.ts';
 
+/** A daemon that could not reach a server has listed it this long after it is back. */
+const LIST_MS = 60_000;
+
 interface Intent {
   readonly side: 'virtual' | 'host';
   /** What the virtual object has to hold; undefined: no such annotation. */
@@ -45,6 +48,8 @@ export class Edits {
 
   /** A restored copy may have lost its record of what both sides agreed on, so that the virtual side wins. */
   #isHostRestored = false;
+  /** When the daemons have listed a restored virtual cluster: before, they may not know that it has changed. */
+  #listedAtMs = -Infinity;
 
   /** Before an operation is performed. */
   note(operation: Operation, world: EditWorld): void {
@@ -65,7 +70,8 @@ export class Edits {
       case 'putService':
         return this.#forgetService(operation.object, world);
       case 'restore':
-        this.#isHostRestored ||= operation.side === 'host';
+        if (operation.side === 'host') this.#isHostRestored = true;
+        else this.#listedAtMs = operation.atMs + 2 * operation.downMs + LIST_MS;
         this.#agreed.clear();
         return this.#intents.clear();
       case 'configure':
@@ -138,11 +144,13 @@ export class Edits {
     else this.#intents.set(id, { side: 'virtual', value: value ?? undefined });
   }
 
-  #onHost(object: ObjectId, { key, value }: AnnotateOperation, world: EditWorld): void {
+  #onHost(object: ObjectId, operation: AnnotateOperation, world: EditWorld): void {
+    const { key, value } = operation;
     const id = `${object}|${key}`;
     const [virtual, host] = [world.virtual(object), world.host(object)];
     // A change of the virtual side is on its way: see forgetUncertain.
-    const isUncertain = this.#isHostRestored || (world.isInterrupted && !world.isInStep(object));
+    const isBehind = operation.atMs < this.#listedAtMs || !world.isInStep(object);
+    const isUncertain = this.#isHostRestored || (world.isInterrupted && isBehind);
     if (virtual === undefined || host === undefined || !world.isWholePair(object) || isUncertain) {
       this.#intents.delete(id);
       return;

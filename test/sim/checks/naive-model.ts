@@ -79,16 +79,19 @@ export function expectedCopy(virtual: KubeObject, world: World): ExpectedCopy {
 function sliceLabels({ metadata }: KubeObject, settings: Settings): Record<string, string> {
   const { namespace = '', labels = {} } = metadata;
   const [service, manager] = [labels[SERVICE_NAME], labels[MANAGED_BY]];
-  // A name that another syncer has copied back from the host is translated already.
-  const isTranslated = service?.endsWith(`-x-${namespace}-x-${VCLUSTER}`) === true;
   const host =
-    service === undefined || isTranslated
+    service === undefined || isTranslated({ metadata })
       ? service
       : hostPlaceOf({ namespace, name: service }, settings).name;
   return {
     ...(host === undefined ? {} : { [SERVICE_NAME]: host }),
     ...(manager === MIRRORING ? { [MANAGED_BY]: 'endpoint-syncer' } : {}),
   };
+}
+
+/** The name of its Service that another syncer has copied back from the host is translated already. */
+function isTranslated({ metadata: { namespace = '', labels = {} } }: KubeObject): boolean {
+  return labels[SERVICE_NAME]?.endsWith(`-x-${namespace}-x-${VCLUSTER}`) === true;
 }
 
 function patchedValue(key: string, value: string, isPatched: boolean): string {
@@ -232,9 +235,12 @@ export function differences(copy: KubeObject, virtual: KubeObject, world: World)
   const shown = Object.fromEntries(
     Object.entries(annotations).filter(([key]) => !ignored.test(key) && !isHostsOwn(key)),
   );
+  const service = labels[SERVICE_NAME];
+  const isServiceLeft = isLeftEchoed(virtual, world) && isTranslated(virtual) && service !== undefined;
+  const expectedLabels = { ...expected.labels, ...(isServiceLeft && { [SERVICE_NAME]: service }) };
   return [
     ...mapDifferences('annotation', shown, expected.annotations),
-    ...mapDifferences('label', plainLabels(labels, world.settings), expected.labels),
+    ...mapDifferences('label', plainLabels(labels, world.settings), expectedLabels),
     ...(addressesOf(copy).join() === expected.addresses.join()
       ? []
       : [`addresses are ${addressesOf(copy).join()}, expected ${expected.addresses.join()}`]),
