@@ -241,8 +241,9 @@ export function arrivedEntry(
   if (entry?.incoming === undefined) return { entry, isDue: false, isUncertain: false };
   const { host, isFromHost, incoming } = entry;
   const isBase = virtual === entry.virtual && virtual !== incoming.virtual;
-  // An overtaken value can only have come from the host.
-  const isOvertaken = !isBase && virtual !== incoming.virtual && incoming.earlier.includes(virtual);
+  // Until the incoming value has arrived, an overtaken one can only have come from the host: the patch with it may still have been applied.
+  const isOvertaken =
+    arrival !== 'arrived' && !isBase && virtual !== incoming.virtual && incoming.earlier.includes(virtual);
   const isDue = isOvertaken || (isBase && arrival === 'due');
   return {
     entry: { virtual: isDue ? virtual : incoming.virtual, host, isFromHost },

@@ -30,7 +30,8 @@ const ROWS: readonly Row[] = [
   { virtual: 'b', arrival: 'arrived', base: 'i', is: 'settled' },
   { virtual: 'b', arrival: 'unknown', base: 'i', is: 'uncertain' },
   { virtual: 'o', arrival: 'unknown', base: 'o', is: 'due' },
-  { virtual: 'o', arrival: 'arrived', base: 'o', is: 'due' },
+  { virtual: 'o', arrival: 'due', base: 'o', is: 'due' },
+  { virtual: 'o', arrival: 'arrived', base: 'i', is: 'settled' },
   { virtual: 'x', arrival: 'due', base: 'i', is: 'settled' },
 ];
 

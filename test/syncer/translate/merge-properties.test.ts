@@ -109,11 +109,18 @@ function isHostWritten(world: World, { host }: Merged): boolean {
   return !names.every((name) => jsonEquals(world.host?.metadata[name] ?? {}, host.metadata[name] ?? {}));
 }
 
-/** Syncs as the engine does: one decision, the host's write, then the virtual one. Answers the number of writes. */
-async function settle(start: World, patches: TestPatches): Promise<{ world: World; writes: number }> {
+/** Syncs as the engine does: one decision, the host's write, then the virtual one. Answers the number of writes. `seen`: where this process
+ * has synced the pair before. */
+async function settle(
+  start: World,
+  patches: TestPatches,
+  seen?: World,
+): Promise<{ world: World; writes: number }> {
   let [world, writes] = [start, 0];
+  const recordIn = ({ host }: World) => host?.metadata.annotations?.[LAST_SYNCED];
   while (writes < 10) {
-    const pair = await merged(world, patches);
+    const hasArrived = seen !== undefined && recordIn(world) === recordIn(seen);
+    const pair = await merged(world, patches, hasArrived ? 'arrived' : undefined);
     const isHostChanged = isHostWritten(world, pair);
     if (!isHostChanged && !pair.isVirtualChanged) break;
     writes += Number(isHostChanged) + Number(pair.isVirtualChanged);
@@ -303,7 +310,7 @@ describe('without patches', () => {
           const wins = now.virtual[key] !== before[key] ? now.virtual[key] : now.host[key];
           if (wins !== undefined) setOwn(expected, key, wins);
         }
-        const after = views((await settle(world, noPatches)).world);
+        const after = views((await settle(world, noPatches, base)).world);
         expect([after.virtual, after.host]).toEqual([expected, expected]);
       }),
       { numRuns: costlyRuns(600) },
