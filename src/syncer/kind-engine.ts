@@ -56,7 +56,7 @@ import {
 import { createReconciler } from './reconcile/reconciler.ts';
 import type { SyncedPairs } from './reconcile/pair-memory.ts';
 import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
-import { ownershipOf } from './translate/ownership.ts';
+import { namedVirtual, ownershipOf } from './translate/ownership.ts';
 
 const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;
@@ -197,6 +197,11 @@ export class KindEngine {
       recorder,
       references: this.#reported(references),
       listener: this.#environment.listener,
+      enqueue: (key) => this.enqueue(key),
+      ownerOf: (copy) => {
+        const owner = namedVirtual(copy, kind.resource, names);
+        return owner && keyOf(owner);
+      },
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },

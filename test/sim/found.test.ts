@@ -472,3 +472,33 @@ test.each([0, 8, 16])(
     expect(kept).toEqual([]);
   },
 );
+
+test.each([
+  ['the only object of its name', []],
+  ['an object that shares its name with a later one', [3]],
+])(
+  'the copy of a deleted slice that was marked as a controller’s while no daemon ran does not block %s',
+  async (_, created) => {
+    const slice = { kind: 'put', ...ENDPOINTS, plural: 'endpointslices' } as const;
+    const copy = { plural: 'endpointslices', object: 3 } as const;
+    const blocked = await run(
+      [
+        { atMs: 10_000, ...slice, object: 3 },
+        { atMs: 20_000, kind: 'crash', daemon: 0, afterWrites: 0, downMs: 8000 },
+        { atMs: 21_000, kind: 'delete', side: 'virtual', ...copy },
+        { atMs: 22_000, ...slice, object: 4 },
+        ...created.map((object) => ({ atMs: 23_000, ...slice, object })),
+        {
+          atMs: 24_000,
+          kind: 'label',
+          side: 'host',
+          ...copy,
+          key: 'endpointslice.kubernetes.io/managed-by',
+          value: 'endpointslice-controller.k8s.io',
+        },
+      ],
+      { areSlicesSynced: true },
+    );
+    expect(blocked).toEqual([]);
+  },
+);

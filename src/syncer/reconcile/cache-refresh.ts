@@ -21,6 +21,9 @@ export interface CacheRefreshOptions {
   readonly kind: SyncedKind;
   readonly host: { readonly client: ClusterClient; readonly cache: Informer };
   readonly virtual: { readonly client: ClusterClient; readonly cache: Informer; readonly services: Informer };
+  readonly enqueue: (key: ObjectKey) => void;
+  /** The virtual object that the bookkeeping of a host object names. */
+  readonly ownerOf: (host: KubeObject) => ObjectKey | undefined;
 }
 
 export class CacheRefresh {
@@ -123,11 +126,20 @@ export class CacheRefresh {
     if (target === undefined || !(isConflict(error) || isAlreadyExists(error) || isNotFound(error))) return;
     try {
       const current = await this.#readHost(target);
-      if (current !== undefined && cache.get(keyOf(target)) === undefined) this.#keysLeftOut.add(key);
+      if (current !== undefined && cache.get(keyOf(target)) === undefined) this.#noteLeftOut(key, current);
       if (current === undefined && host?.metadata.uid) cache.observeAbsence(keyOf(target), host.metadata.uid);
     } catch {
       // Any other failure leaves the cache unchanged; `error` already causes a retry.
     }
+  }
+
+  /** The host object may be the copy of another object, or of none: without an event, only this brings up its key. */
+  #noteLeftOut(key: ObjectKey, host: KubeObject): void {
+    this.#keysLeftOut.add(key);
+    const owner = this.#options.ownerOf(host);
+    if (owner === undefined || owner === key) return;
+    this.#keysLeftOut.add(owner);
+    this.#options.enqueue(owner);
   }
 }
 
