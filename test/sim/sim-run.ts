@@ -146,7 +146,7 @@ class SimRun {
     const world = this.#world;
     this.#violations.push(
       ...settledProblems(world),
-      ...this.#edits.lost(editWorld(world, this.#isInterrupted)),
+      ...this.#edits.lost(editWorld(world)),
       ...this.#lostCopies.survivors(world),
       ...this.#tooManyWrites(),
     );
@@ -186,7 +186,7 @@ class SimRun {
         for (const object of VIRTUAL_NAMES.keys())
           this.#edits.note(
             { kind: 'finalizer', atMs: this.#clock.nowMs, side, plural, object, isSet: false },
-            editWorld(this.#world, this.#isInterrupted),
+            editWorld(this.#world),
           );
         this.#user.removeFinalizers(side, plural);
       }
@@ -208,7 +208,7 @@ class SimRun {
     this.#trace(`operation ${JSON.stringify(operation)}`);
     const isInterruption = !EDITS.includes(operation.kind);
     this.#isInterrupted ||= this.#options.daemons > 1 || isInterruption;
-    this.#edits.note(operation, editWorld(this.#world, this.#isInterrupted));
+    this.#edits.note(operation, editWorld(this.#world));
     switch (operation.kind) {
       case 'trouble': {
         const { rates } = operation;
@@ -367,7 +367,7 @@ class SimRun {
     // The daemon deletes a Service to create it again, and where it has no synced Endpoints for a moment.
     const isLost = isDeletion && (manager !== DAEMON_MANAGER || plural === 'services');
     if (!(isLost || isByOldList) || !SYNCED.includes(plural)) return;
-    const world = editWorld(this.#world, this.#isInterrupted);
+    const world = editWorld(this.#world);
     this.#edits.copyDeleted({ plural, key: objectKey(object) }, world);
   }
 
@@ -378,7 +378,7 @@ class SimRun {
     if (manager === VCLUSTER_MANAGER) this.#edits.clear();
     const isGate = plural === 'endpoints' || plural === 'endpointslices';
     if (isGate && (isDeletion || previous === undefined || !isSame))
-      this.#edits.gateChanged(namespace, editWorld(this.#world, this.#isInterrupted));
+      this.#edits.gateChanged(namespace, editWorld(this.#world));
   }
 
   /** Where nothing goes wrong, an edit costs no more than it must. */
@@ -409,6 +409,7 @@ class SimRun {
       areImportsContested: this.#areImportsContested() || this.#isEchoLeft,
       classes: this.#classes,
       areEchoesForgotten: this.#areEchoesForgotten,
+      isInterrupted: this.#isInterrupted,
     };
   }
 

@@ -6,7 +6,7 @@ import { hostKeyOf, VIRTUAL_NAMES } from '../world/names.ts';
 import { idOf, type EditWorld, type HostPlace } from './edits.ts';
 import { differences, isOptedOut, wantsCopy, type World } from './naive-model.ts';
 
-export function editWorld(world: World, isInterrupted: boolean): EditWorld {
+export function editWorld(world: World): EditWorld {
   const placeOf = (id: string) => {
     const [plural = '', index = ''] = id.split(' ');
     const name = VIRTUAL_NAMES[Number(index)];
@@ -27,7 +27,7 @@ export function editWorld(world: World, isInterrupted: boolean): EditWorld {
     );
   return {
     isPatched: world.settings.isPatched,
-    isInterrupted,
+    isInterrupted: world.isInterrupted,
     rivals(id) {
       const { plural, name } = placeOf(id);
       return objectsAt({ plural, key: hostKeyOf(name, world.settings) });

@@ -41,6 +41,8 @@ export interface World {
   readonly classes: ClassHistory;
   /** A daemon has started again beside vCluster, or a server was restored: the value before one that came back and has no reverse patch is not known any more. */
   readonly areEchoesForgotten: boolean;
+  /** There may have been times without a leader. */
+  readonly isInterrupted: boolean;
 }
 
 /** Parts of a copy that the virtual object alone decides. */

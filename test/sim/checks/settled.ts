@@ -169,15 +169,23 @@ function orphans(plural: SyncedPlural, world: World): string[] {
     // Only our record proves that a copy at an earlier place is ours.
     const isRecorded = annotations['endpoint-syncer/last-synced'] !== undefined;
     if (!isRecorded && statedPlace(annotations, world) !== objectKey(copy)) return [];
-    // The other syncer's copy of a slice that a controller made is not fetched.
-    const unfetched = [SLICE_CONTROLLER, ...(world.settings.areEndpointsSynced ? [MIRRORING] : [])];
-    if (!isRecorded && unfetched.includes(labels[MANAGED_BY] ?? '')) return [];
+    if (isUnseen(copy, world)) return [];
     const isWanted = world.virtual
       .list(plural)
       .filter((virtual) => hostKeyOfObject(virtual, world.settings) === objectKey(copy))
       .some((virtual) => wantsCopy(plural, virtual, world) || isOptedOut(virtual));
     return isWanted ? [] : [`${plural} ${objectKey(copy)} is a copy without its object`];
   });
+}
+
+/** Slices of controllers are not fetched: copies by the other syncer, and one of ours that got the label while no daemon led. */
+function isUnseen(
+  { metadata: { annotations = {}, labels = {} } }: KubeObject,
+  { settings, isInterrupted }: World,
+): boolean {
+  const unfetched = [SLICE_CONTROLLER, ...(settings.areEndpointsSynced ? [MIRRORING] : [])];
+  const isRecorded = annotations['endpoint-syncer/last-synced'] !== undefined;
+  return (isInterrupted || !isRecorded) && unfetched.includes(labels[MANAGED_BY] ?? '');
 }
 
 function isSynced(plural: SyncedPlural, { settings }: World): boolean {
