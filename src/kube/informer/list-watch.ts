@@ -250,6 +250,9 @@ export class ListWatch {
       if (isOlder(version, known)) this.#rewound(version, known);
       const isRewound = this.#isRewound;
       const isInterrupted = this.#isInterrupted;
+      // Now, because the cache keeps the objects of these pages even if the list is never completed.
+      if (isRewound) this.#newestVersion = version;
+      else this.#advance(version);
       this.#take(() =>
         sink.listStarted({ resourceVersion: version, isRewound, isInterrupted, requestedAtMs }),
       );
@@ -262,8 +265,6 @@ export class ListWatch {
       const isRestored = this.#take(() => sink.listComplete(version)) || isRewound;
       if (isRestored && !isRewound) this.#reportRestore({ version });
       this.#version = version;
-      if (isRewound) this.#newestVersion = version;
-      else this.#advance(version);
       // Another list-watch may have found a restore after this list was requested.
       if (isRewound) this.#isRewound = false;
       this.#isInterrupted = false;

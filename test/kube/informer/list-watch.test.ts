@@ -379,6 +379,18 @@ describe('a restored server', () => {
     expectRestored(harness);
   });
 
+  test('is noticed by a list after one that broke off', async () => {
+    await using harness = await prepare();
+    const older = list(240, [{ name: 'a', version: 239 }]);
+    harness.server.on('list', list(247, BEFORE, 'p2'), refuse(503, 'ServiceUnavailable'), older);
+    harness.server.on('watch', watch());
+    harness.start();
+    await overcome(harness);
+    await until(() => harness.informer.isSynced);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['failed', 'restored']);
+    expect(contents(harness.informer)).toEqual({ a: '239' });
+  });
+
   test('is noticed on an idle watch within a minute', async () => {
     await using harness = await known(watch(bookmarkLine(247)), watch());
     await until(() => harness.metrics.types.length === 1);
