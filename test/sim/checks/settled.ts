@@ -166,9 +166,11 @@ function orphans(plural: SyncedPlural, world: World): string[] {
       return [];
     if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
     if (!isSynced(plural, world)) return [];
-    // Only our record proves that a copy at an earlier place is ours.
-    const isRecorded = annotations['endpoint-syncer/last-synced'] !== undefined;
-    if (!isRecorded && statedPlace(annotations, world) !== objectKey(copy)) return [];
+    // Only our record proves that a copy at an earlier place is ours, if it is no clone: if the bookkeeping has its name.
+    const isProven = ['endpoint-syncer/last-synced', 'vcluster.loft.sh/object-host-name'].every(
+      (key) => annotations[key] !== undefined,
+    );
+    if (!isProven && statedPlace(annotations, world) !== objectKey(copy)) return [];
     if (isUnseen(copy, world)) return [];
     const isWanted = world.virtual
       .list(plural)
