@@ -115,10 +115,15 @@ function hasOriginal(
   return virtual.get(plural, `${annotations['vcluster.loft.sh/object-namespace']}/${name}`) !== undefined;
 }
 
-/** What the host's endpoints controller left behind is taken over once the host Service has no selector any more; the rest is foreign. */
+const BOOKKEEPING = 'vcluster.loft.sh/object-';
+
+/** What the host's endpoints controller left behind is taken over once the host Service has no selector any more; the rest is foreign, and so is
+ * what another client has marked as a copy. */
 function foreignHolder(virtual: KubeObject, host: KubeObject, world: World): string[] {
+  const isClaimed = Object.keys(host.metadata.annotations ?? {}).some((key) => key.startsWith(BOOKKEEPING));
   const isLeftBehind =
     host.kind === 'Endpoints' &&
+    !isClaimed &&
     (host.metadata.managedFields ?? []).some(({ manager }) => manager === CONTROLLER_MANAGER);
   if (!isLeftBehind || world.virtual.get('services', objectKey(virtual)) === undefined)
     return isTold(virtual, ['NotManaged', 'NameConflict'], world);
