@@ -26,7 +26,7 @@ export interface KeyState {
   readonly agreed?: SidedValues | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed?: boolean;
-  /** The entry of that record, for a copy that has lost it or has an older one, or that does not exist any more. */
+  /** The entry of that record, for a copy that has lost it or has an older one. */
   readonly echoedRecord?: SyncedEntry | undefined;
   /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
   readonly restoresEcho?: boolean;
@@ -143,6 +143,8 @@ function echoedEntry(state: KeyState): SyncedEntry | undefined {
  * backup, and where only what was left as it came back is remembered. */
 function recordsOf({ base, agreed, echoedRecord }: KeyState): readonly (SyncedEntry | undefined)[] {
   const held = base.kind === 'recorded' ? base.entry : agreed && entryOf(agreed);
+  // A tenant can write any record on its own object: nothing but the memory of this process proves an echo to a new copy.
+  if (base.kind === 'fresh') return [held];
   return [held, echoedRecord];
 }
 
@@ -180,7 +182,7 @@ export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | un
       const before = valueBeforeEcho(state, plan.entry, reversed);
       const entry = (base.kind === 'recorded' ? base.entry : undefined) ?? plan.entry;
       // A copy that is created gets the value that the one before it had.
-      const kept = base.kind === 'fresh' ? virtual : host;
+      const kept = base.kind === 'fresh' ? state.agreed?.host : host;
       return { virtual: before === undefined ? virtual : before.value, host: kept, entry };
     }
     case 'leave':
