@@ -51,8 +51,8 @@ export function watchProvenance(
   const deletions = new CopyDeletions(areOwnDeletionsUnknown);
   const copiedBack = new CopiedBack();
   virtual.subscribe((change) => copiedBack.note(change));
-  const isForgotten = (original: KubeObject, key: string): boolean =>
-    areEchoesForgotten() && copiedBack.has(original, key);
+  const isForgotten = (uid: string, key: string, grown: string): boolean =>
+    areEchoesForgotten() && copiedBack.isIn(grown, uid, key);
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
@@ -102,6 +102,12 @@ class CopiedBack {
     const value = annotations?.[key];
     return value !== undefined && this.#values.get(uid)?.[key] === value;
   }
+
+  /** `grown` has grown from the value that vCluster wrote; the object itself may be gone. */
+  isIn(grown: string, uid: string, key: string): boolean {
+    const value = this.#values.get(uid)?.[key];
+    return value !== undefined && grown.includes(value);
+  }
 }
 
 /** The virtual objects whose copies other clients have deleted, or may seem to have. */
@@ -144,7 +150,7 @@ interface CopyContext {
   readonly owner: string;
   readonly copied: Map<string, string>;
   readonly virtual: SimCluster;
-  readonly isForgotten: (original: KubeObject, key: string) => boolean;
+  readonly isForgotten: (uid: string, key: string, grown: string) => boolean;
 }
 
 function onCopy(change: Change, context: CopyContext): string | undefined {
@@ -235,18 +241,13 @@ function isPatchedSpec({ externalName, ports = [] }: ServiceSpec): boolean {
 }
 
 /** A value that the patches or the translation of names have changed twice. */
-function grownValue(
-  { object, previous, plural }: Change,
-  { virtual, isForgotten }: CopyContext,
-): string | undefined {
+function grownValue({ object, previous }: Change, { isForgotten }: CopyContext): string | undefined {
   const { annotations = {}, labels = {} } = object.metadata;
   const before = { ...previous?.metadata.annotations, ...previous?.metadata.labels };
-  const original = virtual.get(plural, keyOf(stated(annotations)));
+  const uid = annotations['vcluster.loft.sh/object-uid'] ?? '';
   const grown = Object.entries({ ...annotations, ...labels }).find(
     ([key, value]) =>
-      GROWN.test(value) &&
-      value !== before[key] &&
-      !(previous === undefined && original !== undefined && isForgotten(original, key)),
+      GROWN.test(value) && value !== before[key] && !(previous === undefined && isForgotten(uid, key, value)),
   );
   return grown === undefined ? undefined : `a value grows: ${grown.join(' = ')}`;
 }
