@@ -26,8 +26,6 @@ export interface KeyState {
   readonly agreed?: SidedValues | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed?: boolean;
-  /** The entry of that record, for a copy that has lost it or has an older one. */
-  readonly echoedRecord?: SyncedEntry | undefined;
   /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
   readonly restoresEcho?: boolean;
 }
@@ -134,18 +132,23 @@ function echoedEntry(state: KeyState): SyncedEntry | undefined {
   if (virtual === forward && !isRecordEchoed) return undefined;
   const value = hashOf(virtual);
   const arrival = base.kind === 'recorded' ? base.arrival : 'unknown';
-  return recordsOf(state)
+  return lastEntries(state)
     .map((entry) => arrivedEntry(entry, value, arrival))
     .find(({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual)?.entry;
 }
 
-/** What is known of the last sync. The record that was copied back is consulted where the host has an older one, after a restore from a
- * backup, and where only what was left as it came back is remembered. */
-function recordsOf({ base, agreed, echoedRecord }: KeyState): readonly (SyncedEntry | undefined)[] {
-  const held = base.kind === 'recorded' ? base.entry : agreed && entryOf(agreed);
-  // A tenant can write any record on its own object: nothing but the memory of this process proves an echo to a new copy.
-  if (base.kind === 'fresh') return [held];
-  return [held, echoedRecord];
+/**
+ * The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore
+ * from a backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any.
+ */
+function lastEntries({
+  base,
+  agreed,
+  isRecordEchoed = false,
+}: KeyState): readonly (SyncedEntry | undefined)[] {
+  const remembered = agreed && entryOf(agreed);
+  if (base.kind !== 'recorded') return [remembered];
+  return isRecordEchoed ? [base.entry, remembered] : [base.entry];
 }
 
 function entryOf({ virtual, host }: SidedValues): SyncedEntry {

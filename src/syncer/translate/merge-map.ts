@@ -37,8 +37,6 @@ export interface MapMergeInput {
   /** The maps of both sides when they were in step last; undefined: not remembered. */
   readonly agreed: { readonly virtual: StringMap; readonly host: StringMap } | undefined;
   readonly echoes: Pick<KeyState, 'isRecordEchoed' | 'restoresEcho'>;
-  /** Of the record that the virtual object has. */
-  readonly echoedSection: SyncedSection | undefined;
 }
 
 export interface PlannedKey {
@@ -78,7 +76,6 @@ export function planMap(input: MapMergeInput): readonly PlannedKey[] {
       flow: input.flowOf(key),
       base: baseOf(input, key),
       agreed: agreed && { virtual: stringAt(agreed.virtual, key), host: stringAt(agreed.host, key) },
-      echoedRecord: input.echoedSection?.get(shortHash(key)),
       ...input.echoes,
     };
     if (input.isHeld(key)) return { key, state, plan: { kind: 'hold' }, isUncertain: false };

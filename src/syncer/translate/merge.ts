@@ -24,7 +24,6 @@ import {
   hasIncoming,
   shortHash,
   type LastSynced,
-  recordOf,
 } from './last-synced.ts';
 import {
   planMap,
@@ -224,7 +223,7 @@ function planAnnotations(
     arrival,
     flowOf,
     isHeld: (key) => isHeld(input, 'annotations', key),
-    ...echoInput(input, 'annotations', (object) => pick(stringMapOf(object.metadata.annotations), crosses)),
+    ...echoInput(input, (object) => pick(stringMapOf(object.metadata.annotations), crosses)),
     lostBase: (key) => ({
       kind: 'lost',
       isFromHost: managed !== undefined && !managed.has(key),
@@ -244,7 +243,7 @@ function planLabels(input: MergeInput, { record, arrival }: Recorded): readonly 
     section: record?.labels,
     arrival,
     isHeld: (key) => isHeld(input, 'labels', key),
-    ...echoInput(input, 'labels', (object, side) => {
+    ...echoInput(input, (object, side) => {
       const map = stringMapOf(object.metadata.labels);
       return pick(side === 'virtual' ? labelsToHost(map, labels) : map, crosses);
     }),
@@ -267,7 +266,7 @@ function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readon
   const virtual = stringMapOf(input.virtual.metadata.labels);
   const isOwn = (key: string): boolean => content.isOwnLabel(key) && Object.hasOwn(virtual, key);
   const ownOf = (object: KubeObject): StringMap => pick(stringMapOf(object.metadata.labels), isOwn);
-  const echo = echoInput(input, 'labels', ownOf);
+  const echo = echoInput(input, ownOf);
   return planMap({
     virtual: ownOf(input.virtual),
     host: host && ownOf(host),
@@ -285,17 +284,14 @@ function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readon
 
 function echoInput(
   input: MergeInput,
-  member: 'annotations' | 'labels',
   mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap,
-): Pick<MapMergeInput, 'agreed' | 'echoes' | 'echoedSection'> {
-  const { memory, virtual } = input;
+): Pick<MapMergeInput, 'agreed' | 'echoes'> {
+  const { memory } = input;
   const agreed = memory?.agreed;
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
-  const record = isRecordEchoed ? recordOf(virtual) : undefined;
   return {
     agreed: agreed && { virtual: mapOf(agreed.virtual, 'virtual'), host: mapOf(agreed.host, 'host') },
     echoes: { isRecordEchoed, restoresEcho: memory?.restoresEchoes === true },
-    echoedSection: decodeLastSynced(record)?.[member],
   };
 }
 
