@@ -405,6 +405,7 @@ class SimRun {
       host,
       isOurs: (object) => this.#provenance.isOurs(object),
       isCopiedBack: (object, key) => this.#provenance.isCopiedBack(object, key),
+      isBesideVcluster: this.#options.operations.some(({ kind }) => kind === 'vcluster'),
       isRecordLost,
       areImportsContested: this.#areImportsContested() || this.#isEchoLeft,
       classes: this.#classes,

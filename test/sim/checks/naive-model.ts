@@ -19,6 +19,8 @@ import { FORBIDDEN } from '../world/contents.ts';
 
 /** How the program writes reserved labels such as `release`, up to a digest of the key. */
 const RESERVED_LABEL = `vcluster.loft.sh/label-${VCLUSTER}-x-`;
+/** Forged on a virtual object, or copied back to it. */
+const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-annotations)|^endpoint-syncer\//;
 const OPT_OUT = 'vcluster.loft.sh/controlled-by';
 /** The annotations that reference patches translate. */
 export const REFERENCE_KEYS: Readonly<Record<string, ReferencedPlural>> = {
@@ -34,6 +36,8 @@ export interface World {
   isOurs(object: KubeObject): boolean;
   /** vCluster changed this annotation of the virtual object to its value. */
   isCopiedBack(virtual: KubeObject, key: string): boolean;
+  /** vCluster syncs the objects for a while, too. Without it, what a virtual object has of the bookkeeping is forged. */
+  readonly isBesideVcluster: boolean;
   /** A sync record that names kinds of references was removed, or an import was not listed: without a patch, the program cannot know of it. */
   readonly isRecordLost: boolean;
   /** Two daemons disagree on what an object that has opted out names. */
@@ -55,12 +59,14 @@ export interface ExpectedCopy {
 export function expectedCopy(virtual: KubeObject, world: World): ExpectedCopy {
   const { name, namespace = '', uid = '', annotations = {}, labels = {} } = virtual.metadata;
   const { isPatched } = world.settings;
-  const copied = Object.entries(annotations).map(([key, value]): [string, string] => {
-    const plural = REFERENCE_KEYS[key];
-    if (plural !== undefined && world.settings.hasReferences)
-      return [key, expectedReference(plural, { namespace, name: value }, world).written];
-    return [key, patchedValue(key, value, isPatched)];
-  });
+  const copied = Object.entries(annotations)
+    .filter(([key]) => !BOOKKEEPING.test(key))
+    .map(([key, value]): [string, string] => {
+      const plural = REFERENCE_KEYS[key];
+      if (plural !== undefined && world.settings.hasReferences)
+        return [key, expectedReference(plural, { namespace, name: value }, world).written];
+      return [key, patchedValue(key, value, isPatched)];
+    });
   return {
     annotations: {
       ...Object.fromEntries(copied),
@@ -257,9 +263,9 @@ const IRREVERSIBLE = [FORWARD, SECRET, CONFIG];
 /** vCluster has copied the record and annotations of the copy back, and their earlier values are unknown. */
 export function isLeftEchoed(
   { metadata: { annotations } }: KubeObject,
-  { areEchoesForgotten }: World,
+  { areEchoesForgotten, isBesideVcluster }: World,
 ): boolean {
-  return areEchoesForgotten && annotations?.[RECORD] !== undefined;
+  return isBesideVcluster && areEchoesForgotten && annotations?.[RECORD] !== undefined;
 }
 
 /** What came back is the same on both sides then, or what a user of the host has made of it. */
@@ -267,7 +273,6 @@ function expectedAnnotations(virtual: KubeObject, copy: KubeObject, world: World
   const expected: Record<string, string> = { ...expectedCopy(virtual, world).annotations };
   const { annotations = {} } = copy.metadata;
   const hasRecord = isLeftEchoed(virtual, world);
-  if (hasRecord) delete expected[RECORD];
   const copiedBack = hasRecord
     ? [TEAM, ...IRREVERSIBLE].filter((key) => world.isCopiedBack(virtual, key))
     : [];

@@ -82,6 +82,7 @@ class Draw {
     if (roll < 0.06) return settings.hasReferences ? this.#editedImport() : this.#restartedWithOldList();
     if (roll > 0.98) return this.#editedOnBothSides();
     if (roll > 0.96 && settings.hasReferences) return this.#takenImport();
+    if (roll > 0.94 && roll < 0.96) return this.#forgedRecord();
     if (roll > 0.92 && settings.hasLeaderElection && daemons > 1) return this.#pausedLeader();
     return [{ afterMs: 0, action: this.#action() }];
   }
@@ -140,6 +141,24 @@ class Draw {
       annotations,
       labels,
     };
+  }
+
+  /** A tenant forges the record of an object that is created, updated, or restored from a backup. */
+  #forgedRecord(): Scene {
+    const plural = this.#areEndpoints() ? 'endpoints' : 'endpointslices';
+    const object = this.#below(VIRTUAL_NAMES.length);
+    const annotations = this.#map(KEYS, 0.7);
+    const forge = { kind: 'forge', plural, object, annotations, isCreated: this.#random() < 0.5 } as const;
+    const roll = this.#random();
+    const pauseMs = this.#random() * 3000;
+    if (roll < 0.5) return [{ afterMs: 0, action: forge }];
+    const restore: Action = { ...this.#restore(), revisions: 1 + this.#below(5) };
+    const crash: Action = { kind: 'crash', daemon: 0, afterWrites: this.#below(3), downMs: pauseMs };
+    return [
+      { afterMs: 0, action: this.#put(plural, object) },
+      { afterMs: pauseMs, action: roll < 0.75 ? restore : crash },
+      { afterMs: pauseMs, action: forge },
+    ];
   }
 
   /** Another client replaces a copy while the daemon is about to delete it. */

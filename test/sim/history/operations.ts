@@ -61,6 +61,8 @@ export type UserOperation =
   /** Another client applies a copy's text under another name: that of the copy of `at`, or one of its own. */
   | ({ readonly kind: 'clone'; readonly at: number | null } & OnSynced)
   | ({ readonly kind: 'damage' } & OnSynced & KeyEdit)
+  /** A tenant writes the bookkeeping of a copy on its own object, with a record by which its values seem to come from the host. */
+  | ({ readonly kind: 'forge'; readonly annotations: StringMap; readonly isCreated: boolean } & OnSynced)
   | ({ readonly kind: 'optOut'; readonly isOut: boolean } & OnSide)
   | ({ readonly kind: 'finalizer'; readonly isSet: boolean } & OnSide)
   /** A Secret or ConfigMap; `place`: under its own name, or where the copy of the virtual one belongs. */

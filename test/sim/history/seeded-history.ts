@@ -41,7 +41,7 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
 }
 
 /** What would make what a user wrote undecidable beside another syncer: other patches and names, and bookkeeping that other clients forge. */
-const LEFT_OUT: readonly string[] = ['configure', 'damage', 'clone', 'foreign'];
+const LEFT_OUT: readonly string[] = ['configure', 'damage', 'clone', 'foreign', 'forge'];
 const BESIDE: readonly (readonly BesidePlural[])[] = [
   ['endpoints'],
   ['endpointslices'],

@@ -31,6 +31,14 @@ const KIND_ENGINE = 'syncer/kind-engine.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   {
+    name: 'merge: the record of a virtual object is believed',
+    file: 'syncer/translate/merge.ts',
+    snippet: '  const agreed = memory?.agreed;\n',
+    replacement:
+      "  const forged = { virtual: { ...input.virtual, metadata: { name: '' } }, host: input.virtual };\n" +
+      '  const agreed = memory?.agreed ?? (echoedBookkeeping(input).length > 0 ? forged : undefined);\n',
+  },
+  {
     name: 'services: one without Endpoints is copied',
     file: SERVICES,
     snippet: "return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';",

@@ -3,7 +3,12 @@
 import { keyOf, type KubeObject, type NamespacedName } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { Settings } from '../daemon/sim-config.ts';
-import type { Side, SyncedPlural, UserOperation } from '../history/operations.ts';
+import {
+  encodeLastSynced,
+  shortHash,
+  type SyncedSection,
+} from '../../../src/syncer/translate/last-synced.ts';
+import type { Side, StringMap, SyncedPlural, UserOperation } from '../history/operations.ts';
 import { contentOf, metadataOf, referencedContent, specOf, typeOf } from './contents.ts';
 import { SERVICE_NAME } from './host-controllers.ts';
 import {
@@ -22,6 +27,7 @@ export const USER_MANAGER = 'user';
 const HOST_NAME = 'vcluster.loft.sh/object-host-name';
 const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 const OPT_OUT = 'vcluster.loft.sh/controlled-by';
+const RECORD = 'endpoint-syncer/last-synced';
 type On<K extends UserOperation['kind']> = Extract<UserOperation, { kind: K }>;
 
 export class User {
@@ -75,6 +81,8 @@ export class User {
         return this.#isClone(operation)
           ? undefined
           : this.#editMap({ ...operation, side: 'host' }, 'annotations');
+      case 'forge':
+        return this.#forge(operation);
       case 'optOut': {
         const value = operation.isOut ? 'another' : null;
         return this.#editMap({ ...operation, key: OPT_OUT, value }, 'annotations');
@@ -123,6 +131,27 @@ export class User {
     const service = plural === 'endpointslices' ? { [SERVICE_NAME]: name.name } : {};
     const metadata = { ...name, annotations: { ...annotations }, labels: { ...labels, ...service } };
     this.#write('virtual', plural, { metadata, ...contentOf(plural, ips, { isDrift: false }) });
+  }
+
+  #forge({ plural, object, annotations, isCreated }: On<'forge'>): void {
+    const name = this.#placeOf('virtual', object);
+    const host = this.#placeOf('host', object);
+    if (isCreated) this.#delete('virtual', plural, name);
+    const labels = plural === 'endpointslices' ? { [SERVICE_NAME]: name.name } : {};
+    const bookkeeping = {
+      [OBJECT_NAME]: name.name,
+      'vcluster.loft.sh/object-namespace': name.namespace,
+      [HOST_NAME]: host.name,
+      'vcluster.loft.sh/object-host-namespace': host.namespace,
+      'vcluster.loft.sh/managed-annotations': Object.keys(annotations).toSorted().join('\n'),
+      [RECORD]: encodeLastSynced({
+        annotations: forgedSection(annotations),
+        labels: forgedSection(labels),
+        paths: new Map(),
+      }),
+    };
+    const metadata = { ...name, annotations: { ...annotations, ...bookkeeping }, labels };
+    this.#write('virtual', plural, { metadata, ...contentOf(plural, 1, { isDrift: false }) });
   }
 
   #putService({ object, form, ports, annotations, labels }: On<'putService'>): void {
@@ -226,9 +255,19 @@ export class User {
   }
 }
 
+/** Each value is what the host holds, and something else is what the virtual object held. */
+function forgedSection(values: StringMap): SyncedSection {
+  return new Map(
+    Object.entries(values).map(([key, value]) => [
+      shortHash(key),
+      { virtual: shortHash(`not ${value}`), host: shortHash(value), isFromHost: false },
+    ]),
+  );
+}
+
 /** What is left of the bookkeeping of a damaged copy may fit the place of its clone. */
 function isWhole({ metadata: { name, annotations } }: KubeObject): boolean {
-  const record = annotations?.['endpoint-syncer/last-synced'];
+  const record = annotations?.[RECORD];
   return annotations?.[OBJECT_NAME] !== undefined && annotations[HOST_NAME] === name && record !== undefined;
 }
 
