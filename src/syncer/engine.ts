@@ -60,8 +60,7 @@ export function createEngine(options: EngineOptions): Engine {
 class SyncEngine implements Engine {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
-  /** Watched where copies are in namespaces that are shared with others. */
-  readonly #hostServices: ObservableInformer | undefined;
+  readonly #hostServices: ObservableInformer;
   /** By plural: all readers of a virtual resource share one cache. */
   readonly #virtualInformers = new Map<string, ObservableInformer>();
   readonly #kinds: readonly KindEngine[];
@@ -73,7 +72,7 @@ class SyncEngine implements Engine {
     const { config, references } = options;
     this.#options = options;
     this.#services = this.#virtualInformer(SERVICES);
-    this.#hostServices = config.sync.namespaces.kind === 'single' ? undefined : this.#hostServiceInformer();
+    this.#hostServices = this.#hostServiceInformer();
     const environment: KindEnvironment = {
       ...options,
       services: this.#services,
@@ -82,7 +81,7 @@ class SyncEngine implements Engine {
       serviceDeletions: new ServiceDeletions(options.clock),
       virtualInformer: (resource) => this.#virtualInformer(resource),
       hostInformer: ({ resource, labelSelector }, indexes) =>
-        resource.plural === SERVICES.plural && this.#hostServices !== undefined
+        resource.plural === SERVICES.plural
           ? this.#hostServices
           : this.#createInformer('host', resource, { indexes, labelSelector }),
       engines: () => this.#kinds,
@@ -105,7 +104,7 @@ class SyncEngine implements Engine {
     return {
       ...Object.fromEntries(caches),
       'virtual-services': this.#services,
-      ...(this.#hostServices === undefined ? {} : { 'host-services': this.#hostServices }),
+      'host-services': this.#hostServices,
     };
   }
 

@@ -45,13 +45,13 @@ import {
   createObserver,
   foreignServices,
   hostIndexes,
-  hostServiceIndex,
   type ForeignService,
   keysChangedSinceCopied,
   keysOfHostEvent,
   keysOfHostObject,
   keysOfServiceEvent,
   keysOfVirtualEvent,
+  rivalsOf,
 } from './reconcile/observer.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import type { SyncedPairs } from './reconcile/pair-memory.ts';
@@ -79,8 +79,8 @@ export interface KindEnvironment extends SyncEnvironment {
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
-  /** Those of the host, if copies are in namespaces that are shared with others. */
-  readonly hostServices: ObservableInformer | undefined;
+  /** Those of the host, from which a copy would get traffic. */
+  readonly hostServices: ObservableInformer;
   readonly serviceDeletions: ServiceDeletions;
   /** The one cache of this resource, with the indexes of its kind. */
   virtualInformer(resource: Resource): ObservableInformer;
@@ -108,10 +108,7 @@ export class KindEngine {
     this.kind = kind;
     this.#environment = environment;
     this.virtual = environment.virtualInformer(kind.resource);
-    this.host = environment.hostInformer(kind, {
-      ...hostIndexes(names, kind),
-      ...(hostServices === undefined ? {} : hostServiceIndex(kind)),
-    });
+    this.host = environment.hostInformer(kind, hostIndexes(names, kind));
     this.#foreignService = foreignServices(kind, names, hostServices);
     this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
     this.#recreation = createRecreationBackoff(clock);
@@ -202,8 +199,10 @@ export class KindEngine {
         const owner = namedVirtual(copy, kind.resource, names);
         return owner && keyOf(owner);
       },
+      created: (target) => this.#hostChanged(target),
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
+        this.#hostChanged(target);
       },
       areDependentsRead: (target) => this.#areDependentsRead(keyOf(target)),
       isDeletedAlong: async (key, target) => (await this.#deleter()?.isDeletingVirtual(key, target)) === true,
@@ -276,7 +275,7 @@ export class KindEngine {
     };
     this.virtual.subscribe((event) => enqueueAll(keysOfVirtualEvent(event, context), event));
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
-    hostServices?.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
+    hostServices.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostEvent(event, context);
       // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
@@ -286,12 +285,19 @@ export class KindEngine {
     });
   }
 
-  /** The objects that are refused because of this host Service, and those whose copies get traffic from it. */
+  /** This process has created or deleted a copy, which may be the host Service that other copies get traffic from. */
+  #hostChanged(target: NamespacedName): void {
+    if (this.host !== this.#environment.hostServices) return;
+    for (const engine of this.#environment.engines())
+      for (const key of engine.#keysOfHostService(keyOf(target))) engine.enqueue(key);
+  }
+
+  /** The objects that are refused because of this host Service, those whose copies get traffic from it, and their rivals for a host name. */
   #keysOfHostService(service: ObjectKey): readonly ObjectKey[] {
     const { virtual, host, kind } = this;
     const context = { virtual, translator: this.#environment.names, kind };
     const refused = [...this.#awaitedServices].flatMap(([key, awaited]) =>
-      awaited === service ? [key] : [],
+      awaited === service ? rivalsOf(key, context) : [],
     );
     const copied = [...host.byIndex(BY_HOST_SERVICE, service)].flatMap((key) => {
       const object = host.get(key);
@@ -331,12 +337,12 @@ export class KindEngine {
     return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
   }
 
-  /** No object that API servers delete along with the copy at this host key is queued: a change on the host may be the reason. */
+  /** No object is queued whose copy gets traffic from the host Service at this key: a change on the host may be the reason. */
   #areDependentsRead(hostKey: ObjectKey): boolean {
-    return this.#environment.engines().every((engine) => {
-      if (!this.#deletesAlong(engine)) return true;
-      return [...engine.virtual.byIndex(BY_HOST_KEY, hostKey)].every((key) => !engine.#queue.has(key));
-    });
+    if (this.host !== this.#environment.hostServices) return true;
+    return this.#environment
+      .engines()
+      .every((engine) => engine.#keysOfHostService(hostKey).every((key) => !engine.#queue.has(key)));
   }
 
   /** The engine of the kind along with whose objects API servers delete those of this kind. */

@@ -39,11 +39,8 @@ export function requiredRights(
       ...synced.flatMap(({ group, resource }) =>
         rightsOn({ cluster: 'host', group, resource, namespace }, read),
       ),
-      // In namespaces that are shared with others, the Services are watched that a copy would get traffic from.
-      ...rightsOn(
-        { cluster: 'host', group: '', resource: 'services', namespace },
-        config.sync.namespaces.kind === 'single' ? ['get'] : read,
-      ),
+      // A copy would get the traffic of the Service of its name.
+      ...rightsOn({ cluster: 'host', group: '', resource: 'services', namespace }, read),
     ]),
     ...synced.flatMap(({ group, resource }) =>
       rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, read),

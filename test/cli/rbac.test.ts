@@ -44,12 +44,8 @@ const COPY_RULES = [
     resources: ['endpointslices'],
     verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
   },
-  { apiGroups: [''], resources: ['services'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
 ];
-/** In namespaces that are shared with others, Services are watched. */
-const MAPPED_RULES = COPY_RULES.map((rule) =>
-  rule.resources.includes('services') ? { ...rule, verbs: ['get', 'list', 'watch'] } : rule,
-);
 const HOST_RULES = [...COPY_RULES, ...LEASE_RULES];
 
 describe('rbac', () => {
@@ -131,7 +127,7 @@ describe('rbac', () => {
     );
     expect(everywhere).toEqual([
       {
-        rbac: { role: { extraRules: LEASE_RULES }, clusterRole: { enabled: true, extraRules: MAPPED_RULES } },
+        rbac: { role: { extraRules: LEASE_RULES }, clusterRole: { enabled: true, extraRules: COPY_RULES } },
       },
     ]);
   });
@@ -147,7 +143,7 @@ describe('rbac', () => {
       [BASE.host.namespace, 'y', `${BASE.name}-z`].map((namespace) => ({
         kind: 'Role',
         metadata: { namespace },
-        rules: namespace === BASE.host.namespace ? [...MAPPED_RULES, ...LEASE_RULES] : MAPPED_RULES,
+        rules: namespace === BASE.host.namespace ? [...COPY_RULES, ...LEASE_RULES] : COPY_RULES,
       })),
     );
   });

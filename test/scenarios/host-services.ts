@@ -1,8 +1,15 @@
-/** Host namespaces that are shared with others: a tenant's copies get no traffic from a Service that is not of the virtual cluster. */
+/** A tenant's copies get no traffic from a host Service that is not the copy of their virtual Service. */
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
+import { keyOf, type KubeObject, type NamespacedName } from '../../src/kube/object.ts';
+import { LAST_SYNCED } from '../../src/syncer/translate/bookkeeping.ts';
+import {
+  encodeLastSynced,
+  shortHash,
+  type SyncedEntry,
+  type SyncedSection,
+} from '../../src/syncer/translate/last-synced.ts';
 import { slice } from './endpoint-slices.ts';
 import { eventually } from '../support/eventually.ts';
 import { MARKER } from './expected-copy.ts';
@@ -17,6 +24,7 @@ const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
 
 export function hostServiceScenarios(newWorld: NewWorld): void {
+  sameNameScenarios(newWorld);
   describe('in a host namespace that is shared with others', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({ config: sharedNamespace(world) }));
     beforeAll(async () => {
@@ -90,7 +98,10 @@ export function hostServiceScenarios(newWorld: NewWorld): void {
 
     test('a Service that is a copy of the virtual cluster gets them', async () => {
       const { world } = shared();
-      await world.host.create('Service', copyOfService(world, 'web'));
+      await world.host.create(
+        'Service',
+        serviceCopy(world, { namespace: hostNs(world), name: 'web' }, { namespace: 'team-a', name: 'web' }),
+      );
       await world.virtual.create('Endpoints', tenantEndpoints('web'));
       await world.virtual.create('EndpointSlice', tenantSlice('web-1', 'web'));
       // The host's controller mirrors the Endpoints into a third one.
@@ -102,6 +113,96 @@ export function hostServiceScenarios(newWorld: NewWorld): void {
       expect(found.length).toBeLessThanOrEqual(3);
     });
   });
+}
+
+/** Two virtual Services with one host name: `a-x-b` in `c`, and `a` in `b-x-c`. */
+function sameNameScenarios(newWorld: NewWorld): void {
+  describe('in the host namespace of the virtual cluster', { concurrent: false }, () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: { sync: { toHost: { endpointSlices: { patches: [PREFIX] } } } },
+    }));
+    beforeAll(async () => {
+      await Promise.all(['c', 'b-x-c'].map((name) => shared().world.virtualNamespace(name)));
+    });
+
+    test('a slice does not join the copy of another virtual Service', async () => {
+      const { world, daemon } = shared();
+      const place = { namespace: world.hostNamespace, name: `a-x-b-x-c-x-${world.vcluster}` };
+      await world.host.create('Service', serviceCopy(world, place, { namespace: 'b-x-c', name: 'a' }));
+      await world.virtual.create('EndpointSlice', slice('c/thief', 'a-x-b'));
+      await world.virtual.create('EndpointSlice', slice('c/raw', place.name));
+      await world.virtual.create('EndpointSlice', slice('b-x-c/own', 'a'));
+      for (const name of ['thief', 'raw'])
+        expect(await world.whenEvent(`c/${name}`, 'NotManaged', { kind: 'EndpointSlice' })).toContain(
+          `The host Service "${keyOf(place)}" is not the copy of this object's Service`,
+        );
+      await world.host.when('EndpointSlice', hostPair(world, 'own', 'b-x-c'), (copy) => copy !== undefined);
+      await world.settle(daemon);
+      for (const name of ['thief', 'raw'])
+        expect(await world.host.find('EndpointSlice', ...hostPair(world, name, 'c'))).toBeUndefined();
+    });
+
+    test('a copy that was there before the Service goes', async () => {
+      const { world } = shared();
+      const place = { namespace: world.hostNamespace, name: `later-x-b-x-c-x-${world.vcluster}` };
+      await world.virtual.create('EndpointSlice', slice('c/early', 'later-x-b'));
+      const copy = hostPair(world, 'early', 'c');
+      await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      await world.host.create('Service', serviceCopy(world, place, { namespace: 'b-x-c', name: 'later' }));
+      await world.host.when('EndpointSlice', copy, (found) => found === undefined);
+      await world.host.delete('Service', place.namespace, place.name);
+      const again = await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      expect(again.metadata.labels).toMatchObject({ [SERVICE_NAME]: place.name });
+    });
+
+    test('a name that is cut does not join the copy of another virtual Service', async () => {
+      const { world } = shared();
+      const long = 'l'.repeat(60);
+      await world.virtual.create('EndpointSlice', slice('c/cut', long));
+      const copy = hostPair(world, 'cut', 'c');
+      const { metadata } = await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      const place = { namespace: world.hostNamespace, name: metadata.labels?.[SERVICE_NAME] ?? '' };
+      // As if its hash were the same.
+      await world.host.create('Service', serviceCopy(world, place, { namespace: 'b-x-c', name: long }));
+      await world.host.when('EndpointSlice', copy, (found) => found === undefined);
+      expect(await world.whenEvent('c/cut', 'NotManaged', { kind: 'EndpointSlice' })).toContain(place.name);
+    });
+
+    test('a record on the virtual object brings no value to the host as it is', async () => {
+      const { world, daemon } = shared();
+      const annotations = { team: 'root' };
+      const forged = encodeLastSynced({
+        annotations: forgedSection(annotations),
+        labels: forgedSection({ [SERVICE_NAME]: 'victim' }),
+        paths: new Map(),
+      });
+      await world.virtual.create(
+        'EndpointSlice',
+        slice('c/forger', 'victim', { annotations: { ...annotations, [LAST_SYNCED]: forged } }),
+      );
+      const copy = hostPair(world, 'forger', 'c');
+      await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      await world.settle(daemon);
+      const { metadata } = await world.host.get('EndpointSlice', ...copy);
+      expect(metadata.annotations).toMatchObject({ team: 'team-root' });
+      expect(metadata.labels).toMatchObject({ [SERVICE_NAME]: `victim-x-c-x-${world.vcluster}` });
+    });
+  });
+}
+
+const PREFIX = { path: 'metadata.annotations["team"]', expression: '"team-" + value' };
+
+function hostPair(world: World, name: string, namespace: string): [string, string] {
+  return [world.hostNamespace, `${name}-x-${namespace}-x-${world.vcluster}`];
+}
+
+/** What the tenant says the host holds, and something else that the virtual object held. */
+function forgedSection(values: Readonly<Record<string, string>>): SyncedSection {
+  const entries = Object.entries(values).map(([key, value]): [string, SyncedEntry] => [
+    shortHash(key),
+    { virtual: shortHash('anything'), host: shortHash(value), isFromHost: false },
+  ]);
+  return new Map(entries);
 }
 
 function sharedNamespace(world: World): JsonObject {
@@ -138,16 +239,16 @@ function tenantSlice(
   });
 }
 
-/** A Service as vCluster copies it. */
-function copyOfService(world: World, name: string): KubeObject {
-  const copy = service(`${hostNs(world)}/${name}`);
+/** A Service at this place of the host, as vCluster copies it. */
+function serviceCopy(world: World, place: NamespacedName, virtual: NamespacedName): KubeObject {
+  const copy = service(keyOf(place));
   const annotations = {
-    'vcluster.loft.sh/object-name': name,
-    'vcluster.loft.sh/object-namespace': 'team-a',
+    'vcluster.loft.sh/object-name': virtual.name,
+    'vcluster.loft.sh/object-namespace': virtual.namespace,
     'vcluster.loft.sh/object-uid': 'u',
     'vcluster.loft.sh/object-kind': '/v1, Kind=Service',
-    'vcluster.loft.sh/object-host-name': name,
-    'vcluster.loft.sh/object-host-namespace': hostNs(world),
+    'vcluster.loft.sh/object-host-name': place.name,
+    'vcluster.loft.sh/object-host-namespace': place.namespace,
   };
   return { ...copy, metadata: { ...copy.metadata, annotations, labels: { [MARKER]: world.vcluster } } };
 }

@@ -36,7 +36,7 @@ key store.
 {{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list")) }}
 {{- end }}
 {{- if $isSynced }}
-{{- $read := ternary (list "get" "list" "watch") (list "get") (or $isMapped $isLegacy) }}
+{{- $read := list "get" "list" "watch" }}
 {{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "services") "verbs" (ternary $all $read $syncsServices)) }}
 {{- end }}
 {{- $kinds := dict }}

@@ -93,11 +93,7 @@ export async function readSnapshot(
   ]);
   const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {
     virtual: await listAll(clusters.virtual, SERVICES, ['']),
-    host: await listHost(SERVICES).catch((error: unknown) => {
-      // In namespaces that are shared with others, they decide what is synced.
-      if (config.sync.namespaces.kind !== 'single') throw error;
-      return [];
-    }),
+    host: await listHost(SERVICES),
   };
   const copies = kinds.flatMap(({ host }) => host);
   const referenced = await Promise.all(

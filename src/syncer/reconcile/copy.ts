@@ -34,13 +34,7 @@ import {
   type MergeMemory,
   type Reversed,
 } from '../translate/merge.ts';
-import {
-  type Arrival,
-  recordedRevision,
-  withRevision,
-  kindsToRecord,
-  recordOf,
-} from '../translate/last-synced.ts';
+import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
 import { memberEquals, memberOf, needsWrite, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
@@ -131,11 +125,11 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
       );
       const { host, echo, forwarded } = merged;
       const failure = failureOf(host, forwarded, kind);
-      assertAllowed(host, options);
+      assertAllowed(host, virtual, options);
       return {
         host,
         // A record on the virtual object, even an unreadable one, is removed by the next merge.
-        isEchoed: echo !== undefined || recordOf(virtual) !== undefined,
+        isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
         notAllowed: forwarded.patched.notAllowed,
         references: forwarded.patched.references,
         failure,
@@ -155,7 +149,7 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
         },
       );
       const failure = failureOf(host, forwarded, kind) ?? failedBack?.errors[0];
-      assertAllowed(host, options);
+      assertAllowed(host, pair.virtual, options);
       return {
         ...merged,
         host: needsWrite(host, pair.host, content) ? withCurrentRevision(host, pair.virtual) : undefined,
@@ -186,8 +180,12 @@ function failureOf(
 }
 
 /** Judged after the patches, which can change the labels that select a Service. */
-function assertAllowed(host: KubeObject, { foreignService }: CopyForgeOptions): void {
-  const service = foreignService(host);
+function assertAllowed(
+  host: KubeObject,
+  virtual: KubeObject,
+  { kind, foreignService }: CopyForgeOptions,
+): void {
+  const service = foreignService(kind.hostService(host), virtual);
   if (service !== undefined) throw new RefusedCopy(service);
 }
 

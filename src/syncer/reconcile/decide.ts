@@ -12,7 +12,7 @@ const SYNCER_NAME = 'endpoints';
 /** The Endpoints of the API server itself. */
 const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
 
-const FOREIGN_SERVICE = 'its host Service is not of this virtual cluster';
+const FOREIGN_SERVICE = 'its host Service is not the copy of its Service';
 
 export interface Observation {
   readonly key: ObjectKey;
@@ -31,7 +31,7 @@ export interface Observation {
   readonly strays: readonly KubeObject[];
   /** Every virtual object with the same `target`, this one included. */
   readonly claims: readonly Claim[];
-  /** `host` gets traffic from a host Service that is not of this virtual cluster. */
+  /** `host` gets traffic from a host Service that is not the copy of its virtual Service. */
   readonly hasForeignService: boolean;
   /** This process wrote the host object (same uid) for this key, even if the bookkeeping was changed since. */
   readonly isKnownCopy: boolean;
@@ -72,11 +72,17 @@ export interface DecideOptions extends GateOptions {
   readonly kind: SyncedKind;
 }
 
-export function claimOf(virtual: KubeObject, service: KubeObject | undefined, options: DecideOptions): Claim {
+/** `isForeign`: the host Service that its copy would get traffic from is not the copy of its Service. */
+export function claimOf(
+  virtual: KubeObject,
+  service: KubeObject | undefined,
+  options: DecideOptions & { readonly isForeign: boolean },
+): Claim {
+  const isSynced = !isOptedOut(virtual) && options.kind.gate(virtual, service, options) === undefined;
   return {
     key: objectKey(virtual),
     createdAt: virtual.metadata.creationTimestamp ?? '',
-    isEligible: !isOptedOut(virtual) && options.kind.gate(virtual, service, options) === undefined,
+    isEligible: isSynced && !options.isForeign,
     hasService: service !== undefined,
   };
 }
@@ -186,14 +192,14 @@ function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Deci
   };
 }
 
-/** A copy that a host Service of others would send its traffic to. */
+/** A copy to which a host Service would send the traffic of others. */
 export function refuseForeignService(service: ObjectKey): Refusal {
   return {
     kind: 'refuse',
     reason: 'NotManaged',
     note:
-      `The host Service "${service}" is not of this virtual cluster, so this object is not copied to where it would get the traffic of ` +
-      'that Service. Choose another name, or delete the Service on the host; syncing resumes automatically.',
+      `The host Service "${service}" is not the copy of this object's Service, so this object is not copied to where it would get the ` +
+      'traffic of others. Choose another name, or delete the Service on the host; syncing resumes automatically.',
   };
 }
 

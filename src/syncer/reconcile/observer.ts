@@ -1,8 +1,16 @@
 /** Which keys an event concerns, and what both caches say about a key: its {@link Observation}. Events of both sides map to the keys of virtual objects. */
 
 import type { Lister, CacheEvent } from '../../kube/types.ts';
-import { keyOf, parseKey, SERVICES, type KubeObject, type ObjectKey, objectKey } from '../../kube/object.ts';
-import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
+import {
+  keyOf,
+  parseKey,
+  SERVICES,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  objectKey,
+} from '../../kube/object.ts';
+import { namedVirtual, ownershipOf, virtualOf } from '../translate/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { claimOf, isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
@@ -27,22 +35,16 @@ export function virtualIndexes(translator: NameTranslator, kind: SyncedKind) {
 /** Index on host objects: the key of the virtual object that its bookkeeping names. */
 export const BY_VIRTUAL_KEY = 'virtualKey';
 
-/** Index functions for the informer of host objects. */
-export function hostIndexes(translator: NameTranslator, { resource }: SyncedKind) {
-  return {
-    [BY_VIRTUAL_KEY]: (object: KubeObject): readonly string[] => {
-      const virtual = namedVirtual(object, resource, translator);
-      return virtual === undefined ? [] : [keyOf(virtual)];
-    },
-  };
-}
-
 /** Index on host objects: the key of the host Service that they get traffic from. */
 export const BY_HOST_SERVICE = 'hostService';
 
-/** An additional index for the informer of host objects. */
-export function hostServiceIndex(kind: SyncedKind) {
+/** Index functions for the informer of host objects. */
+export function hostIndexes(translator: NameTranslator, kind: SyncedKind) {
   return {
+    [BY_VIRTUAL_KEY]: (object: KubeObject): readonly string[] => {
+      const virtual = namedVirtual(object, kind.resource, translator);
+      return virtual === undefined ? [] : [keyOf(virtual)];
+    },
     [BY_HOST_SERVICE]: (object: KubeObject): readonly string[] => {
       const service = kind.hostService(object);
       return service === undefined ? [] : [service];
@@ -50,24 +52,42 @@ export function hostServiceIndex(kind: SyncedKind) {
   };
 }
 
-/** The host Service that a host object gets traffic from, if that Service is not of this virtual cluster. */
-export type ForeignService = (host: KubeObject) => ObjectKey | undefined;
-
-/** `services`: those of the host, if namespaces are mapped; undefined otherwise. In the virtual cluster's own host namespace, which no
- * mapping leads to, names of copies contain the name of the virtual cluster.
+/**
+ * The host Service at this key, unless it is the copy of the virtual Service of `virtual`. Undefined: the host has none, or that one. Without a
+ * virtual object, any copy of this virtual cluster will do.
  */
+export type ForeignService = (
+  key: ObjectKey | undefined,
+  virtual: KubeObject | undefined,
+) => ObjectKey | undefined;
+
+/** `services`: those of the host. Different virtual Services can have the same host name, and the host may have a Service of that name itself. */
 export function foreignServices(
   kind: SyncedKind,
   names: NameTranslator,
-  services: Pick<Lister, 'get'> | undefined,
+  services: Pick<Lister, 'get'>,
 ): ForeignService {
-  if (services === undefined) return () => undefined;
-  return (host) => {
-    if (host.metadata.namespace === names.hostNamespace) return undefined;
-    const key = kind.hostService(host);
+  return (key, virtual) => {
     const service = key === undefined ? undefined : services.get(key);
-    return service === undefined || namedVirtual(service, SERVICES, names) !== undefined ? undefined : key;
+    if (key === undefined || service === undefined) return undefined;
+    const original = originalOf(service, names);
+    if (original === undefined) return key;
+    const wanted = virtual && kind.serviceKey(objectKey(virtual), virtual);
+    if (wanted === undefined || wanted === keyOf(original)) return undefined;
+    const { namespace, name } = parseKey(wanted);
+    // Another syncer has copied the translated name of the Service back to the virtual object.
+    const isTranslated = name === parseKey(key).name;
+    return isTranslated && namespace === original.namespace ? undefined : key;
   };
+}
+
+/**
+ * The virtual Service that a host Service is the copy of. In the virtual cluster's own host namespace, that of a Service without bookkeeping
+ * follows from the name, which contains all of it: users create such Services for copies that have none.
+ */
+function originalOf(service: KubeObject, names: NameTranslator): NamespacedName | undefined {
+  const isAtHome = service.metadata.namespace === names.hostNamespace;
+  return isAtHome ? virtualOf(service, SERVICES, names) : namedVirtual(service, SERVICES, names);
 }
 
 export interface ObserverOptions {
@@ -105,7 +125,8 @@ export function createObserver(options: ObserverOptions): Observe {
       ownership: hostObject && ownershipOf(hostObject, kind.resource, translator, parseKey(key)),
       strays: straysOf(key, hostKey, options),
       claims: hostKey === undefined ? [] : claimsOn(hostKey, options),
-      hasForeignService: hostObject !== undefined && foreignService(hostObject) !== undefined,
+      hasForeignService:
+        hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
       isKnownCopy: hostObject !== undefined && pairs.get(key)?.host.metadata.uid === hostObject.metadata.uid,
     };
   };
@@ -128,7 +149,7 @@ function straysOf(
 
 /** A single claim needs no comparison and is left out. */
 function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[] {
-  const { virtual, services, decide, kind } = options;
+  const { virtual, services, decide, kind, translator, foreignService } = options;
   const keys = virtual.byIndex(BY_HOST_KEY, hostKey);
   if (keys.size < 2) return [];
   return [...keys].flatMap((key) => {
@@ -136,7 +157,9 @@ function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[
     if (object === undefined) return [];
     const serviceKey = kind.serviceKey(key, object);
     const service = serviceKey === undefined ? undefined : services.get(serviceKey);
-    return [claimOf(object, service, decide)];
+    const hostService = serviceKey === undefined ? undefined : translator.toHost(parseKey(serviceKey));
+    const isForeign = hostService !== undefined && foreignService(keyOf(hostService), object) !== undefined;
+    return [claimOf(object, service, { ...decide, isForeign })];
   });
 }
 
@@ -159,7 +182,8 @@ export function keysOfVirtualEvent({ key }: CacheEvent, context: EventContext): 
   return rivalsOf(key, context);
 }
 
-function rivalsOf(key: ObjectKey, { virtual, translator }: EventContext): readonly ObjectKey[] {
+/** The keys of all objects with the host name of this one, itself included. */
+export function rivalsOf(key: ObjectKey, { virtual, translator }: EventContext): readonly ObjectKey[] {
   const target = translator.toHost(parseKey(key));
   if (target === undefined) return [key];
   const rivals = virtual.byIndex(BY_HOST_KEY, keyOf(target));

@@ -54,11 +54,16 @@ export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOption
   readonly contention: ContentionGuard;
   readonly keyContests: KeyContests;
   readonly listener: SyncListener | undefined;
+  /** Called when this program has created a host object, on which objects of other kinds may depend. Our own writes cause no event. */
+  readonly created: (target: NamespacedName) => void;
   /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
   readonly released: (target: NamespacedName) => void;
   /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
   readonly isDeletedAlong: (key: ObjectKey, target: NamespacedName) => Promise<boolean>;
-  /** What API servers delete along with the copy has no change on the host that is still to be read. */
+  /**
+   * The copies that get traffic from the host Service of this name have no change on the host that is still to be read. They are deleted when it
+   * is created for another virtual Service than theirs, and API servers delete Endpoints along with it.
+   */
   readonly areDependentsRead: (target: NamespacedName) => boolean;
   /** Called when this program has changed a virtual object, on which objects of other kinds may depend. Our own writes cause no event. */
   readonly patched: (virtual: KubeObject) => void;
@@ -69,6 +74,17 @@ const FROM_HOST = 'changed on the host';
 const DELETION_CHECK_MS = 5000;
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
+
+/** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
+const WAITING_FOR_FINALIZERS: ReconcileResult = {
+  outcome: 'waiting',
+  reason: 'host copy is being deleted',
+  waitMs: DELETION_CHECK_MS,
+};
+
+function isBeingDeleted({ metadata }: KubeObject): boolean {
+  return metadata['deletionTimestamp'] !== undefined;
+}
 
 /** An edit of what is deleted along with the copy would be lost. */
 function dependentsFirst(reason: string): ReconcileResult {
@@ -118,7 +134,9 @@ class KindReconciler {
       for (const stray of seen.strays) await this.#deleteStray(stray);
       const result = await this.#act(decision, seen);
       listener?.decided(kind, seen, decision);
-      return result;
+      // A host Service that was created during the write found no copy that gets its traffic.
+      const isJoined = result.outcome === 'created' && this.#options.observe(key).hasForeignService;
+      return isJoined ? { ...result, waitMs: 0 } : result;
     } catch (error) {
       listener?.decided(kind, seen, error instanceof RefusedCopy ? error.refusal : decision, error);
       if (error instanceof RefusedCopy) return await this.#refuseCopy(seen, decision, error);
@@ -184,6 +202,7 @@ class KindReconciler {
   async #delete(seen: Observation, reason: string): Promise<ReconcileResult> {
     const { host, target } = seen;
     invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
+    if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
     if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host))) return STALE;
     const waitMs = this.#fightWaitMs(seen, host);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
@@ -228,9 +247,12 @@ class KindReconciler {
     const waitMs = recreation.waitMs(key);
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
     if (await this.#caches.learnService(seen, virtual)) return STALE;
+    if (seen.target !== undefined && !this.#options.areDependentsRead(seen.target))
+      return dependentsFirst('no host copy');
     const copy = await forge.fresh(placed(seen), this.#memory.agreed(key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
+    if (stored !== undefined && seen.target !== undefined) this.#options.created(seen.target);
     references.recordReferences(key, copy.references);
     this.#memory.report(seen, syncedNotice(copy.host));
     await this.#rememberWithStatus(seen, virtual, stored ?? copy.host, copy.isEchoed);
@@ -299,9 +321,7 @@ class KindReconciler {
   async #deleteToRecreate({ key, target }: Observation, host: KubeObject): Promise<ReconcileResult> {
     const reason = 'an immutable field has changed';
     invariant(target, 'a copy that is updated has a target');
-    // A finalizer delays the deletion; its removal causes an event.
-    if (host.metadata['deletionTimestamp'] !== undefined)
-      return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
+    if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
     if (!this.#options.areDependentsRead(target)) return dependentsFirst(reason);
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);

@@ -106,7 +106,11 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     virtual: [sliceOf('web')],
     host: [object('Service', 'shared/web')],
     key: 'shop/web-1',
-    expected: ['refused', 'NotManaged', /the host Service "shared\/web" is not of this virtual cluster/],
+    expected: [
+      'refused',
+      'NotManaged',
+      /the host Service "shared\/web" is not the copy of this object.s Service/,
+    ],
   },
   'a copy for which a Service of the host has appeared': {
     config: MAPPED,
@@ -115,8 +119,8 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     key: 'shop/web-1',
     expected: [
       'pending',
-      'its host Service is not of this virtual cluster',
-      /"shared\/web-1" is about to be deleted: its host Service is not of this virtual cluster/,
+      'its host Service is not the copy of its Service',
+      /"shared\/web-1" is about to be deleted: its host Service is not the copy of its Service/,
     ],
   },
   'slices are not synced': {

@@ -139,7 +139,7 @@ endpoints: [{addresses: [10.0.0.1]}]
     );
     expect(await runProgram(['render', '--config', mapped, '-f', slices, '--host', host])).toBe(0);
     expect(out).toBe('');
-    const reason = 'NotManaged: The host Service "shared/web" is not of this virtual cluster';
+    const reason = `NotManaged: The host Service "shared/web" is not the copy of this object's Service`;
     expect(err).toContain(`skipped Endpoints shop/web: ${reason}`);
     expect(err).toContain(`skipped EndpointSlice shop/web-1: ${reason}`);
   });

@@ -8,9 +8,10 @@ import {
   HOST_NAMESPACE,
   hostKeyOf,
   hostPlaceOf,
-  MAPPED_NAMESPACE,
   referencePlaceOf,
   VCLUSTER,
+  MAPPED_NAMESPACE,
+  VIRTUAL_NAMES,
 } from '../world/names.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
 import type { ClassHistory } from './class-history.ts';
@@ -203,10 +204,9 @@ export function wantsCopy(plural: SyncedPlural, virtual: KubeObject | undefined,
   return !hasSelector(service) && !joinsForeignService({ namespace, name: serviceName }, world);
 }
 
-/** In a mapped namespace, a Service of the host may have the name that the tenant's Service would have there. */
+/** The host's Service of this name belongs to another client, or is the copy of another virtual Service. */
 function joinsForeignService(virtual: NamespacedName, { host, settings }: World): boolean {
   const place = hostPlaceOf(virtual, settings);
-  if (place.namespace !== MAPPED_NAMESPACE) return false;
   const service = host.get('services', keyOf(place));
   if (service === undefined) return false;
   const { annotations = {}, labels = {} } = service.metadata;
@@ -214,8 +214,11 @@ function joinsForeignService(virtual: NamespacedName, { host, settings }: World)
     name: annotations['vcluster.loft.sh/object-name'] ?? '',
     namespace: annotations['vcluster.loft.sh/object-namespace'] ?? '',
   };
-  const isMarked = [undefined, VCLUSTER].includes(labels['vcluster.loft.sh/managed-by']);
-  return !isMarked || keyOf(hostPlaceOf(stated, settings)) !== keyOf(place);
+  if (![undefined, VCLUSTER].includes(labels['vcluster.loft.sh/managed-by'])) return true;
+  if (stated.name !== '') return keyOf(stated) !== keyOf(virtual);
+  // Without bookkeeping, the name decides where it contains the namespace and leads to one virtual Service.
+  const claims = VIRTUAL_NAMES.filter((name) => hostKeyOf(name, settings) === keyOf(place));
+  return place.namespace === MAPPED_NAMESPACE || claims.length > 1;
 }
 
 /** All virtual objects with the host name of this one, itself included. */

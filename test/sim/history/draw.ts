@@ -300,7 +300,12 @@ class Draw {
     const [plural, object, side] = [this.#plural(), this.#below(VIRTUAL_NAMES.length), this.#side()];
     const roll = this.#random();
     if (roll < 0.3)
-      return { kind: 'service', side, object, form: this.#one(['selector', 'plain', 'absent'] as const) };
+      return {
+        kind: 'service',
+        side,
+        object,
+        form: this.#one(['selector', 'plain', 'unmarked', 'absent'] as const),
+      };
     if (roll < 0.42) return { kind: 'foreign', plural, object, isReplacing: this.#random() < 0.2 };
     if (roll < 0.5)
       return { kind: 'clone', plural, object, at: this.#random() < 0.6 ? this.#below(5) : null };

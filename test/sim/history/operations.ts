@@ -79,7 +79,8 @@ export type UserOperation =
   | { readonly kind: 'recreateOwner' }
   | { readonly kind: 'deleteLease' };
 
-export type ServiceForm = 'selector' | 'plain' | 'absent';
+/** `unmarked`: on the host, without the bookkeeping of a copy. */
+export type ServiceForm = 'selector' | 'plain' | 'unmarked' | 'absent';
 export const SERVICE_TYPES = [
   'plain',
   'headless',

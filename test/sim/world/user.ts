@@ -17,6 +17,7 @@ import {
   LEASE_NAME,
   OWNER_NAME,
   referencePlaceOf,
+  VCLUSTER,
   VIRTUAL_NAMES,
 } from './names.ts';
 import { isHeadless, serviceSpec } from './service-storage.ts';
@@ -175,7 +176,15 @@ export class User {
     const name = this.#placeOf(side, object);
     if (form === 'absent') return this.#delete(side, 'services', name);
     const spec = form === 'selector' ? { selector: { app: name.name } } : {};
-    this.#write(side, 'services', { apiVersion: 'v1', kind: 'Service', metadata: { ...name }, spec });
+    // The host's Services are vCluster's copies, unless another client has created them, or no vCluster is there.
+    const isCopy = side === 'host' && form !== 'unmarked' && !this.#settings().areServicesSynced;
+    const bookkeeping = isCopy ? serviceBookkeeping(object, name) : {};
+    this.#write(side, 'services', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { ...name, ...bookkeeping },
+      spec,
+    });
   }
 
   #clone({ plural, object, at }: On<'clone'>): void {
@@ -253,6 +262,23 @@ export class User {
     if (name === undefined) throw new Error(`there is no object ${object}`);
     return side === 'virtual' ? name : hostPlaceOf(name, this.#settings());
   }
+}
+
+function serviceBookkeeping(
+  object: number,
+  host: NamespacedName,
+): Pick<KubeObject['metadata'], 'annotations' | 'labels'> {
+  const { name = '', namespace = '' } = VIRTUAL_NAMES[object] ?? {};
+  return {
+    annotations: {
+      [OBJECT_NAME]: name,
+      'vcluster.loft.sh/object-namespace': namespace,
+      'vcluster.loft.sh/object-kind': '/v1, Kind=Service',
+      [HOST_NAME]: host.name,
+      'vcluster.loft.sh/object-host-namespace': host.namespace,
+    },
+    labels: { 'vcluster.loft.sh/managed-by': VCLUSTER },
+  };
 }
 
 /** Each value is what the host holds, and something else is what the virtual object held. */

@@ -199,7 +199,7 @@ const ROWS: readonly Row[] = [
   {
     rule: 'our copy gets the traffic of a host Service of others',
     sees: { host: hostObject(), ownership: OURS, hasForeignService: true },
-    does: 'delete: its host Service is not of this virtual cluster',
+    does: 'delete: its host Service is not the copy of its Service',
   },
   {
     rule: 'that copy goes although the tenant opts the object out',
@@ -209,7 +209,7 @@ const ROWS: readonly Row[] = [
       ownership: OURS,
       hasForeignService: true,
     },
-    does: 'delete: its host Service is not of this virtual cluster',
+    does: 'delete: its host Service is not the copy of its Service',
   },
   {
     rule: 'an opted-out copy of another syncer stays',
@@ -229,7 +229,7 @@ const ROWS: readonly Row[] = [
       ownership: OURS,
       hasForeignService: true,
     },
-    does: 'delete: its host Service is not of this virtual cluster',
+    does: 'delete: its host Service is not the copy of its Service',
   },
   {
     rule: 'what others made for their Service stays',
