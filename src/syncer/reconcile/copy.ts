@@ -75,7 +75,7 @@ export interface PlacedPair {
 /** Both methods reject with {@link RefusedCopy} if the patched copy would get the traffic of a host Service of others. */
 export interface CopyForge {
   /** The copy for a creation: nothing of `pair.host` is kept. */
-  fresh(pair: PlacedPair, agreed?: MergeMemory['agreed']): Promise<ForgedCopy>;
+  fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy>;
   /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
   merged(
     pair: PlacedPair & { readonly host: KubeObject },
@@ -116,9 +116,9 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
   const { content } = kind;
   const rules = { labels, flows: pipeline, content };
   return {
-    async fresh(pair, agreed) {
+    async fresh(pair, lastSync) {
       const { virtual } = pair;
-      const memory = { agreed, restoresEchoes: false };
+      const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
       const merged = await mergePair(
         { ...rules, virtual, host: undefined, memory },
         { forward: () => forward(pair, options) },

@@ -10,6 +10,8 @@ import type { SyncedKind } from '../kinds/kind.ts';
 import type { ReconcileResult } from './controller.ts';
 import { jsonEquals, type JsonObject } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
+import { recordOf } from '../translate/last-synced.ts';
+import type { MergeMemory } from '../translate/merge.ts';
 
 /** A pair at its last sync. The objects are those of the caches, so they take no memory of their own. */
 export interface SyncedPair {
@@ -19,6 +21,8 @@ export interface SyncedPair {
   readonly serviceVersion: string;
   /** Both objects when they were in step last; another pair of objects only while something of another syncer is left in `virtual`. */
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
+  /** The last record of the copy, before another syncer replaced it. */
+  readonly record: string | undefined;
   /** Something is left to do once a delay has passed. */
   readonly isOpen: boolean;
 }
@@ -109,10 +113,13 @@ export class PairMemory {
     return pair !== undefined && isSameVersion(pair.host, host);
   }
 
-  /** Both objects when they were in step last, unless `virtual` is another object of that name. */
-  agreed(key: ObjectKey, virtual: KubeObject): SyncedPair['agreed'] {
-    const agreed = this.#options.pairs.get(key)?.agreed;
-    return agreed?.virtual.metadata.uid === virtual.metadata.uid ? agreed : undefined;
+  /** Both objects when they were in step last, and the last record, unless `virtual` is another object of that name. */
+  lastSync(key: ObjectKey, virtual: KubeObject): Pick<MergeMemory, 'agreed' | 'record'> {
+    const pair = this.#options.pairs.get(key);
+    if (pair === undefined || pair.virtual.metadata.uid !== virtual.metadata.uid)
+      return { agreed: undefined };
+    const { agreed, record } = pair;
+    return { agreed: agreed?.virtual.metadata.uid === virtual.metadata.uid ? agreed : undefined, record };
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
@@ -120,6 +127,7 @@ export class PairMemory {
     const { kind, pairs } = this.#options;
     const virtual = cachedAs(this.#options.virtual.cache, storedVirtual);
     const host = cachedAs(this.#options.host.cache, storedHost);
+    const before = this.lastSync(seen.key, virtual);
     const notice = kind.noticeOf(virtual, seen.service);
     if (notice !== undefined) this.report(seen, notice);
     this.#ignored.delete(seen.key);
@@ -127,7 +135,8 @@ export class PairMemory {
       virtual,
       host,
       serviceVersion: seen.service?.metadata.resourceVersion ?? '',
-      agreed: isEchoed ? this.agreed(seen.key, virtual) : { virtual, host },
+      agreed: isEchoed ? before.agreed : { virtual, host },
+      record: recordOf(host) ?? before.record,
       isOpen: isEchoed,
     });
   }

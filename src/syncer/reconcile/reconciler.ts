@@ -24,6 +24,7 @@ import {
   echoNotice,
   keepsDeletingNotice,
   recreatedNotice,
+  repairedNotice,
   syncedNotice,
   takenOverNotice,
   warning,
@@ -249,7 +250,7 @@ class KindReconciler {
     if (await this.#caches.learnService(seen, virtual)) return STALE;
     if (seen.target !== undefined && !this.#options.areDependentsRead(seen.target))
       return dependentsFirst('no host copy');
-    const copy = await forge.fresh(placed(seen), this.#memory.agreed(key, virtual));
+    const copy = await forge.fresh(placed(seen), this.#memory.lastSync(key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
     if (stored !== undefined && seen.target !== undefined) this.#options.created(seen.target);
@@ -274,7 +275,7 @@ class KindReconciler {
     const { forge, kind, references } = this.#options;
     invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
     if (await this.#caches.isVirtualBehind(virtual, host, true)) return STALE;
-    const copy = await forge.fresh(placed(seen), this.#memory.agreed(seen.key, virtual));
+    const copy = await forge.fresh(placed(seen), this.#memory.lastSync(seen.key, virtual));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.#deleteToRecreate(seen, host);
     // Without its finalizers, an object that is being deleted is removed before another client is done with it.
@@ -405,7 +406,7 @@ class KindReconciler {
     const { forge, arrivals, contention } = this.#options;
     const { key, host } = seen;
     return forge.merged({ ...placed(seen), host }, arrivals.of(key, recordOf(host)), {
-      agreed: this.#memory.agreed(key, seen.virtual),
+      ...this.#memory.lastSync(key, seen.virtual),
       restoresEchoes: contention.waitMs(key) === 0,
       held: new Set(held.keys()),
     });
@@ -424,6 +425,7 @@ class KindReconciler {
     if (merged.host !== undefined && merged.virtual !== undefined)
       arrivals.note(key, recordOf(merged.host), 'due');
     const stored = merged.host && (await side.writer.update(merged.host, reason));
+    if (merged.repaired.length > 0) this.#memory.report(seen, repairedNotice(host, merged.repaired));
     references.recordReferences(key, merged.references);
     if (merged.virtual !== undefined) return this.#writeVirtual(seen, merged, merged.virtual, stored ?? host);
     return this.#finishHost(seen, merged, { copy: stored ?? host, reason });

@@ -1,9 +1,9 @@
 /** The state of both sides when they last agreed: the base of the three-way merge, stored in one annotation on the host copy and written in
  * the same request as the data it describes. It contains only hashes, so it is small and reveals no values.
  *
- * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"k":…}`; the resourceVersion of the virtual object, annotations, labels (host key space),
- * paths, and the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found again when no patch names
- * them any more. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8 digits for each value that the flag
+ * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"k":…,"t":1}`; the resourceVersion of the virtual object, annotations, labels (host key space),
+ * paths, the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found again when no patch names
+ * them any more, and the mark of {@link LastSynced.isOwn}. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8 digits for each value that the flag
  * announces. Sections without entries are left out.
  *
  * What comes from the host is recorded before it is written to the virtual cluster: such an entry (flag `i`) holds the base, the host's
@@ -13,7 +13,7 @@
 import { hash } from 'node:crypto';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { LAST_SYNCED } from './bookkeeping.ts';
+import { LAST_SYNCED, MANAGED_ANNOTATIONS } from './bookkeeping.ts';
 
 /** One key (annotation, label, path) at the last sync. Hashes; undefined: it was not there. At least one side was. */
 export interface SyncedEntry {
@@ -41,6 +41,11 @@ export interface LastSynced {
   readonly paths: SyncedSection;
   /** Sorted. */
   readonly kinds?: readonly string[];
+  /**
+   * The entries are what this program saw of both sides. Versions up to 0.1 could take them from the record of the virtual object, where a tenant
+   * may have written them.
+   */
+  readonly isOwn?: boolean;
   /** The version of the virtual object that the record was made from, or an older one. A cache that is behind it is stale. */
   readonly revision?: string | undefined;
 }
@@ -73,6 +78,7 @@ export function encodeLastSynced(record: LastSynced): string {
     if (section.size > 0) text[name] = encodeSection(section);
   }
   if (record.kinds !== undefined && record.kinds.length > 0) text['k'] = record.kinds.join('\n');
+  if (record.isOwn === true) text['t'] = 1;
   return JSON.stringify(text);
 }
 
@@ -118,13 +124,19 @@ export function decodeLastSynced(text: string | undefined): LastSynced | undefin
     labels,
     paths,
     ...(named.length > 0 ? { kinds: named } : {}),
+    ...(ownValue(parsed, 't') === 1 ? { isOwn: true } : {}),
     ...(typeof revision === 'string' ? { revision } : {}),
   };
 }
 
-/** The record of a host copy, as text. */
+const COPIED_RECORD = new RegExp(`(^|\n)${LAST_SYNCED}(\n|$)`);
+
+/** The record of a host copy, as text. One that another syncer has copied from the virtual object is none: a tenant can write any there. */
 export function recordOf({ metadata: { annotations } }: KubeObject): string | undefined {
-  return annotations?.[LAST_SYNCED];
+  const record = annotations?.[LAST_SYNCED];
+  return record !== undefined && COPIED_RECORD.test(annotations?.[MANAGED_ANNOTATIONS] ?? '')
+    ? undefined
+    : record;
 }
 
 /** Some value was on its way from the host when the record was written. */

@@ -24,6 +24,8 @@ export interface KeyState {
   readonly base: KeyBase;
   /** The values of both sides when they were in step last, as this process remembers them; undefined: it does not. */
   readonly agreed?: SidedValues | undefined;
+  /** The entry of the last record that this process saw or wrote; undefined: none, or it is not needed. */
+  readonly remembered?: SyncedEntry | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed?: boolean;
   /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
@@ -41,6 +43,8 @@ export type KeyBase =
   | {
       readonly kind: 'recorded';
       readonly entry: SyncedEntry | undefined;
+      /** See `LastSynced.isOwn`. */
+      readonly isOwn: boolean;
       /** Of the values that are on their way to the virtual side. */
       readonly arrival: Arrival;
     }
@@ -132,7 +136,15 @@ function echoedEntry(state: KeyState): SyncedEntry | undefined {
   if (virtual === forward && !isRecordEchoed) return undefined;
   const value = hashOf(virtual);
   const arrival = base.kind === 'recorded' ? base.arrival : 'unknown';
-  return lastEntries(state)
+  return isEchoOf(lastEntries(state), value, arrival);
+}
+
+function isEchoOf(
+  entries: readonly (SyncedEntry | undefined)[],
+  value: string | undefined,
+  arrival: Arrival,
+): SyncedEntry | undefined {
+  return entries
     .map((entry) => arrivedEntry(entry, value, arrival))
     .find(({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual)?.entry;
 }
@@ -144,11 +156,23 @@ function echoedEntry(state: KeyState): SyncedEntry | undefined {
 function lastEntries({
   base,
   agreed,
+  remembered,
   isRecordEchoed = false,
 }: KeyState): readonly (SyncedEntry | undefined)[] {
-  const remembered = agreed && entryOf(agreed);
-  if (base.kind !== 'recorded') return [remembered];
-  return isRecordEchoed ? [base.entry, remembered] : [base.entry];
+  const inStep = agreed && entryOf(agreed);
+  if (base.kind === 'fresh') return [inStep];
+  const held = base.kind === 'recorded' && base.isOwn ? [base.entry] : [];
+  return isRecordEchoed || base.kind === 'lost' ? [...held, remembered, inStep] : held;
+}
+
+/**
+ * The copy holds a value of the virtual object as it is, because an earlier version believed a record that the tenant wrote: what it would take
+ * for an echo is in a record that is not its own, and nothing that this process remembers confirms it.
+ */
+export function isUntranslated(state: KeyState): boolean {
+  const { virtual, host, forward, base } = state;
+  if (base.kind !== 'recorded' || base.isOwn || host !== virtual || host === forward) return false;
+  return isEchoOf([base.entry], hashOf(virtual), base.arrival) !== undefined;
 }
 
 function entryOf({ virtual, host }: SidedValues): SyncedEntry {

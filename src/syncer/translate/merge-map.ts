@@ -12,6 +12,7 @@ import {
 import {
   isUncertain,
   followingSide,
+  isUntranslated,
   planKey,
   resolveKey,
   type KeyBase,
@@ -28,6 +29,8 @@ export interface MapMergeInput {
   readonly forward: StringMap;
   /** Undefined: no readable record. */
   readonly section: SyncedSection | undefined;
+  /** See `LastSynced.isOwn`. */
+  readonly isOwn: boolean;
   readonly arrival: Arrival;
   readonly flowOf: (key: string) => Flow;
   /** The key is not synced: by configuration, or for now. */
@@ -37,6 +40,8 @@ export interface MapMergeInput {
   /** The maps of both sides when they were in step last; undefined: not remembered. */
   readonly agreed: { readonly virtual: StringMap; readonly host: StringMap } | undefined;
   readonly echoes: Pick<KeyState, 'isRecordEchoed' | 'restoresEcho'>;
+  /** Of the last record that this process saw or wrote. */
+  readonly remembered: SyncedSection | undefined;
 }
 
 export interface PlannedKey {
@@ -56,6 +61,8 @@ export interface MapMerge {
   /** Keys of which the virtual side holds, or held, what another syncer has copied back; `isLeft`: it stays there. */
   readonly echoes: readonly { readonly key: string; readonly isLeft: boolean }[];
   readonly flows: readonly KeyFlow[];
+  /** Keys of which the copy held what an earlier version had not translated. */
+  readonly repaired: readonly string[];
 }
 
 /** A change of one side that goes to the other one. */
@@ -76,6 +83,7 @@ export function planMap(input: MapMergeInput): readonly PlannedKey[] {
       flow: input.flowOf(key),
       base: baseOf(input, key),
       agreed: agreed && { virtual: stringAt(agreed.virtual, key), host: stringAt(agreed.host, key) },
+      remembered: input.remembered?.get(shortHash(key)),
       ...input.echoes,
     };
     if (input.isHeld(key)) return { key, state, plan: { kind: 'hold' }, isUncertain: false };
@@ -83,10 +91,10 @@ export function planMap(input: MapMergeInput): readonly PlannedKey[] {
   });
 }
 
-function baseOf({ host, section, arrival, lostBase }: MapMergeInput, key: string): KeyBase {
+function baseOf({ host, section, isOwn, arrival, lostBase }: MapMergeInput, key: string): KeyBase {
   if (host === undefined) return { kind: 'fresh' };
   if (section === undefined) return lostBase(key);
-  return { kind: 'recorded', entry: section.get(shortHash(key)), arrival };
+  return { kind: 'recorded', entry: section.get(shortHash(key)), isOwn, arrival };
 }
 
 /** The plans of `before` for what flows back; everything else as `settled` says, where what flows back has arrived. */
@@ -129,11 +137,13 @@ export function resolveMap(planned: readonly PlannedKey[], reversed: StringMap |
   const managed: string[] = [];
   const echoes: { key: string; isLeft: boolean }[] = [];
   const flows: KeyFlow[] = [];
+  const repaired: string[] = [];
   const seen = new Set<string>();
   for (const { key, state, plan } of planned) {
     seen.add(key);
     const result = resolveKey(state, plan, reversed && stringAt(reversed, key));
     if (plan.kind === 'echo') echoes.push({ key, isLeft: result.virtual === state.virtual });
+    if (plan.kind === 'push' && isUntranslated(state)) repaired.push(key);
     const to = followingSide(state, plan, result);
     if (to !== undefined) flows.push({ key, to });
     if (result.virtual !== undefined) setOwn(virtual, key, result.virtual);
@@ -147,7 +157,7 @@ export function resolveMap(planned: readonly PlannedKey[], reversed: StringMap |
     const value = reversed && stringAt(reversed, key);
     if (!seen.has(key) && value !== undefined) setOwn(virtual, key, value);
   }
-  return { virtual, host, section, managed, echoes, flows };
+  return { virtual, host, section, managed, echoes, flows, repaired };
 }
 
 function stringAt(map: StringMap, key: string): string | undefined {

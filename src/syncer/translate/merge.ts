@@ -22,6 +22,7 @@ import {
   decodeLastSynced,
   encodeLastSynced,
   hasIncoming,
+  recordOf,
   shortHash,
   type LastSynced,
 } from './last-synced.ts';
@@ -58,6 +59,8 @@ export interface Pair {
 export interface MergeMemory {
   /** Both objects when they were in step last. */
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
+  /** The last record of the copy that this process saw or wrote. */
+  readonly record?: string | undefined;
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
   /** Annotations and labels that both sides keep rewriting, as {@link idOfKey}: they are left alone for now. */
@@ -104,6 +107,8 @@ export interface MergedPair<T extends Forwarded> {
   readonly isUncertain: boolean;
   readonly echo: Echo | undefined;
   readonly flows: readonly MemberFlow[];
+  /** Annotations and labels, as {@link idOfKey}, of which the copy held what an earlier version had not translated. */
+  readonly repaired: readonly string[];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
 }
@@ -168,7 +173,7 @@ interface PlannedPair {
 
 function planPair(input: MergeInput): PlannedPair {
   const host = input.host && stringMapOf(input.host.metadata.annotations);
-  const record = host && decodeLastSynced(ownValue(host, LAST_SYNCED) as string | undefined); // a map of strings
+  const record = input.host && decodeLastSynced(recordOf(input.host));
   const arrival = arrivalOf(input, record);
   const annotations = planAnnotations(input, { host, record, arrival });
   const labels = [...planLabels(input, { record, arrival }), ...planOwnLabels(input, { record, arrival })];
@@ -220,10 +225,11 @@ function planAnnotations(
     host: host && pick(host, crosses),
     forward: pick(stringMapOf(input.desired.metadata.annotations), crosses),
     section: record?.annotations,
+    isOwn: record?.isOwn === true,
     arrival,
     flowOf,
     isHeld: (key) => isHeld(input, 'annotations', key),
-    ...echoInput(input, (object) => pick(stringMapOf(object.metadata.annotations), crosses)),
+    ...echoInput(input, 'annotations', (object) => pick(stringMapOf(object.metadata.annotations), crosses)),
     lostBase: (key) => ({
       kind: 'lost',
       isFromHost: managed !== undefined && !managed.has(key),
@@ -241,9 +247,10 @@ function planLabels(input: MergeInput, { record, arrival }: Recorded): readonly 
     host: host && pick(stringMapOf(host.metadata.labels), crosses),
     forward: pick(stringMapOf(input.desired.metadata.labels), crosses),
     section: record?.labels,
+    isOwn: record?.isOwn === true,
     arrival,
     isHeld: (key) => isHeld(input, 'labels', key),
-    ...echoInput(input, (object, side) => {
+    ...echoInput(input, 'labels', (object, side) => {
       const map = stringMapOf(object.metadata.labels);
       return pick(side === 'virtual' ? labelsToHost(map, labels) : map, crosses);
     }),
@@ -266,12 +273,13 @@ function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readon
   const virtual = stringMapOf(input.virtual.metadata.labels);
   const isOwn = (key: string): boolean => content.isOwnLabel(key) && Object.hasOwn(virtual, key);
   const ownOf = (object: KubeObject): StringMap => pick(stringMapOf(object.metadata.labels), isOwn);
-  const echo = echoInput(input, ownOf);
+  const echo = echoInput(input, 'labels', ownOf);
   return planMap({
     virtual: ownOf(input.virtual),
     host: host && ownOf(host),
     forward: ownOf(input.desired),
     section: record?.labels,
+    isOwn: record?.isOwn === true,
     arrival,
     flowOf: () => 'toHost',
     isHeld: () => false,
@@ -284,14 +292,17 @@ function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readon
 
 function echoInput(
   input: MergeInput,
+  member: 'annotations' | 'labels',
   mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap,
-): Pick<MapMergeInput, 'agreed' | 'echoes'> {
+): Pick<MapMergeInput, 'agreed' | 'echoes' | 'remembered'> {
   const { memory } = input;
   const agreed = memory?.agreed;
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
   return {
     agreed: agreed && { virtual: mapOf(agreed.virtual, 'virtual'), host: mapOf(agreed.host, 'host') },
     echoes: { isRecordEchoed, restoresEcho: memory?.restoresEchoes === true },
+    // Without anything that came back, the record of the copy is the last one.
+    remembered: isRecordEchoed ? decodeLastSynced(memory?.record)?.[member] : undefined,
   };
 }
 
@@ -405,6 +416,7 @@ function resolvePair(
     labels: labels.section,
     paths: content.section,
     revision: virtual.metadata.resourceVersion,
+    isOwn: true,
     ...(input.kinds === undefined ? {} : { kinds: input.kinds }),
   };
   const echo = echoOf(input, [...annotations.echoes, ...labels.echoes]);
@@ -428,6 +440,10 @@ function resolvePair(
     hasIncoming: wantedVirtual !== undefined || hasIncoming(planned.record),
     echo,
     flows,
+    repaired: [
+      ...annotations.repaired.map((key) => idOfKey('annotations', key)),
+      ...labels.repaired.map((key) => idOfKey('labels', key)),
+    ],
   };
 }
 
@@ -524,6 +540,7 @@ function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefi
   const record = {
     ...now,
     revision: before.revision,
+    isOwn: before.isOwn === true,
     annotations: beforeArrivals(now.annotations, before.annotations),
     labels: beforeArrivals(now.labels, before.labels),
     paths: beforeArrivals(now.paths, before.paths),

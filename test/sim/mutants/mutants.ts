@@ -300,8 +300,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'merge: what another syncer copies back is a change of the user',
     file: MERGE_KEY,
-    snippet: 'return [held, echoedRecord];',
-    replacement: 'return [held, echoedRecord].slice(2);',
+    snippet: 'return isEchoOf(lastEntries(state), value, arrival);',
+    replacement: 'return isEchoOf(lastEntries(state).slice(3), value, arrival);',
   },
   {
     name: 'references: an unreferenced import stays',

@@ -243,6 +243,49 @@ test('a copy that is created gets the patched value, whatever record the tenant 
   expect(annotationOf(host, 'k')).toBe('team-team-root');
 });
 
+describe('a copy that an earlier version made from a record of the tenant', () => {
+  const patches = patchK('both', (value) => value && `team-${value}`);
+  const virtual = endpoints({ annotations: { k: 'root', own: '1' } });
+  /** As that version has written it: the raw value, and the entry of the tenant's record. */
+  async function copyOfEarlier(): Promise<KubeObject> {
+    const { record, copy } = await believed(virtual);
+    return touch(copy, { annotations: { [LAST_SYNCED]: record.replace(',"t":1', '') } });
+  }
+
+  test('gets the patched value, which is reported', async () => {
+    const merged = await merge({ virtual, host: await copyOfEarlier(), patches });
+    expect(merged.host.metadata.annotations).toMatchObject({ k: 'team-root', own: '1' });
+    expect(merged.repaired).toEqual(['annotations k']);
+    const again = await merge({ virtual, host: merged.host, patches });
+    expect([again.repaired, annotationOf(again.host, 'k')]).toEqual([[], 'team-root']);
+  });
+
+  test('keeps what a client of the host wrote since', async () => {
+    const host = touch(await copyOfEarlier(), { annotations: { k: 'team-host' } });
+    expect((await merge({ virtual, host, patches })).repaired).toEqual([]);
+  });
+
+  test('keeps an echo that this process has seen', async () => {
+    const before = touch(virtual, { annotations: { k: 'v' } });
+    const { copy, record } = await believed(virtual);
+    const agreed = { virtual: before, host: touch(copy, { annotations: { k: 'root' } }) };
+    const both = touch(virtual, { annotations: { [LAST_SYNCED]: record } });
+    const host = await copyOfEarlier();
+    const merged = await merge({ virtual: both, host, patches, memory: { agreed, restoresEchoes: true } });
+    expect([merged.repaired, annotationOf(merged.virtual, 'k')]).toEqual([[], 'v']);
+  });
+});
+
+/** A copy with the raw value of `k`, and the record that takes it for an echo. */
+async function believed(virtual: KubeObject) {
+  const other = touch(virtual, { annotations: { k: 'anything' } });
+  const copy = await copyOf(
+    other,
+    patchK('both', () => annotationOf(virtual, 'k')),
+  );
+  return { copy, record: annotationOf(copy, LAST_SYNCED) ?? '' };
+}
+
 const created = patchK('both', (value) => value ?? 'created');
 
 describe('a value that a patch creates', () => {
