@@ -571,7 +571,7 @@ export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual'
     host: [
       rule(hostNamespace, '', 'endpoints', ...read, 'create', 'update', 'patch', 'delete'),
       rule(hostNamespace, ...slices, ...read, 'create', 'update', 'patch', 'delete'),
-      rule(hostNamespace, '', 'services', 'get'),
+      rule(hostNamespace, '', 'services', ...read),
     ],
     virtual: [
       rule('', '', 'endpoints', ...read, 'update', 'patch'),
