@@ -20,7 +20,7 @@ export interface Completed {
 /** `isFirst`: no object has been created before, so that an apply creates it. */
 export function completed(request: CaseRequest, isFirst: boolean): Completed {
   const { body, bodyRaw } = request;
-  if (!isCreate(request, isFirst)) return { request, added: [] };
+  if (!isWhole(request, isFirst)) return { request, added: [] };
   if (bodyRaw?.includes('spec: {ttl: 5}')) {
     const text = bodyRaw.replace('spec: {', 'spec: {displayName: D, type: User, user: u, ');
     return { request: { ...request, bodyRaw: text }, added: ['displayName', 'type', 'user'] };
@@ -40,11 +40,13 @@ function has(spec: JsonObject, field: string): boolean {
   return names.some((name) => Object.hasOwn(spec, name));
 }
 
-function isCreate(
+/** The request has the whole object: a create, or a PUT. */
+function isWhole(
   { method = 'GET', path, headers = {}, contentType = '' }: CaseRequest,
   isFirst: boolean,
 ): boolean {
   if (method === 'POST') return COLLECTION.test(path);
+  if (method === 'PUT') return OBJECT.test(path);
   const type = headers['Content-Type'] ?? contentType;
   return isFirst && method === 'PATCH' && OBJECT.test(path) && type.includes('apply-patch');
 }

@@ -35,9 +35,6 @@ const TOKEN_FIELDS = [
   'ttlAfterLastActivity',
 ];
 
-/** Immutable fields: a write that omits them keeps them. */
-const SUBJECT_FIELDS = ['user', 'team', 'subject'];
-
 interface StoredKeyOptions {
   readonly digests: KeyDigests;
   readonly seal: Seal;
@@ -56,7 +53,7 @@ export class StoredKeys implements ObjectView {
   }
 
   /**
-   * Generates the key of a new object. For an existing object, restores omitted fields and removes secrets that equal the stored ones, so that
+   * Generates the key of a new object. For an existing object, removes secrets that equal the stored ones, so that
    * sending them again is a no-op. A `spec.key` that remains is a different key.
    */
   prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
@@ -65,7 +62,6 @@ export class StoredKeys implements ObjectView {
     this.#ownership.strip(next);
     redactLastApplied(next);
     if (previous && stored) {
-      keepUnnamed(spec, objectField(previous, 'spec'));
       this.#removeRepeatedSecrets(spec, stored);
     } else if (text(spec, 'key') === '') {
       spec['key'] = generateAccessKey(this.#options.randomBytes);
@@ -198,16 +194,6 @@ export function tokenGenerationOf(stored: JsonObject): number {
 /** A sealed text is bound to one field of one object and cannot be decrypted in another. */
 function purposeOf(object: JsonObject, name: string): string {
   return `ownedaccesskeys/${text(metadataOf(object), 'uid')}/spec.${name}`;
-}
-
-function keepUnnamed(spec: JsonObject, previous: JsonObject): void {
-  const names = SUBJECT_FIELDS.some((field) => spec[field] !== undefined)
-    ? ['type']
-    : [...SUBJECT_FIELDS, 'type'];
-  for (const name of names) {
-    const value = previous[name];
-    if (spec[name] === undefined && value !== undefined) spec[name] = value;
-  }
 }
 
 function nextTokenGeneration(spec: JsonObject, stored: JsonObject | undefined): number {
