@@ -65,7 +65,7 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'access-keys/keys/secrets.test.ts',
     'a secret is kept until it is set to the empty string, or its object is removed',
   ],
-  '`spec.user`': ['access-keys/keys/key-kind.test.ts', 'immutable fields may be omitted'],
+  '`spec.user`': ['access-keys/cases.test.ts', 'an update keeps what a create demands'],
   '`spec.scope`': ['access-keys/authorization/scope-match.test.ts', 'allows nothing'],
   '`spec.ttl`': [
     'access-keys/keys/key-collector.test.ts',

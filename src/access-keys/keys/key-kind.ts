@@ -1,6 +1,6 @@
 /** The resource definition of OwnedAccessKey. */
 
-import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../identity.ts';
+import { EXTRA, MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../identity.ts';
 import {
   defineResource,
   type ResourceDefinition,
@@ -56,10 +56,19 @@ export function ownedAccessKeys(
     prepare: (next, previous, stored) => forms.prepare(next, previous, stored),
     validate: (next, previous) => validateKey(next, previous, clock.now(), maxTtlSeconds),
     warnings: keyWarnings,
-    // The key works until the grace period ends.
-    gracePeriodSeconds: (_key, asked = 0) => asked,
+    gracePeriodSeconds: (key, asked = 0) => Math.min(asked, graceSecondsMax(key, clock.now())),
+    isCredentialOf: (key, user) => user.extra[EXTRA.keyUid]?.[0] === text(metadataOf(key), 'uid'),
     view: forms,
   });
+}
+
+/** Of keys that never expire. */
+const GRACE_SECONDS_MAX = 3600;
+
+/** A key works until the grace period of its deletion ends, which must not make it live longer. */
+function graceSecondsMax(key: JsonObject, nowMs: number): number {
+  const end = endOfKey(key);
+  return end === undefined ? GRACE_SECONDS_MAX : Math.max(0, Math.floor((end - nowMs) / 1000));
 }
 
 /** An empty type means User; a missing type is an error. */
@@ -110,7 +119,7 @@ export function keyColumns(): readonly Column[] {
     textColumn('Disabled', 'Requests that use the key fail.', (key) =>
       String(specOf(key)['disabled'] === true),
     ),
-    textColumn('Expires', 'When the key expires.', expiresText),
+    textColumn('Expires', 'When the key expires, or ends because it is being deleted.', expiresText),
     AGE_COLUMN,
     textColumn('TTL', 'Lifetime of the key.', ttlText, 1),
     textColumn('Last Activity', 'Time since the last use of the key.', activityText, 1),
@@ -130,6 +139,11 @@ function subjectText(key: JsonObject): string {
 }
 
 function expiresText(key: JsonObject, nowMs: number): string {
+  const deletion = text(metadataOf(key), 'deletionTimestamp');
+  if (deletion !== '') {
+    const leftMs = Date.parse(deletion) - nowMs;
+    return leftMs > 0 ? `deleted in ${spanText(leftMs)}` : 'deleted';
+  }
   const end = endOfKey(key);
   if (end === undefined) return 'never';
   return end <= nowMs ? 'expired' : `in ${spanText(end - nowMs)}`;

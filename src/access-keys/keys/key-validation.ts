@@ -55,7 +55,7 @@ export function validateKey(
 interface RequiredField {
   readonly field: string;
   readonly detail?: string;
-  isSet(spec: JsonObject): boolean;
+  readonly isSet: (spec: JsonObject) => boolean;
 }
 
 const REQUIRED_FIELDS: readonly RequiredField[] = [

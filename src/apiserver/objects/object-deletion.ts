@@ -126,7 +126,7 @@ export class ObjectDeleter {
       return { object, isChanged: true, isPending: false };
     }
     const previousGrace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
-    if (options.gracePeriodSeconds !== undefined && grace < previousGrace) {
+    if (grace < previousGrace) {
       metadata['deletionTimestamp'] = timeText(Date.parse(started) - (previousGrace - grace) * 1000);
       metadata['deletionGracePeriodSeconds'] = grace;
       return { object, isChanged: true, isPending: false };

@@ -107,12 +107,14 @@ export interface ResourceDefinition extends Resource {
   validate(next: JsonObject, previous: JsonObject | undefined): FieldError[];
   /** Warnings besides those about unknown fields. `isCreated`: this request has created the object. */
   warnings(object: JsonObject, isCreated: boolean): readonly string[];
-  /** The grace period of a deletion; `requested` is that of the request. */
+  /** The grace period of a deletion; `requested` is that of the request. For an object that is being deleted, a shorter one than before counts. */
   gracePeriodSeconds(object: JsonObject, requested: number | undefined): number;
   /** The object may not be removed yet, although its deletion has begun. Default: it has finalizers. */
   holdsDeletion(object: JsonObject): boolean;
   /** Called when a deletion begins that has to wait. Changes the object. */
   beginDeletion(object: JsonObject): void;
+  /** The stored object is what this user authenticates with. */
+  isCredentialOf(stored: JsonObject, user: UserInfo): boolean;
   /** DELETE returns the removed object instead of a Status. */
   readonly returnsDeleted: boolean;
   /** Responds to a create without storing an object, such as for reviews. */
@@ -186,6 +188,7 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     gracePeriodSeconds: () => 0,
     holdsDeletion: (object) => listField(metadataOf(object), 'finalizers').length > 0,
     beginDeletion: () => undefined,
+    isCredentialOf: () => false,
     returnsDeleted: false,
     respond: undefined,
     responseContainsSecret: false,

@@ -1,5 +1,6 @@
 /** Serves resource requests: resolves the kind, authorizes, calls the registry, builds the response. */
 
+import type { StoredEntry } from '../storage/store.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -295,7 +296,10 @@ export class ResourceHandler {
     const page = await listObjects(this.#options.registry.store, query);
     if (verb === 'deletecollection') {
       const options = await this.#deleteOptions(request);
-      for (const entry of page.entries) {
+      const { definition } = target;
+      const isOwn = ({ value }: StoredEntry): boolean => definition.isCredentialOf(value, request.user);
+      // Without its credential, the caller could not delete the rest.
+      for (const entry of page.entries.toSorted((a, b) => Number(isOwn(a)) - Number(isOwn(b)))) {
         const { namespace, name } = entry.key;
         const item = { ...target, namespace, name };
         await ignoreNotFound(this.#options.deleter.delete(item, options, call.recheck));

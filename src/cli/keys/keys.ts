@@ -19,6 +19,9 @@ import { getKey, listKeys, sortField, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
 import { addTokenOptions, type TokenOptions, printToken } from './keys-token.ts';
 import { secondsIn } from './keys-options.ts';
+import { listField, metadataOf } from '../../apiserver/metadata.ts';
+import { TerminalError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 
 type Exit = (code: number) => void;
@@ -173,7 +176,7 @@ export interface RevokeOptions {
 
 /** Continues after a failure; exit code 1 if any key failed. */
 export async function revokeKeys(
-  client: ApiClient,
+  client: Pick<ApiClient, 'send'>,
   names: readonly string[],
   options: RevokeOptions,
 ): Promise<number> {
@@ -185,9 +188,11 @@ export async function revokeKeys(
   for (const name of names) {
     try {
       await client.send(callFor(name, options));
-      process.stderr.write(`key ${name} is ${wordFor(options)}\n`);
+      const isDeleted = !options.disable && !options.enable;
+      const note = isDeleted ? await confirmDeletion(client, name) : '';
+      process.stderr.write(`key ${name} is ${wordFor(options)}${note}\n`);
     } catch (error) {
-      if (!(error instanceof StatusError)) throw error;
+      if (!(error instanceof StatusError || error instanceof StillValid)) throw error;
       failures += 1;
       process.stderr.write(`error: ${error.message}\n`);
     }
@@ -197,9 +202,40 @@ export async function revokeKeys(
 
 function callFor(name: string, { disable, enable }: RevokeOptions): ApiCall {
   const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
-  if (!disable && !enable) return { method: 'DELETE', path };
+  if (!disable && !enable) return { method: 'DELETE', path, body: DELETE_NOW };
   const body = { spec: { disabled: disable === true } };
   return { method: 'PATCH', path, body, contentType: 'application/merge-patch+json' };
+}
+
+const DELETE_NOW = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0 };
+
+class StillValid extends Error {
+  override readonly name = 'StillValid';
+}
+
+/** Asks the API whether the key has ended, and returns what is left of it, in words. Throws {@link StillValid}. */
+async function confirmDeletion(client: Pick<ApiClient, 'send'>, name: string): Promise<string> {
+  const metadata = await metadataOfKey(client, name);
+  if (metadata === undefined) return '';
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds !== 0)
+    throw new StillValid(
+      `key ${name} still exists after its deletion${typeof deletionTimestamp === 'string' ? ` and works until ${deletionTimestamp}` : ''}; ` +
+        `run "endpoint-syncer keys revoke --disable ${name}", and look with "endpoint-syncer keys get ${name} -o yaml"`,
+    );
+  return `; the object stays until its finalizers are removed: ${listField(metadata, 'finalizers').map(String).join(', ')}`;
+}
+
+/** Undefined: the key is gone, or it was that of this request. */
+async function metadataOfKey(client: Pick<ApiClient, 'send'>, name: string): Promise<JsonObject | undefined> {
+  try {
+    const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
+    return metadataOf(await client.send({ method: 'GET', path }));
+  } catch (error) {
+    const cause = error instanceof TerminalError ? error.cause : error;
+    if (cause instanceof StatusError && (cause.code === 404 || cause.code === 401)) return undefined;
+    throw error;
+  }
 }
 
 function wordFor({ disable, enable }: RevokeOptions): string {

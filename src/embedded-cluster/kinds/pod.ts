@@ -66,12 +66,13 @@ export function pods(types: TypeTable): ResourceDefinition {
 
 const GRACE_SECONDS = 30;
 
-/** No kubelet runs a Pod that has no node or has finished, so it is removed immediately. */
+/** No kubelet runs a Pod that has no node or has finished, so it is removed immediately. A pending deletion keeps its period. */
 function gracePeriodSeconds(object: JsonObject, asked: number | undefined): number {
   const phase = text(objectField(object, 'status'), 'phase');
   const podSpec = objectField(object, 'spec');
   if (text(podSpec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
-  return asked ?? Number(podSpec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
+  const pending = metadataOf(object)['deletionGracePeriodSeconds'];
+  return asked ?? Number(pending ?? podSpec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
 }
 
 function applyDefaults(object: JsonObject): void {

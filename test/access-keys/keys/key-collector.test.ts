@@ -206,6 +206,30 @@ describe('graceful deletion', () => {
     expect(at(held.json, 'metadata.deletionGracePeriodSeconds')).toBe(0);
   });
 
+  test.each([
+    ['of a key that never expires: an hour', { ttl: 0 }, 3600],
+    ['of another one: what is left of its lifetime', { ttl: 7200 }, 7200],
+  ])('has a maximum, %s', async (_what, spec, seconds) => {
+    await using api = await startKeyServer({ clock: new FakeClock() });
+    await api.create('k1', spec);
+    const answer = await api.send('DELETE', `${KEYS_PATH}/k1?gracePeriodSeconds=2147483647`);
+    expect(at(answer.json, 'metadata.deletionGracePeriodSeconds')).toBe(seconds);
+  });
+
+  test.each(['', '?gracePeriodSeconds=0', 'the collection'])(
+    'of a stolen key does not outlive the deletion by another user: %s',
+    async (how) => {
+      await using api = await startKeyServer();
+      const key = keyOf(await api.create('k1', { ttl: 0 }));
+      await api.send('DELETE', `${KEYS_PATH}/k1?gracePeriodSeconds=2147483647`);
+      const path = how === 'the collection' ? KEYS_PATH : `${KEYS_PATH}/k1${how}`;
+      expect((await api.send('DELETE', path)).status).toBe(200);
+      const used = await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` });
+      expect(used.status).toBe(401);
+      expect((await api.send('GET', `${KEYS_PATH}/k1`)).status).toBe(404);
+    },
+  );
+
   test('applies only to requests with a grace period', async () => {
     await using collector = await startCollector();
     await collector.api.create('k1', { ttl: 0 });

@@ -9,8 +9,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { ManagementConfig } from '../../../src/config/types.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { revokeKeys } from '../../../src/cli/keys/keys.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 
+const MERGE = { headers: { 'content-type': 'application/merge-patch+json' } };
 const KEY = /^pak_\w{12}_\w{49}\n$/u;
 
 let folder: string;
@@ -210,6 +212,35 @@ describe('keys create, list and revoke', () => {
       ['key r1 is revoked', expect.stringContaining('"nope" not found'), 'key r2 is revoked', ''],
     ]);
     expect([await statusOf(api, one?.text ?? ''), await statusOf(api, two?.text ?? '')]).toEqual([401, 401]);
+  });
+
+  test('revoke: ends the grace period of an earlier deletion, and names the finalizers that hold the object', async () => {
+    const { text } = await api.key('stolen');
+    const path = `${KEYS_PATH}/stolen`;
+    const metadata = { finalizers: ['example.com/hold'] };
+    await api.administrator.send({ method: 'PATCH', path, ...MERGE, body: JSON.stringify({ metadata }) });
+    const own = await api
+      .as(text.trim())
+      .send({ method: 'DELETE', path: `${path}?gracePeriodSeconds=2147483647` });
+    expect([own.status, await statusOf(api, text)]).toEqual([200, 200]);
+    const { code, err } = await keys('revoke', ...here(), 'stolen');
+    expect([code, err]).toEqual([
+      0,
+      'key stolen is revoked; the object stays until its finalizers are removed: example.com/hold\n',
+    ]);
+    expect(await statusOf(api, text)).toBe(401);
+  });
+
+  test('revoke: a key that works after its deletion is an error', async () => {
+    const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const deletion = { deletionTimestamp: '2094-01-19T03:14:07Z', deletionGracePeriodSeconds: 2_147_483_647 };
+    const code = await revokeKeys({ send: async () => ({ metadata: deletion }) }, ['k'], {});
+    const lines = written.mock.calls.map(([line]) => String(line)).join('');
+    written.mockRestore();
+    expect([code, lines]).toEqual([
+      1,
+      expect.stringContaining('key k still exists after its deletion and works until 2094-01-19T03:14:07Z'),
+    ]);
   });
 
   test('revoke --disable and --enable', async () => {
