@@ -76,6 +76,7 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'can create a key only with a lifetime up to its own expiry',
   ],
   '`spec.parent`': ['access-keys/keys/login-data.test.ts', "describe('parent'"],
+  '`spec.identity`': ['access-keys/keys/login-data.test.ts', 'administrators alone'],
   '`status.lastActivity`': [
     'access-keys/keys/key-activity.test.ts',
     'is in every response immediately, and does not change the resourceVersion',

@@ -20,7 +20,7 @@ import { failure, type StatusError } from '../../kube/status-error.ts';
 import { groupName } from '../../apiserver/objects/target.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
-import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
+import { cloneJson, isJsonObject, jsonEquals, type JsonObject } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { KEYS, ROTATE } from './roles.ts';
@@ -72,6 +72,7 @@ export class WriteAuthorizer {
     await refuseSubject(key);
     await refuseType(key);
     await refuseGroups(key);
+    if (!isRotation) await refuseLoginData(key);
     if (!isRotation && !before) {
       if (scopeAt(spec) === undefined) inheritScope(spec, user);
       this.#inheritParent(spec, user);
@@ -161,6 +162,15 @@ async function refuseGroups(key: KeyWrite): Promise<void> {
       `only an administrator may change this, because the key has the group ${name} and you do not belong to it`,
     );
   }
+}
+
+/** What a login of the platform says of a user. There is no login here: an ordinary user would write it about itself. */
+const LOGIN_FIELDS = ['identity', 'identityRefresh', 'oidcProvider', 'oidcLogin', 'parent'];
+
+async function refuseLoginData({ write, writer, spec, before }: KeyWrite): Promise<void> {
+  const changed = LOGIN_FIELDS.find((field) => !jsonEquals(spec[field] ?? null, before?.[field] ?? null));
+  if (changed === undefined || (await writer.isAdministrator())) return;
+  throw refusal(write, `spec.${changed}`, 'only an administrator may set it: it is the data of a login');
 }
 
 /** The field by which a key with unchanged groups would get more rights or a longer life. */

@@ -52,11 +52,45 @@ describe('parent', () => {
     ['a key with data of its OIDC provider', { oidcProvider: { clientId: 'c' } }, {}, 'login'],
     ['an ordinary key', {}, {}, undefined],
     ['a key with an identity alone', { identity: { userId: 'u' } }, {}, undefined],
-    ['what the client says', LOGIN, { parent: 'another' }, 'another'],
     ['for keys of another user', { ...LOGIN, groups: ['platform:admins'] }, { user: 'bob' }, undefined],
     ['for keys of the platform', { ...LOGIN, groups: ['platform:admins'] }, { type: 'Other' }, undefined],
   ])('%s', async (_what, own, spec, parent) => {
     expect(await parentOf(own, spec)).toBe(parent);
+  });
+});
+
+describe('data of a login', () => {
+  test.each<[string, JsonObject]>([
+    ['identity', { userId: 'ceo' }],
+    ['oidcProvider', { clientId: 'c' }],
+    ['oidcLogin', { idToken: JWT }],
+  ])('%s is written by administrators alone, on create and on update', async (field, value) => {
+    await using server = await startAuthorizationServer();
+    const own = keyOf((await server.create('admin', 'own', { user: 'alice' })).json ?? {});
+    const refused = await server.create(own, 'new', { user: 'alice', [field]: value });
+    expect([refused.status, at(refused.json, 'message')]).toEqual([
+      403,
+      expect.stringContaining(`spec.${field}: only an administrator may set it`),
+    ]);
+    expect((await server.create(own, 'new', { user: 'alice' })).status).toBe(201);
+    const patch = { spec: { [field]: value } };
+    expect((await server.send(own, 'PATCH', `${KEYS_PATH}/new`, patch)).status).toBe(403);
+    expect((await server.send('admin', 'PATCH', `${KEYS_PATH}/new`, patch)).status).toBe(200);
+    const renamed = await server.send(own, 'PATCH', `${KEYS_PATH}/new`, { spec: { displayName: 'Renamed' } });
+    expect(renamed.status).toBe(200);
+    expect((await server.send(own, 'PATCH', `${KEYS_PATH}/new`, { spec: { [field]: null } })).status).toBe(
+      403,
+    );
+  });
+
+  test('so is the parent', async () => {
+    await using server = await startAuthorizationServer();
+    const own = keyOf((await server.create('admin', 'own', { user: 'alice' })).json ?? {});
+    const refused = await server.create(own, 'new', { user: 'alice', parent: 'bootstrap-admin' });
+    expect([refused.status, at(refused.json, 'message')]).toEqual([
+      403,
+      expect.stringContaining('spec.parent: only an administrator may set it'),
+    ]);
   });
 });
 
