@@ -6,7 +6,7 @@
  *   only these virtual clusters of the projects, or of every project if the role names none.
  * - A scope that contains a target outside the management API includes creating tokens, reviews of the caller itself and discovery.
  * - `rules`: matched as rules of an audit policy, with two differences: `r/*` is the subresources of r without r itself, and a rule that names
- *   a cluster, virtual clusters or both matches only requests to these.
+ *   a cluster matches only requests to this cluster, one that names virtual clusters only requests to these.
  */
 
 import type { Scope, ScopeRole, ScopeRule } from '../types.ts';
@@ -102,14 +102,9 @@ const PROJECT_NAMESPACE = 'p-';
 function ruleTargets(rule: ScopeRule): TargetPattern[] {
   const kinds: readonly string[] = isListed(rule.requestTargets) ? rule.requestTargets : TARGET_KINDS;
   const hasCluster = rule.cluster !== undefined && rule.cluster !== '';
-  if (hasCluster || isListed(rule.virtualClusters)) {
-    return [
-      ...(hasCluster && kinds.includes('Cluster') ? clusterTargets(rule.cluster) : []),
-      ...(kinds.includes('ProjectVirtualCluster')
-        ? (rule.virtualClusters ?? []).flatMap(ruleVirtualCluster)
-        : []),
-    ];
-  }
+  if (hasCluster) return kinds.includes('Cluster') ? clusterTargets(rule.cluster) : [];
+  if (isListed(rule.virtualClusters))
+    return kinds.includes('ProjectVirtualCluster') ? rule.virtualClusters.flatMap(ruleVirtualCluster) : [];
   return [
     ...(kinds.includes('Management') ? MANAGEMENT : []),
     ...(kinds.includes('Cluster') ? clusterTargets(ANY) : []),

@@ -67,6 +67,7 @@ function validateRule(rule: JsonObject, path: string): FieldError[] {
       resourceErrors(entry, `${path}.resources[${index}]`),
     ),
     ...resourceNameErrors(rule, path),
+    ...entryErrors(rule, path),
     ...textsOf(rule, 'namespaces').flatMap((name, index) =>
       name === '' ? [] : plainNameErrors(name, `${path}.namespaces[${index}]`),
     ),
@@ -117,20 +118,45 @@ function resourceShapeErrors(resource: string, path: string): FieldError[] {
 
 /** No entry may be contained in an entry with a wildcard, in any order. */
 function overlapErrors(resources: readonly string[], path: string): FieldError[] {
-  const all = new Set(resources);
-  return resources.flatMap((resource, index) => {
-    const [name = '', subresource] = resource.split('/');
-    const covering = [
-      ...(resource === ANY ? [] : [ANY]),
-      ...(subresource === undefined || subresource === ANY ? [] : [`${name}/*`]),
-      ...(subresource === undefined || name === ANY ? [] : [`*/${subresource}`]),
-    ];
-    // `a/*` and `*/b` have a/b in common.
-    if (subresource === ANY) covering.push(...resources.filter((other) => other.startsWith('*/')));
-    const found = covering.find((wildcard) => wildcard !== resource && all.has(wildcard));
-    if (found === undefined) return [];
+  return resources.flatMap((resource, index) => overlapWith(resource, resources, `${path}[${index}]`));
+}
+
+function overlapWith(resource: string, others: readonly string[], path: string): FieldError[] {
+  const [name = '', subresource] = resource.split('/');
+  const covering = [
+    ...(resource === ANY ? [] : [ANY]),
+    ...(subresource === undefined || subresource === ANY ? [] : [`${name}/*`]),
+    ...(subresource === undefined || name === ANY ? [] : [`*/${subresource}`]),
+  ];
+  // `a/*` and `*/b` have a/b in common.
+  if (subresource === ANY) covering.push(...others.filter((other) => other.startsWith('*/')));
+  const found = covering.find((wildcard) => wildcard !== resource && others.includes(wildcard));
+  if (found === undefined) return [];
+  return [invalidValue(path, resource, `if '${found}' is present, must not specify ${resource}`)];
+}
+
+/** Resources that another entry of the rule contains, and entries of which no name is one of the rule's. */
+function entryErrors(rule: JsonObject, path: string): FieldError[] {
+  const entries = objectList(rule, 'resources');
+  const names = textsOf(rule, 'resourceNames');
+  return entries.flatMap((entry, index) => {
+    const others = entries.filter(
+      (other) =>
+        other !== entry &&
+        text(other, 'group') === text(entry, 'group') &&
+        listField(other, 'resourceNames').length === 0,
+    );
+    const wildcards = others.flatMap((other) => textsOf(other, 'resources'));
+    const place = `${path}.resources[${index}]`;
+    const own = textsOf(entry, 'resourceNames');
+    const isUnreachable = names.length > 0 && own.length > 0 && !own.some((name) => names.includes(name));
     return [
-      invalidValue(`${path}[${index}]`, resource, `if '${found}' is present, must not specify ${resource}`),
+      ...textsOf(entry, 'resources').flatMap((resource, at) =>
+        overlapWith(resource, wildcards, `${place}.resources[${at}]`),
+      ),
+      ...(isUnreachable
+        ? [invalidValue(`${place}.resourceNames`, own, 'never matches: none is in resourceNames of the rule')]
+        : []),
     ];
   });
 }
@@ -186,7 +212,7 @@ function clusterErrors(rule: JsonObject, path: string): FieldError[] {
   const cluster = text(rule, 'cluster');
   const errors = cluster === '' ? [] : plainNameErrors(cluster, `${path}.cluster`);
   const entries = objectList(rule, 'virtualClusters');
-  if (cluster !== '' && entries.length > 0) errors.push(...unreachableErrors(rule, path));
+  errors.push(...unreachableErrors(rule, path));
   for (const [index, entry] of entries.entries()) {
     for (const field of ['name', 'namespace']) {
       const name = text(entry, field);
@@ -196,15 +222,24 @@ function clusterErrors(rule: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
-/** A rule with a cluster and virtual clusters matches requests to either: both kinds must be among the targets of the rule. */
+/** A rule with a cluster allows no requests to virtual clusters, and the kind of what a rule names is among its targets. */
 function unreachableErrors(rule: JsonObject, path: string): FieldError[] {
   const targets = textsOf(rule, 'requestTargets');
-  if (targets.length === 0) return [];
-  const missing = ['Cluster', 'ProjectVirtualCluster'].filter((kind) => !targets.includes(kind));
-  return missing.map((kind) => {
-    const field = kind === 'Cluster' ? 'cluster' : 'virtualClusters';
-    return invalidValue(`${path}.requestTargets`, targets, `must contain ${kind}, or ${field} never matches`);
-  });
+  const [hasCluster, entries] = [text(rule, 'cluster') !== '', listField(rule, 'virtualClusters')];
+  const never =
+    hasCluster && entries.length > 0 ? 'never matches: cluster allows requests to that cluster only' : '';
+  const needed = [
+    ...(hasCluster ? [['Cluster', 'cluster']] : []),
+    ...(entries.length > 0 ? [['ProjectVirtualCluster', 'virtualClusters']] : []),
+  ] as const;
+  return [
+    ...(never === '' ? [] : [invalidValue(`${path}.virtualClusters`, entries, never)]),
+    ...needed
+      .filter(([kind = '']) => targets.length > 0 && !targets.includes(kind))
+      .map(([kind, field]) =>
+        invalidValue(`${path}.requestTargets`, targets, `must contain ${kind}, or ${field} never matches`),
+      ),
+  ];
 }
 
 /** A name that can be a segment of a URL, or {@link ANY}. */

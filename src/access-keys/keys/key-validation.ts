@@ -137,6 +137,9 @@ function ttlErrors(spec: JsonObject, before: JsonObject | undefined, maxTtlSecon
   if (ttl === undefined) return [];
   if (before && jsonEquals(ttl, before['ttl'])) return [];
   const seconds = typeof ttl === 'number' ? ttl : 0;
+  // JSON.parse has rounded a larger one.
+  if (!Number.isSafeInteger(seconds))
+    return [invalidValue('spec.ttl', ttl, `must be at most ${Number.MAX_SAFE_INTEGER}`)];
   if (seconds < 0) return [invalidValue('spec.ttl', ttl, 'must be greater than or equal to 0')];
   if (maxTtlSeconds === 0 || (seconds > 0 && seconds <= maxTtlSeconds)) return [];
   const detail = `must be from 1 to ${maxTtlSeconds} (seconds), the maximum of this server`;

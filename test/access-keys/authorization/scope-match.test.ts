@@ -267,7 +267,7 @@ describe('rules', () => {
       'a virtual cluster of both',
       { cluster: 'a', virtualClusters: [{ name: 'v' }] },
       virtualCluster('b', 'v'),
-      REACHED,
+      'does not contain virtual cluster "v" of project "b"',
     ],
     [
       'with both nothing else',

@@ -17,6 +17,7 @@ const found = (scope: JsonObject): string[] =>
   validateScope(scope, 'spec.scope').map(({ field, message }) => `${field}: ${message}`);
 
 const rule = (fields: JsonObject): JsonObject => ({ rules: [fields] });
+const resourceEntries = (...entries: JsonObject[]): JsonObject => rule({ resources: entries });
 const resources = (...names: string[]): JsonObject => rule({ resources: [{ resources: names }] });
 
 describe('valid scopes', () => {
@@ -46,18 +47,17 @@ describe('valid scopes', () => {
       }),
     ],
     ['names beside resources', rule({ resources: [{ resources: ['pods'], resourceNames: ['x'] }] })],
+    [
+      'resources of one group in two entries',
+      resourceEntries(
+        { group: 'apps', resources: ['*'], resourceNames: ['a'] },
+        { group: 'apps', resources: ['deployments'] },
+        { resources: ['*'] },
+      ),
+    ],
     ['a whole group', rule({ resources: [{ group: 'apps' }] })],
     ['wildcards that do not overlap', resources('pods', 'pods/*', 'services/status')],
     ['paths', rule({ nonResourceURLs: ['*', '/api', '/api/*'] })],
-    ['a cluster and virtual clusters', rule({ cluster: 'c', virtualClusters: [{ name: 'v' }] })],
-    [
-      'a cluster and virtual clusters, by name',
-      rule({
-        cluster: 'c',
-        virtualClusters: [{ name: 'v' }],
-        requestTargets: ['Cluster', 'ProjectVirtualCluster'],
-      }),
-    ],
     ['virtual clusters', rule({ virtualClusters: [{}, { name: 'v', namespace: 'p-a' }] })],
   ])('%s', (_what, scope) => {
     expect(found(scope)).toEqual([]);
@@ -174,13 +174,28 @@ describe('invalid scopes', () => {
       'spec.scope.rules[0].requestTargets[0]: Unsupported value: "Space": supported values: "Management", "Cluster", "ProjectSpace", "ProjectVirtualCluster"',
     ],
     [
-      'a cluster that the targets leave out, beside virtual clusters',
-      rule({ cluster: 'c', virtualClusters: [{ name: 'v' }], requestTargets: ['ProjectVirtualCluster'] }),
+      'virtual clusters beside a cluster',
+      rule({ cluster: 'c', virtualClusters: [{ name: 'v' }] }),
+      'spec.scope.rules[0].virtualClusters: Invalid value: [{"name":"v"}]: never matches: cluster allows requests to that cluster only',
+    ],
+    [
+      'a resource that another entry contains',
+      resourceEntries({ group: 'apps', resources: ['*'] }, { group: 'apps', resources: ['deployments'] }),
+      'spec.scope.rules[0].resources[1].resources[0]: Invalid value: "deployments": if \'*\' is present, must not specify deployments',
+    ],
+    [
+      'names of an entry that are none of the rule',
+      rule({ resourceNames: ['a'], resources: [{ resources: ['pods'], resourceNames: ['b'] }] }),
+      'spec.scope.rules[0].resources[0].resourceNames: Invalid value: ["b"]: never matches: none is in resourceNames of the rule',
+    ],
+    [
+      'a cluster that the targets leave out',
+      rule({ cluster: 'c', requestTargets: ['ProjectVirtualCluster'] }),
       'spec.scope.rules[0].requestTargets: Invalid value: ["ProjectVirtualCluster"]: must contain Cluster, or cluster never matches',
     ],
     [
-      'virtual clusters that the targets leave out, beside a cluster',
-      rule({ cluster: 'c', virtualClusters: [{ name: 'v' }], requestTargets: ['Cluster'] }),
+      'virtual clusters that the targets leave out',
+      rule({ virtualClusters: [{ name: 'v' }], requestTargets: ['Cluster'] }),
       'must contain ProjectVirtualCluster, or virtualClusters never matches',
     ],
   ])('%s', (_what, scope, text) => {

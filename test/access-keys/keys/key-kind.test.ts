@@ -209,6 +209,7 @@ describe('validation of a change', () => {
     ['key', { key: 'other' }, ['spec.key FieldValueInvalid']],
     ['another good key', { key: SUPPLIED }, ['spec.key FieldValueInvalid']],
     ['ttl', { ttl: -5 }, ['spec.ttl FieldValueInvalid']],
+    ['ttl that is no exact integer', { ttl: 2 ** 53 }, ['spec.ttl FieldValueInvalid']],
   ];
   test.each(bad)('%s cannot be changed so', async (_what, spec, expected) => {
     await using api = await startKeyServer();
