@@ -1,11 +1,23 @@
 /** The local administrator and the first key. */
 
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { UserInfo } from '../../src/apiserver/user.ts';
 import { ensureFirstKeyFile } from '../../src/access-keys/credentials/first-key.ts';
+import { createOwnFile, readOwnFile } from '../../src/access-keys/credentials/owned-file.ts';
 import type { Keys } from '../../src/access-keys/keys/keys.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
@@ -194,6 +206,60 @@ describe('bootstrapKeyFile', () => {
         for (const replica of replicas) await replica.stop();
       }
     });
+  });
+
+  test('a link is not written through', async () => {
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, '');
+    symlinkSync(victim, file);
+    await expect(start()).rejects.toThrow(/bootstrapKeyFile .* cannot be written: .* is a link/u);
+    expect(readFileSync(victim, 'utf8')).toBe('');
+  });
+
+  test('a Secret that the kubelet has mounted, a file behind two links, is read', async () => {
+    const key = 'first-key-that-an-admin-wrote-0123456789';
+    mkdirSync(join(folder, '..2026'));
+    writeFileSync(join(folder, '..2026', 'first.key'), key);
+    symlinkSync('..2026', join(folder, '..data'));
+    symlinkSync(join('..data', 'first.key'), file);
+    await using api = await start();
+    expect(await statusOf(api.as(key))).toBe(200);
+  });
+
+  describe('of another user', () => {
+    const STRANGER = 4242;
+    /** Only root gives files away; for another user, the file is that of a stranger if the process is taken for somebody else's. */
+    const isRoot = process.geteuid?.() === 0;
+    const uid = isRoot ? 0 : STRANGER;
+    const giveAway = (path: string): void => {
+      if (isRoot) lchownSync(path, STRANGER, STRANGER);
+    };
+
+    test('is neither read nor written', async () => {
+      writeFileSync(file, 'planted-key-0123456789-0123456789-0123456789');
+      giveAway(file);
+      await expect(readOwnFile(file, uid)).rejects.toThrow(/belongs to user \d+, not to user/u);
+      writeFileSync(file, '');
+      giveAway(file);
+      await expect(createOwnFile(file, uid)).rejects.toThrow(/belongs to user \d+, not to user/u);
+      expect(readFileSync(file, 'utf8')).toBe('');
+    });
+
+    test('a link ends the start, even if it leads to an own file', async () => {
+      const own = join(folder, 'own');
+      writeFileSync(own, 'planted-key-0123456789-0123456789-0123456789');
+      symlinkSync(own, file);
+      giveAway(file);
+      await expect(readOwnFile(file, uid)).rejects.toThrow(/belongs to user \d+, not to user/u);
+    });
+  });
+
+  test('a named pipe and links in a circle are errors, not an endless start', async () => {
+    execFileSync('mkfifo', [file]);
+    await expect(readOwnFile(file)).rejects.toThrow('is no regular file');
+    const circle = join(folder, 'circle');
+    symlinkSync(circle, circle);
+    await expect(readOwnFile(circle)).rejects.toThrow('leads through more than 40 links');
   });
 
   test('a weak key and a missing folder are errors', async () => {

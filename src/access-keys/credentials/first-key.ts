@@ -1,8 +1,9 @@
 /** The first administrator's key. */
 
-import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
+import { unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isOpenToOthers } from './master-key.ts';
+import { createOwnFile, readOwnFile } from './owned-file.ts';
 import { MANAGEMENT_API_VERSION, SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
@@ -11,7 +12,7 @@ import type { ResourceDefinition } from '../../apiserver/objects/resource-defini
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { storeKey, type Target } from '../../apiserver/objects/target.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { codeOf, TerminalError, messageOf } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';
 
@@ -59,13 +60,13 @@ export async function ensureFirstKeyFile(options: FirstKeyFileOptions): Promise<
 
 async function readKey({ file, logger }: FirstKeyFileOptions): Promise<string> {
   try {
-    const key = (await readFile(file, 'utf8')).trim();
+    const text = await readOwnFile(file);
+    if (text === undefined) return '';
     if (await isOpenToOthers(file)) {
       logger.warn({ file }, 'other users can read bootstrapKeyFile: chmod 600');
     }
-    return key;
+    return text.trim();
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return '';
     throw unusable(file, 'read', error);
   }
 }
@@ -112,7 +113,7 @@ async function createFile(options: FirstKeyFileOptions): Promise<void> {
   };
   if (await registry.find(targetOf(definition))) return isThere();
   // The file is opened first: a key that cannot be written would be lost.
-  const handle = await open(file, 'a', 0o600).catch((error: unknown) => {
+  const handle = await createOwnFile(file).catch((error: unknown) => {
     throw unusable(file, 'written', error);
   });
   await using _closed = { [Symbol.asyncDispose]: () => handle.close() };

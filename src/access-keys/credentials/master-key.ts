@@ -7,10 +7,11 @@ import { hkdfSync, createCipheriv, createDecipheriv } from 'node:crypto';
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MANAGEMENT_GROUP } from '../identity.ts';
-import { codeOf, TerminalError } from '../../base/errors.ts';
+import { TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
 import type { RandomBytes } from './access-key.ts';
+import { readOwnFile } from './owned-file.ts';
 
 const KEY_BYTES = 32;
 export const MASTER_KEY_FILE = 'master.key';
@@ -98,9 +99,8 @@ export async function readMasterKey(
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8');
+    return await readOwnFile(file);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
     throw new TerminalError(`${file} cannot be read: ${String(error)}`, { cause: error });
   }
 }
