@@ -9,6 +9,7 @@ import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { mergePair } from '../translate/merge.ts';
 import type { FlowRules, LabelTranslator, NameTranslator } from '../translate/types.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
+import { withoutProgramKeys } from './refusals.ts';
 
 export interface ImportForgeOptions {
   readonly names: NameTranslator;
@@ -33,7 +34,7 @@ export async function forgeHostImport(
   options: ImportForgeOptions,
 ): Promise<KubeObject> {
   const { target, host } = place;
-  const virtual = withoutHelmLabel(original);
+  const virtual = withoutProgramKeys(original);
   const { metadata } = forgeHostObject(
     { metadata: virtual.metadata },
     { ...options, kind: kind.host, content: NO_CONTENT, target },
@@ -76,14 +77,6 @@ export function forgeVirtualImport(
 export function isImport(object: KubeObject, vcluster: string): boolean {
   const { labels, annotations } = object.metadata;
   return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;
-}
-
-/** Helm sets this label on everything that it installs in the virtual cluster, and takes over what has it on the host. */
-function withoutHelmLabel(object: KubeObject): KubeObject {
-  const { labels = {}, ...metadata } = object.metadata;
-  if (labels['app.kubernetes.io/managed-by'] !== 'Helm') return object;
-  const { 'app.kubernetes.io/managed-by': _helm, ...rest } = labels;
-  return { ...object, metadata: { ...metadata, labels: rest } };
 }
 
 /** Every member but metadata, status and the type. */

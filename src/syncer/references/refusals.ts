@@ -4,7 +4,7 @@
 
 import { textPattern } from '../../base/text-pattern.ts';
 import type { Config } from '../../config/types.ts';
-import type { KubeObject, Resource } from '../../kube/object.ts';
+import type { KubeObject, Resource, StringMap } from '../../kube/object.ts';
 import { parse } from 'yaml';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { OBJECT_NAME } from '../translate/bookkeeping.ts';
@@ -51,12 +51,7 @@ const BOOTSTRAP_SECRET = /^bootstrap-token-/;
 const PLATFORM_SECRET = 'vcluster-platform-api-key';
 
 /** Labels by which other programs find the Secrets and ConfigMaps that they use. */
-interface ProgramLabel {
-  readonly program: string;
-  /** A key that ends in `/` stands for every key with this prefix. */
-  readonly key: string;
-  /** Absent: any value. */
-  readonly value?: string;
+interface ProgramLabel extends ProgramKey {
   /** What the program keeps on the host under this label must not be read by tenants. */
   readonly isPrivate: boolean;
 }
@@ -72,6 +67,54 @@ const PROGRAM_LABELS: readonly ProgramLabel[] = [
   { program: 'Grafana', key: 'grafana_dashboard', isPrivate: false },
   { program: 'Grafana', key: 'grafana_datasource', isPrivate: false },
 ];
+
+/** A label or an annotation by which a program of the host acts on any object that bears it. */
+interface ProgramKey {
+  readonly program: string;
+  /** A key that ends in `/` stands for every key with this prefix. */
+  readonly key: string;
+  /** Absent: any value. */
+  readonly value?: string;
+}
+
+/** Copied, they would let a tenant order it what only the host's users may order. */
+const PROGRAM_KEYS: readonly ProgramKey[] = [
+  { program: 'Helm', key: 'app.kubernetes.io/managed-by', value: 'Helm' }, // takes over what has it
+  { program: 'Kubernetes Replicator', key: 'replicator.v1.mittwald.de/' }, // copies into other namespaces
+  { program: 'Reflector', key: 'reflector.v1.k8s.emberstack.com/' }, // copies into other namespaces
+  { program: 'Config Syncer', key: 'kubed.appscode.com/' }, // copies into other namespaces
+  { program: 'Deckhouse', key: 'secret-copier.deckhouse.io/' }, // copies into other namespaces
+  { program: 'Rancher', key: 'objectset.rio.cattle.io/' }, // deletes what its set does not have
+  { program: 'Argo CD', key: 'app.kubernetes.io/instance' }, // prunes what its application does not have
+  { program: 'Argo CD', key: 'argocd.argoproj.io/' }, // the same; also orders and hooks of a sync
+  { program: 'kapp', key: 'kapp.k14s.io/' }, // deletes what its application does not have
+  { program: 'kubectl apply --prune', key: 'applyset.kubernetes.io/' }, // deletes what its set does not have
+  { program: 'cert-manager', key: 'cert-manager.io/allow-direct-injection' }, // reads certificates of webhooks from it
+];
+
+/** The object without the labels and annotations by which programs of the host would act on its copy. */
+export function withoutProgramKeys(object: KubeObject): KubeObject {
+  const { labels, annotations, ...metadata } = object.metadata;
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      ...(labels && { labels: withoutKeys(labels) }),
+      ...(annotations && { annotations: withoutKeys(annotations) }),
+    },
+  };
+}
+
+function withoutKeys(map: StringMap): StringMap {
+  const isKept = ([key, value]: readonly [string, string]): boolean =>
+    !PROGRAM_KEYS.some((row) => marks(row, key, value));
+  return Object.fromEntries(Object.entries(map).filter(isKept));
+}
+
+function marks(row: ProgramKey, key: string, value: string): boolean {
+  const isKey = row.key.endsWith('/') ? key.startsWith(row.key) : key === row.key;
+  return isKey && (row.value === undefined || value === row.value);
+}
 
 export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'references'>): RefusalRules {
   const { refuseSecrets, onlyLabelled } = config.references;
@@ -133,12 +176,7 @@ function refusalOfLabels(
 ): string | undefined {
   if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return undefined;
   for (const [key, value] of Object.entries(labels)) {
-    const row = PROGRAM_LABELS.find(
-      (one) =>
-        applies(one) &&
-        (one.key.endsWith('/') ? key.startsWith(one.key) : key === one.key) &&
-        (one.value === undefined || value === one.value),
-    );
+    const row = PROGRAM_LABELS.find((one) => applies(one) && marks(one, key, value));
     if (row !== undefined) return `its label ${key}=${value} marks it as an object of ${row.program}`;
   }
   return undefined;

@@ -11,7 +11,9 @@ import {
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
-import { needsWrite } from '../../../src/syncer/translate/content.ts';
+import { needsWrite, NO_CONTENT } from '../../../src/syncer/translate/content.ts';
+import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
+import { mergePair } from '../../../src/syncer/translate/merge.ts';
 import { GADGET_KIND } from './gadget-kind.ts';
 
 const names = createNameTranslator({
@@ -23,6 +25,15 @@ const names = createNameTranslator({
 const OPTIONS = { names, labels: createLabelTranslator('vc', { kind: 'single' }), owner: undefined };
 const VIRTUAL = { namespace: 'default', name: 'g' };
 const TARGET = names.referenceToHost(VIRTUAL, GADGET_KIND.host) ?? VIRTUAL;
+
+/** With every label and annotation of the original. */
+async function copyOfEarlier(virtual: KubeObject): Promise<KubeObject> {
+  const kind = { ...OPTIONS, kind: GADGET_KIND.host, content: NO_CONTENT, target: TARGET };
+  const desired = forgeHostObject({ metadata: virtual.metadata }, kind);
+  const flows = { flowOf: (): 'toHost' => 'toHost', twoWayPaths: () => [], hostOwnedPaths: () => [] };
+  const pair = { virtual, host: undefined, labels: OPTIONS.labels, flows };
+  return (await mergePair(pair, { forward: async () => ({ desired }) })).host;
+}
 
 const text = fc.string({ maxLength: 5 });
 const map = fc.dictionary(
@@ -78,6 +89,47 @@ describe('the copy on the host', () => {
       }),
     );
   });
+
+  test.each([
+    'replicator.v1.mittwald.de/replicate-to',
+    'reflector.v1.k8s.emberstack.com/reflection-auto-enabled',
+    'kubed.appscode.com/sync',
+    'secret-copier.deckhouse.io/enabled',
+    'objectset.rio.cattle.io/hash',
+    'app.kubernetes.io/instance',
+    'argocd.argoproj.io/instance',
+    'kapp.k14s.io/app',
+    'applyset.kubernetes.io/part-of',
+    'cert-manager.io/allow-direct-injection',
+  ])(
+    'does not have %s, as a label or an annotation, by which a program of the host would act',
+    async (key) => {
+      const map = { [key]: 'x', 'example.com/kept': 'y' };
+      const virtual: KubeObject = {
+        metadata: { ...VIRTUAL, uid: 'u1', labels: map, annotations: map },
+        data: {},
+      };
+      const target = { target: TARGET, host: undefined };
+      const { metadata } = await forgeHostImport(virtual, GADGET_KIND, target, OPTIONS);
+      expect(
+        [metadata.labels, metadata.annotations].map((found) => [found?.[key], found?.['example.com/kept']]),
+      ).toEqual([
+        [undefined, 'y'],
+        [undefined, 'y'],
+      ]);
+      // A copy that an earlier version made loses them.
+      const { metadata: corrected } = await forgeHostImport(
+        virtual,
+        GADGET_KIND,
+        {
+          target: TARGET,
+          host: await copyOfEarlier(virtual),
+        },
+        OPTIONS,
+      );
+      expect([corrected.labels?.[key], corrected.annotations?.[key]]).toEqual([undefined, undefined]);
+    },
+  );
 
   test('needs no second write', async () => {
     await fc.assert(
