@@ -112,6 +112,29 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.find('Secret', ns, 'shared')).toBeDefined();
     });
 
+    test.each([
+      ['older', ['c/older-x-b', 'b-x-c/older']],
+      ['younger', ['b-x-c/younger', 'c/younger-x-b']],
+    ] as const)('does not get the name of another one, %s or not', async (_how, [first, second]) => {
+      const { world, daemon } = shared();
+      for (const namespace of ['c', 'b-x-c']) await world.virtualNamespace(namespace);
+      await world.virtual.create('Secret', secret(first, { data: { k: 'MQ==' } }));
+      await world.virtual.create('Endpoints', named(first, { secret: pair(first)[1] }));
+      const copy = await importedTo(world, 'Secret', first);
+      await world.virtual.create('Secret', secret(second, { data: { k: 'Mg==' } }));
+      const [namespace, name] = pair(second);
+      const user = `${namespace}/user-of-${name}`;
+      await world.virtual.create('Endpoints', named(user, { secret: name }));
+      expect(await world.whenEvent(user, 'PatchFailed')).toContain(
+        `is that of the copy of "${first}"; rename one of them`,
+      );
+      await world.settle(daemon);
+      expect(await world.findCopy(user)).toBeUndefined();
+      expect(await world.host.get('Secret', world.hostNamespace, copy.metadata.name)).toMatchObject({
+        data: { k: 'MQ==' },
+      });
+    });
+
     test('is deleted and recreated together with the Endpoints', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();

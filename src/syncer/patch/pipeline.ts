@@ -375,7 +375,8 @@ class PatchRun {
         results.push(change(values[at] ?? null, place));
       } catch (error) {
         if (!(error instanceof UntranslatableValue)) throw error;
-        this.#fail(patch, patchError(patch, error.message, { path: place, kind: 'runtime' }));
+        const { message, retryAfterMs } = error;
+        this.#fail(patch, patchError(patch, message, { path: place, kind: 'runtime', retryAfterMs }));
         return;
       }
     }
@@ -514,7 +515,7 @@ function patchError(
     readonly path: ConcretePath;
     readonly kind: PatchError['kind'];
     readonly excerpt?: string;
-    readonly retryAfterMs?: number;
+    readonly retryAfterMs?: number | undefined;
   },
 ): PatchError {
   return new PatchError(message, { ...details, index: patch.index, path: printPath(details.path) });

@@ -101,6 +101,13 @@ export function isNamespaceReference({ namePath, namespacePath }: CompiledRefere
 /** A matched value cannot be translated by a reference or labels patch; the message is for the user. */
 export class UntranslatableValue extends Error {
   override readonly name = 'UntranslatableValue';
+  /** The value may be translatable later, although the object and the patches do not change. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly retryAfterMs?: number } = {}) {
+    super(message, options);
+    this.retryAfterMs = options.retryAfterMs;
+  }
 }
 
 /** A kind that the data of an object contains. */

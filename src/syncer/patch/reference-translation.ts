@@ -3,6 +3,7 @@
 import { printPath } from './path-syntax.ts';
 import type {
   Direction,
+  NameConflict,
   ObjectReference,
   PatchContext,
   ReferenceLookup,
@@ -213,6 +214,7 @@ export class ReferenceTranslation {
 
   #toHost(reference: ObjectReference): NamespacedName {
     const known = this.#rules.lookup(reference, 'toHost');
+    if (isConflict(known)) throw heldByAnother(reference, known);
     const host = known ?? this.#ruleOf(reference, reference);
     if (host === undefined) {
       throw new UntranslatableValue(
@@ -232,7 +234,8 @@ export class ReferenceTranslation {
   #toVirtual(host: ObjectReference, { parts, virtual }: FoundReference): NamespacedName | undefined {
     const isForward = (virtual: NamespacedName): boolean => {
       const forward = this.#rules.lookup({ ...host, ...virtual }, 'toHost') ?? this.#ruleOf(virtual, host);
-      return forward?.name === host.name && forward.namespace === host.namespace;
+      if (forward === undefined || isConflict(forward)) return false;
+      return forward.name === host.name && forward.namespace === host.namespace;
     };
     const { name, namespace } = virtual() ?? {};
     const current = name && {
@@ -247,7 +250,7 @@ export class ReferenceTranslation {
       parts.namespace !== undefined;
     // Looks through every virtual object of the kind.
     const known = this.#rules.lookup(host, 'toVirtual');
-    if (known !== undefined && isWritable(known)) return known;
+    if (known !== undefined && !isConflict(known) && isWritable(known)) return known;
     const [candidate, ...others] = this.#rules.names.toVirtualCandidates(host).filter(isWritable);
     if (candidate !== undefined && others.length === 0) return candidate;
     const same = { namespace: this.#context.objectNamespace, name: host.name };
@@ -263,6 +266,20 @@ export class ReferenceTranslation {
     const target = valueAt(object, whole);
     return isJsonObject(target) && Object.hasOwn(target, 'kind') && target['kind'] === 'Pod';
   }
+}
+
+function isConflict(found: ReturnType<ReferenceLookup>): found is NameConflict {
+  return found !== undefined && 'holder' in found;
+}
+
+function heldByAnother(
+  { kind, namespace, name }: ObjectReference,
+  { holder }: NameConflict,
+): UntranslatableValue {
+  return new UntranslatableValue(
+    `the name of ${kind} "${namespace}/${name}" on the host is that of the copy of "${holder.namespace}/${holder.name}"; rename one of them`,
+    { retryAfterMs: UNKNOWN_RETRY_MS },
+  );
 }
 
 /** Printing the path would cost more than the translation. */

@@ -83,4 +83,9 @@ export interface PatchPipeline extends FlowRules {
 export type ReferenceLookup = (
   reference: ObjectReference,
   direction: Direction,
-) => NamespacedName | undefined;
+) => NamespacedName | NameConflict | undefined;
+
+/** The host name belongs to the copy of another virtual object. */
+export interface NameConflict {
+  readonly holder: NamespacedName;
+}

@@ -25,6 +25,8 @@ export interface ReferenceObservation {
   readonly ours: readonly KubeObject[];
   /** The host name by the naming rule; undefined: the virtual namespace is not mapped. */
   readonly target: NamespacedName | undefined;
+  /** Another virtual object that has the same host name: its copy is at the target, or it comes first. */
+  readonly holder: NamespacedName | undefined;
   /** The object at the target is not our copy of this object. */
   readonly isTargetTaken: boolean;
   /** The object with the untranslated name of the reference in the host namespace of its namespace; undefined if lookups are not allowed. */
@@ -58,9 +60,18 @@ export interface ReferenceDecision {
   readonly name: NamespacedName | undefined;
   readonly action: ImportAction;
   readonly problem?: ReferenceProblem;
+  /** The name of the copy of this other virtual object would be written, so no name is. */
+  readonly holder?: NamespacedName;
 }
 
 export function decideReference(seen: ReferenceObservation, rules: RefusalRules): ReferenceDecision {
+  const decision = decideUnrivalled(seen, rules);
+  const { target, holder } = seen;
+  if (holder === undefined || target === undefined || decision.name !== target) return decision;
+  return { name: undefined, action: 'none', holder };
+}
+
+function decideUnrivalled(seen: ReferenceObservation, rules: RefusalRules): ReferenceDecision {
   if (seen.othersCopy !== undefined) return { name: seen.othersCopy, action: 'none' };
   if (seen.object !== undefined) return decideVirtual(seen, seen.object);
   if (seen.source !== undefined) return decideSource(seen, seen.source, rules);
@@ -191,11 +202,44 @@ export function observeReference(
     othersCopy: others && { namespace: others.metadata.namespace ?? '', name: others.metadata.name },
     ours,
     target,
+    holder: target && holderOf(view, virtual, { target, names }),
     isTargetTaken: atTarget !== undefined && !ours.some((copy) => hostKeyOf(copy) === hostKeyOf(atTarget)),
     source,
     isSourceWatched: sourceKeyOf(kind, virtual, names) !== undefined,
     sourceRefusal: source && view.refusal(source),
   };
+}
+
+/**
+ * The long form of names is ambiguous (`a-x-b` in `c`, and `a` in `b-x-c`), and the short one is its hash. The virtual object that has the copy
+ * keeps the name; without a copy, the older one that exists has it.
+ */
+function holderOf(
+  view: KindView,
+  virtual: NamespacedName,
+  { target, names }: { readonly target: NamespacedName; readonly names: NameTranslator },
+): NamespacedName | undefined {
+  const { kind } = view;
+  const targetKey = keyOf(target);
+  const isOther = (one: NamespacedName): boolean => keyOf(one) !== keyOf(virtual);
+  const copy = view.host(targetKey);
+  const original = copy && copiedFrom(copy, kind, names);
+  if (original !== undefined) return isOther(original) ? original : undefined;
+  const long = names.toHost(virtual);
+  const claims = (long === undefined ? [] : names.toVirtualCandidates(long)).flatMap((one) => {
+    const place = names.referenceToHost(one, kind.host);
+    const object = place && keyOf(place) === targetKey ? view.virtual(keyOf(one)) : undefined;
+    return object === undefined || isImport(object, names.vcluster) ? [] : [{ one, object }];
+  });
+  const [first] = claims.toSorted((a, b) => byAge(a.object, b.object));
+  return first !== undefined && isOther(first.one) ? first.one : undefined;
+}
+
+function byAge(a: KubeObject, b: KubeObject): number {
+  const [one, other] = [a, b].map(
+    ({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.namespace ?? ''}/${metadata.name}`,
+  );
+  return (one ?? '') < (other ?? '') ? -1 : 1;
 }
 
 /** Only objects that a patch references and that can be imported are looked up on the host: in the virtual cluster's own host namespace, or in

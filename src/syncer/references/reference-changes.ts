@@ -119,12 +119,13 @@ export class ReferenceChanges {
     this.#options.enqueueReferrer(referrer);
   }
 
-  /** The host object that host copies should reference; undefined while this is unknown. */
+  /** The host object that host copies should reference; undefined while this is unknown, `''` while another virtual object has the name. */
   #nameOf(id: ReferenceId): ObjectKey | undefined {
     const parts = parseReferenceId(id);
     const caches = this.#options.cachesOf(parts.kind);
-    const name = caches && decideReference(this.observe(caches, parts), this.#options.rules).name;
-    return name && keyOf(name);
+    if (caches === undefined) return undefined;
+    const { name, holder } = decideReference(this.observe(caches, parts), this.#options.rules);
+    return holder === undefined ? name && keyOf(name) : '';
   }
 
   #linkHostNames(id: ReferenceId): void {

@@ -198,8 +198,10 @@ export class References {
     return (reference, direction) => {
       const caches = this.#kinds.caches(kindIdOf(reference));
       if (caches === undefined) return undefined;
-      if (direction === 'toHost')
-        return decideReference(this.#changes.observe(caches, reference), this.#rules).name;
+      if (direction === 'toHost') {
+        const { name, holder } = decideReference(this.#changes.observe(caches, reference), this.#rules);
+        return holder === undefined ? name : { holder };
+      }
       return virtualNamed(caches, reference, this.#environment.names);
     };
   }

@@ -47,6 +47,7 @@ function seen(parts: Partial<ReferenceObservation>): ReferenceObservation {
     othersCopy: undefined,
     ours: [],
     target: TARGET,
+    holder: undefined,
     isTargetTaken: false,
     source: undefined,
     isSourceWatched: true,
@@ -112,6 +113,21 @@ const ROWS: readonly Row[] = [
     rule: 'a taken target does not matter where nothing is imported',
     sees: { object: virtual(), isTargetTaken: true, kind: { ...KIND, isSynced: false } },
     does: 'vshort: none',
+  },
+  {
+    rule: 'another virtual object has the host name',
+    sees: { object: virtual(), holder: { namespace: 'other', name: 's' } },
+    does: 'undefined: none',
+  },
+  {
+    rule: 'another virtual object has the host name of one that does not exist',
+    sees: { holder: { namespace: 'other', name: 's' } },
+    does: 'undefined: none',
+  },
+  {
+    rule: 'the name on the host is not that of another virtual object',
+    sees: { source: source(), holder: { namespace: 'other', name: 's' } },
+    does: 'tls: to-virtual',
   },
   {
     rule: 'the virtual object opts out',
