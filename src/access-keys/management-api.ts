@@ -17,6 +17,7 @@ import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/target.ts';
 import { bearerAuthenticator } from './bearer-authenticator.ts';
+import { isDelegated } from './identity.ts';
 import { ensureFirstKeyFile } from './credentials/first-key.ts';
 import { LocalAdministrator } from './credentials/local-administrator.ts';
 import { openMasterKey } from './credentials/master-key.ts';
@@ -172,6 +173,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       registry: keys.registry,
       deleter: keys.deleter,
       throttle: new RequestLimits(clock),
+      rechecksWatchesOf: isDelegated,
       audit: options.audit,
       ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),
       listen: options.address,

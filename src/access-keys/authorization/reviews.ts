@@ -29,7 +29,7 @@ import {
 } from './roles.ts';
 import { targetOf } from './target.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { extraJson, textsOf, TOKEN_AUDIENCE, userOf, MANAGEMENT_GROUP } from '../identity.ts';
+import { EXTRA, extraJson, textsOf, TOKEN_AUDIENCE, userOf, MANAGEMENT_GROUP } from '../identity.ts';
 import { ANY } from './grants.ts';
 import type { RequestTarget } from '../types.ts';
 import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
@@ -116,7 +116,10 @@ function isTarget(prefix: string): boolean {
 
 /** The user of a SubjectAccessReview. */
 function reviewedUser(spec: JsonObject): UserInfo {
-  const user = userOf(spec, 'user');
+  const sent = userOf(spec, 'user');
+  // Only this program says that a user is one of the host, which then authorizes it.
+  const { [EXTRA.delegated]: _forged, ...extra } = sent.extra;
+  const user = { ...sent, extra };
   if (user.name !== '' || user.groups.length > 0) return user;
   const missing = requiredValue('spec.user', 'at least one of user or group must be specified');
   throw invalid({ group: AUTHORIZATION_GROUP, resource: 'SubjectAccessReview' }, '', [missing]);

@@ -244,13 +244,16 @@ function delegated(user: UserInfo, host: HostRights | undefined): Writer {
     const request = { ...REQUEST, verb: 'impersonate', group: '', resource, name };
     return (await host?.reviewAccess(user, request))?.isAllowed === true;
   };
+  const isAdministrator = (): Promise<boolean> => mayBe('groups', ADMINISTRATORS);
   return {
-    isAdministrator: () => mayBe('groups', ADMINISTRATORS),
-    mayActFor: (spec) => {
-      const isTeam = text(spec, 'team') !== '';
-      return mayBe(isTeam ? 'groups' : 'users', subjectOf(spec).name);
+    isAdministrator,
+    mayActFor: async (spec) => {
+      const { name } = subjectOf(spec);
+      const resource = text(spec, 'team') === '' ? 'users' : 'groups';
+      return (await mayBe(resource, name)) && (!name.startsWith(SYSTEM) || (await isAdministrator()));
     },
-    mayGive: (group) => mayBe('groups', group),
+    mayGive: async (group) =>
+      (await mayBe('groups', group)) && (!isReserved(group) || (await isAdministrator())),
   };
 }
 
@@ -260,12 +263,15 @@ const ADMINISTRATOR: Writer = {
   mayGive: () => Promise.resolve(true),
 };
 
+function isReserved(group: string): boolean {
+  return group.startsWith(SYSTEM) || RESERVED.includes(group);
+}
+
 function ordinary(user: UserInfo): Writer {
   return {
     isAdministrator: () => Promise.resolve(false),
     mayActFor: (spec) => Promise.resolve(isOwnedBy(spec, user) && !subjectOf(spec).name.startsWith(SYSTEM)),
-    mayGive: (group) =>
-      Promise.resolve(user.groups.includes(group) && !group.startsWith(SYSTEM) && !RESERVED.includes(group)),
+    mayGive: (group) => Promise.resolve(user.groups.includes(group) && !isReserved(group)),
   };
 }
 

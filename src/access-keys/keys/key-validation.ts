@@ -25,6 +25,7 @@ export const KEY_TYPES_ALLOWED = [
 
 const SUBJECT_FIELDS = ['user', 'team', 'subject'] as const;
 const SUBJECT_LENGTH_MAX = 253;
+const PLATFORM = 'platform:';
 export const DISPLAY_NAME_BYTES_MAX = 1024;
 export const DESCRIPTION_BYTES_MAX = 16 * 1024;
 export const GROUPS_MAX = 256;
@@ -43,6 +44,7 @@ export function validateKey(
       ? changeErrors(spec, before)
       : [...missingErrors(spec, REQUIRED_FIELDS), ...newKeyErrors(spec)]),
     ...subjectErrors(spec),
+    ...(before ? [] : platformNameErrors(spec)),
     ...ttlErrors(spec, before, maxTtlSeconds),
     ...typeErrors(spec),
     ...textErrors(spec),
@@ -118,6 +120,13 @@ function subjectErrors(spec: JsonObject): FieldError[] {
   if (given.length < 2) return errors;
   const detail = 'only one of user, team and subject may be set';
   return [invalidValue('spec', given.join(', '), detail), ...errors];
+}
+
+/** Such a user would be a team, or have a name that this API gives a meaning. */
+function platformNameErrors(spec: JsonObject): FieldError[] {
+  return ['user', 'subject']
+    .filter((field) => text(spec, field).startsWith(PLATFORM))
+    .map((field) => invalidValue(`spec.${field}`, text(spec, field), `must not begin with ${PLATFORM}`));
 }
 
 /** Names of users and groups: any printable text, such as `system:node:a` or `a@example.com`. */

@@ -60,6 +60,8 @@ export interface StartOptions {
   readonly wrapListener?: (serve: RequestListener) => RequestListener;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
+  /** See `WatchStreamsOptions`. */
+  readonly rechecksWatchesOf?: (user: UserInfo) => boolean;
   /** Defaults are in `limits.ts`. */
   readonly watchesMax?: number;
   readonly watchesPerUserMax?: number;

@@ -67,6 +67,8 @@ export interface WatchResponse {
   readonly isVisible: Target['isVisible'];
   readonly form: ResponseForm;
   readonly warnings: readonly string[];
+  /** Rejects once the caller is another one, or may not watch any more. */
+  readonly recheck: Recheck;
 }
 
 export interface ResourceHandlerOptions extends TargetRules {
@@ -133,7 +135,7 @@ export class ResourceHandler {
     if (verb === 'watch') {
       const { definition, namespace, isVisible } = target;
       const { user } = request;
-      return { user, definition, namespace, isVisible, form, warnings: call.warnings };
+      return { user, definition, namespace, isVisible, form, warnings: call.warnings, recheck };
     }
     const response = await this.#respond(verb, call);
     // Nothing was written, but the response may tell what the caller may no longer read, or hold a token, which is not stored.

@@ -1,7 +1,7 @@
 /** WATCH: the events after a revision, first from history, then as they happen. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { Status } from '../../kube/status-error.ts';
+import { StatusError, type Status } from '../../kube/status-error.ts';
 import {
   StoreError,
   type Store,
@@ -78,6 +78,16 @@ export class ObjectWatch {
     this.#bookmarkLater();
   }
 
+  /** Ends the watch once `check` rejects. A check that fails for the moment (5xx, 429) is repeated at its next turn. */
+  every(intervalMs: number, check: () => Promise<void>): void {
+    this.#schedule(intervalMs, () => {
+      check().then(
+        () => this.every(intervalMs, check),
+        (error: unknown) => (isTransient(error) ? this.every(intervalMs, check) : this.#end()),
+      );
+    });
+  }
+
   /** Sends the current objects if requested. Returns the revision after which the events begin. */
   async #initial(): Promise<number> {
     const { query, sendsInitialEvents, hasBookmarks } = this.#options;
@@ -151,4 +161,8 @@ export class ObjectWatch {
   close(): void {
     this.#end();
   }
+}
+
+function isTransient(error: unknown): boolean {
+  return error instanceof StatusError && (error.code === 429 || error.code >= 500);
 }

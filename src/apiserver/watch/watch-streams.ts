@@ -26,6 +26,8 @@ export interface WatchStreamsOptions {
   readonly views: ObjectViews;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
+  /** No event tells that these users have lost their rights: their watches are authorized again and again. Default: none. */
+  readonly rechecksWatchesOf?: (user: UserInfo) => boolean;
   /** Default {@link WATCHES_MAX}. */
   readonly watchesMax?: number;
   /** Default {@link WATCHES_PER_USER_MAX}. */
@@ -35,6 +37,8 @@ export interface WatchStreamsOptions {
 const BOOKMARK_INTERVAL_MS = 60_000;
 /** Without `timeoutSeconds` a watch lasts between this long and twice as long. */
 const TIMEOUT_MIN_MS = 30 * 60_000;
+const TIMEOUT_MAX_MS = 60 * 60_000;
+const RECHECK_INTERVAL_MS = 10_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export class WatchStreams {
@@ -71,6 +75,7 @@ export class WatchStreams {
     });
     const sink = new StreamSink(connection, answer, parts);
     const watch = new ObjectWatch(store, clock, sink, options);
+    if (this.#options.rechecksWatchesOf?.(user) === true) watch.every(RECHECK_INTERVAL_MS, answer.recheck);
     this.#watches.set(watch, user);
     this.#byUser.set(user.name, (this.#byUser.get(user.name) ?? 0) + 1);
     const { headers } = withWarnings({ code: 200, headers: {}, body: '' }, answer.warnings);
@@ -123,7 +128,7 @@ export class WatchStreams {
   /** 0: the client requests no timeout. */
   #timeoutMs(seconds: number): number {
     if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.random());
-    return Math.max(0, seconds * 1000);
+    return Math.min(Math.max(0, seconds * 1000), TIMEOUT_MAX_MS);
   }
 }
 

@@ -15,7 +15,13 @@ import { systemRandom } from '../../../src/base/random.ts';
 import { createAccess, type Access } from '../../../src/access-keys/compose.ts';
 import { splitPath } from '../../../src/access-keys/authorization/target.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
-import { ADMINISTRATORS, AUTH_DELEGATORS, AUTHENTICATED, EXTRA } from '../../../src/access-keys/identity.ts';
+import {
+  ADMINISTRATORS,
+  AUTH_DELEGATORS,
+  AUTHENTICATED,
+  EXTRA,
+  isDelegated,
+} from '../../../src/access-keys/identity.ts';
 import { createKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-types.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
@@ -68,6 +74,8 @@ export interface AuthorizationServer extends AsyncDisposable {
   readonly used: string[];
   /** A PATCH is a merge patch; with an apiVersion in its body, server-side apply. */
   send(as: string, method: string, path: string, body?: JsonObject): Promise<RawAnswer>;
+  /** The open watch of this caller. */
+  watch(as: string, path: string): ReturnType<RawClient['watch']>;
   /** POSTs a key; the rest of a valid `spec` is added. */
   create(as: string, name: string, spec: JsonObject): Promise<RawAnswer>;
   /** POSTs a review; its status. */
@@ -133,6 +141,7 @@ export async function startAuthorizationServer(
     version: { major: '1', minor: '36', gitVersion: 'v1.36.0' },
     registry: keys.registry,
     deleter: keys.deleter,
+    rechecksWatchesOf: isDelegated,
   });
   const client = new RawClient({ url: `http://${server.address}` });
   const send: AuthorizationServer['send'] = (as, method, path, body) =>
@@ -159,6 +168,7 @@ export async function startAuthorizationServer(
     tokens,
     used,
     send,
+    watch: (as, path) => client.watch(path, { authorization: `Bearer ${as}` }),
     create,
     review: async (as, path, spec) => {
       const answer = await send(as, 'POST', path, { spec });

@@ -28,6 +28,7 @@ import {
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { textAt } from '../../support/cases.ts';
+import { eventually } from '../../support/eventually.ts';
 import {
   KEYS_PATH,
   startAuthorizationServer,
@@ -51,8 +52,8 @@ const HOST_USERS: Record<string, JsonObject> = {
 /** `user verb resource name` that the host allows; a missing name is any. */
 const HOST_RIGHTS = [
   /^ops (get|list|create|update|patch) ownedaccesskeys /,
-  /^ops impersonate users (bob|system:x)$/,
-  /^ops impersonate groups (platform:team:red|staff)$/,
+  /^ops impersonate users (bob|system:x|platform:team:ops)$/,
+  /^ops impersonate groups (platform:team:red|staff|system:masters)$/,
   /^alice list ownedaccesskeys /,
 ];
 
@@ -128,6 +129,10 @@ function hostKinds(): ResourceDefinition[] {
   ];
 }
 
+async function revision(): Promise<string> {
+  return textAt(part(await server.send('admin', 'GET', KEYS_PATH), 'metadata'), 'resourceVersion');
+}
+
 const OPS = 'ops-token-of-the-host';
 const VIEWER = 'viewer-token-of-the-host';
 
@@ -175,7 +180,9 @@ describe('over HTTP', () => {
     [{ user: 'carol' }, 403],
     [{ team: 'red' }, 201],
     [{ team: 'blue' }, 403],
-    [{ user: 'system:x' }, 201],
+    [{ user: 'system:x' }, 403],
+    [{ user: 'platform:team:ops' }, 422],
+    [{ user: 'bob', groups: ['system:masters'] }, 403],
     [{ user: 'bob', groups: ['staff'] }, 201],
     [{ user: 'bob', groups: ['platform:admins'] }, 403],
     [{ user: 'bob', type: 'Login' }, 403],
@@ -193,6 +200,39 @@ describe('over HTTP', () => {
     expect(await server.review(VIEWER, path, spec('list'))).toEqual({ allowed: true });
     expect(await server.review(VIEWER, path, spec('create'))).toEqual({ allowed: false });
     expect((await server.send(VIEWER, 'GET', '/apis')).status).toBe(200);
+  });
+
+  test('a review with the mark of a user of the host does not ask the host', async () => {
+    asked.length = 0;
+    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+    const resourceAttributes = { verb: 'list', group: 'management.platform.sh', resource: 'ownedaccesskeys' };
+    const spec = { user: 'ops', extra: { [EXTRA.delegated]: ['host'] }, resourceAttributes };
+    await server.review('admin', path, spec);
+    expect(asked.filter((what) => what.includes('ops list'))).toEqual([]);
+  });
+
+  test.each(['account', 'right'])('a watch ends when the %s of its user is gone', async (loss) => {
+    const token = `watcher-without-${loss}`;
+    const user = { username: `watcher-${loss}`, groups: ['system:authenticated'] };
+    const right = new RegExp(`^watcher-${loss} (list|watch) ownedaccesskeys `);
+    HOST_USERS[token] = user;
+    HOST_RIGHTS.push(right);
+    await using watch = await server.watch(token, `${KEYS_PATH}?watch=1&resourceVersion=${await revision()}`);
+    for (let turn = 0; turn < 3; turn++) await server.clock.advanceAsync(10_000);
+    await server.create('bob', `seen-without-${loss}`, { user: 'bob' });
+    expect(await watch.summary(1)).toEqual([`ADDED seen-without-${loss}`]);
+    if (loss === 'account') Reflect.deleteProperty(HOST_USERS, token);
+    else HOST_RIGHTS.splice(HOST_RIGHTS.indexOf(right), 1);
+    let last: unknown = 'open';
+    void watch.next().then((event) => (last = event));
+    await eventually(
+      async () => {
+        await server.clock.advanceAsync(10_000);
+        return last;
+      },
+      (event) => event === undefined,
+      { what: 'the end of the watch' },
+    );
   });
 
   test('a host that denies the review is a 503 without its message', async () => {
