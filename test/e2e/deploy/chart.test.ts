@@ -31,9 +31,12 @@ interface RenderedObject {
 }
 
 let home = '';
-beforeAll(() => {
+/** Go builds helm once. */
+const BUILD_MAX_MS = 15 * 60_000;
+beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'endpoint-syncer-helm-'));
-});
+  await helm(home, 'version');
+}, BUILD_MAX_MS);
 afterAll(() => rmSync(home, { recursive: true }));
 
 function render(...args: readonly string[]): Promise<string> {
