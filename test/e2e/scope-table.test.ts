@@ -23,7 +23,9 @@ const TOKENS = {
 const SCOPES = {
   none: null,
   clusters: { clusters: [{ cluster: 'cluster-a' }] },
-  rules: { rules: [{ ...PODS, cluster: 'cluster-a', virtualClusters: [{ name: 'v' }] }, TOKENS] },
+  rules: {
+    rules: [{ ...PODS, cluster: 'cluster-a' }, { ...PODS, virtualClusters: [{ name: 'v' }] }, TOKENS],
+  },
   projects: { projects: [{ project: 'p' }] },
   spaces: { spaces: [{ project: 'p', space: 's' }] },
   virtualClusters: { virtualClusters: [{ project: 'p', virtualCluster: 'v' }] },
