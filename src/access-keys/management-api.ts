@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { ListenOptions } from '../apiserver/http/http-server.ts';
 import { startServer, type RunningServer } from '../apiserver/http/api-server.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
@@ -25,7 +25,7 @@ import { HostCluster, openStore } from './open-store.ts';
 import { KEY_STORAGE } from './keys/key-kind.ts';
 import { WatchRevocation } from './keys/watch-revocation.ts';
 import { composeModules, type Modules } from './compose.ts';
-import { AuditLog } from './serving/audit-log.ts';
+import { AuditTrail } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
 import { RequestLimits } from './serving/request-limits.ts';
 import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handler.ts';
@@ -78,7 +78,8 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   const dependentResources = [KEY_STORAGE, SIGNING_KEYS];
   const { dataDir } = config;
   const masterKey = await openMasterKey({ dataDir, store, dependentResources, randomBytes, logger });
-  const audit = undo.use(new AuditLog({ path: join(dataDir, 'audit.log'), clock, logger }));
+  const { auditLog } = config;
+  const audit = undo.use(new AuditTrail({ folder: dataDir, clock, logger, ...auditLog }));
   const record = audit.record.bind(audit);
   const modules = composeModules({ ...options, store, masterKey, host: cluster, audit: record });
   undo.defer(() => modules.stop());
@@ -168,7 +169,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       authorizer,
       authenticate: bearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers }),
       splitPath,
-      publicDocuments: publicDocuments(documents, new MetaHandler(table, version), store),
+      publicDocuments: publicDocuments(documents, new MetaHandler(table, version), { store, clock }),
       version,
       registry: keys.registry,
       deleter: keys.deleter,
@@ -217,7 +218,7 @@ type Document = () => Promise<ApiResponse>;
 export function publicDocuments(
   documents: ReadonlyMap<string, Document>,
   meta: MetaHandler,
-  store: Store,
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
 ): ReadonlyMap<string, Document> {
   const served =
     (path: string): Document =>
@@ -233,8 +234,22 @@ export function publicDocuments(
     ['/livez', served('/livez')],
     // Not of the store: a restart, which a liveness probe causes, does not free a full disk.
     ['/healthz', served('/healthz')],
-    ['/readyz', () => readiness(store)],
+    ['/readyz', keptFor(READINESS_MS, clock, () => readiness(store))],
   ]);
+}
+
+/** A probe needs no credential and asks the store, which may be the host cluster: the probes of a second share one. */
+const READINESS_MS = 1000;
+
+function keptFor(forMs: number, clock: Clock, probe: Document): Document {
+  let known: { readonly answer: Promise<ApiResponse>; untilMs: number } | undefined;
+  return () => {
+    if (known !== undefined && clock.monotonicMs() < known.untilMs) return known.answer;
+    const started = { answer: probe(), untilMs: Infinity };
+    known = started;
+    void started.answer.finally(() => (started.untilMs = clock.monotonicMs() + forMs)).catch(() => undefined);
+    return started.answer;
+  };
 }
 
 /** Ready: the store can be read and written. */

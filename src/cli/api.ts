@@ -32,7 +32,7 @@ async function api(command: Command): Promise<number> {
   growYoungGeneration();
   const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-  const stop = stopSignals();
+  const stop = stopSignals({ ignoresHangUp: true });
   using _alive = keepAlive();
   const metrics = new SeriesRegistry();
   processSeries(metrics, packageVersion());

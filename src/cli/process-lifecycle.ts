@@ -20,8 +20,11 @@ interface StopSignals {
   readonly requested: Promise<void>;
 }
 
-/** The first SIGTERM or SIGINT requests a drain; the second ends the process immediately with exit code 1. */
-export function stopSignals(): StopSignals {
+/**
+ * The first SIGTERM or SIGINT requests a drain; the second ends the process immediately with exit code 1. `ignoresHangUp`: SIGHUP, with which
+ * logrotate asks a service to open its files again, does not end it: the audit log follows its path.
+ */
+export function stopSignals({ ignoresHangUp = false } = {}): StopSignals {
   const controller = new AbortController();
   const requested = new Promise<void>((resolve) => {
     const onSignal = (): void => {
@@ -31,6 +34,7 @@ export function stopSignals(): StopSignals {
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
+    if (ignoresHangUp) process.on('SIGHUP', () => undefined);
   });
   return { signal: controller.signal, requested };
 }

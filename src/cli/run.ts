@@ -57,7 +57,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   }
   const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-  const stop = stopSignals();
+  const stop = stopSignals({ ignoresHangUp: true });
   using _alive = keepAlive();
   const heap = createStartupHeap();
   heap.grow();

@@ -144,6 +144,7 @@ function effectiveManagement({ host: _host, ...config }: ManagementConfig): Json
       max: formatDuration(config.tokenTtl.maxMs),
     },
     delegatedAuth: config.delegatedAuth,
+    auditLog: { maxSize: formatBytes(config.auditLog.fileBytesMax), maxFiles: config.auditLog.filesKept },
     bootstrapKeyFile: config.bootstrapKeyFile,
   };
 }

@@ -183,6 +183,7 @@ function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig):
     maxTtlMs: api.maxTtl,
     tokenTtl: { defaultMs: api.tokenTtl.default, maxMs: api.tokenTtl.max },
     delegatedAuth: api.delegatedAuth,
+    auditLog: { fileBytesMax: api.auditLog.maxSize, filesKept: api.auditLog.maxFiles },
     bootstrapKeyFile: api.bootstrapKeyFile,
     host: endpointSyncer.host,
   };

@@ -86,6 +86,8 @@ export interface ManagementConfig {
   readonly maxTtlMs: number;
   readonly tokenTtl: { readonly defaultMs: number; readonly maxMs: number };
   readonly delegatedAuth: boolean;
+  /** Size of a file of the audit log, and number of rotated files to keep. */
+  readonly auditLog: { readonly fileBytesMax: number; readonly filesKept: number };
   /** '' for none. */
   readonly bootstrapKeyFile: string;
   /** The host cluster: for the store `kubernetes`, and for callers with its tokens. */

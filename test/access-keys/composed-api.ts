@@ -55,6 +55,7 @@ export function managementConfig(dataDir: string, changes: Partial<ManagementCon
     maxTtlMs: 0,
     tokenTtl: { defaultMs: 86_400_000, maxMs: 604_800_000 },
     delegatedAuth: false,
+    auditLog: { fileBytesMax: 100 * 2 ** 20, filesKept: 3 },
     bootstrapKeyFile: '',
     host: { kubeconfig: '', context: '', namespace: '' },
     ...changes,

@@ -9,6 +9,7 @@ import { MetaHandler } from '../../src/apiserver/request/meta-handler.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 import { startComposed } from './composed-api.ts';
 
@@ -46,22 +47,34 @@ describe('an empty database file', () => {
 
 test('/readyz is 503 while writes fail, and 200 again when they do not', async () => {
   const store = new FailingStore();
+  const clock = new FakeClock();
   const version = { major: '1', minor: '32', gitVersion: 'v1.32.0' };
-  const documents = publicDocuments(new Map(), new MetaHandler(new DefinitionTable([]), version), store);
+  const documents = publicDocuments(new Map(), new MetaHandler(new DefinitionTable([]), version), {
+    store,
+    clock,
+  });
   const codeOf = async (path: string): Promise<number | undefined> => (await documents.get(path)?.())?.code;
-  expect(await codeOf('/readyz')).toBe(200);
+  const atOnce = Array.from({ length: 800 }, () => codeOf('/readyz'));
+  expect(new Set(await Promise.all(atOnce))).toEqual(new Set([200]));
+  // One probe is in flight, and its answer is kept for a second.
+  expect(store.probes).toBe(1);
   store.isFull = true;
+  expect(await codeOf('/readyz')).toBe(200);
+  clock.advance(1000);
   const codes = [await codeOf('/readyz'), await codeOf('/healthz'), await codeOf('/livez')];
   // A liveness probe restarts the process, which does not help.
   expect(codes).toEqual([503, 200, 200]);
   store.isFull = false;
+  clock.advance(1000);
   expect(await codeOf('/readyz')).toBe(200);
 });
 
 class FailingStore extends MemoryStore {
   isFull = false;
+  probes = 0;
 
   override async checkWritable(): Promise<void> {
+    this.probes += 1;
     if (this.isFull) throw new StoreError('unavailable', 'no space is left');
     await super.checkWritable();
   }

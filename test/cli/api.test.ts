@@ -1,7 +1,7 @@
 /** `api` as a process: its address, its shutdown, and its errors when it cannot start. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +46,10 @@ class Api {
     return new RegExp(`^${what}: (.*)$`, 'mu').exec(this.out)?.[1] ?? '';
   }
 
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
   async ended(signal?: NodeJS.Signals): Promise<number | null> {
     if (signal) this.#child.kill(signal);
     if (this.#child.exitCode === null) await once(this.#child, 'exit');
@@ -71,10 +75,17 @@ describe('api', () => {
     const { status, json } = await client.send({ method: 'GET', path: KEYS_PATH });
     expect([status, JSON.stringify(json)]).toEqual([200, expect.stringContaining('"bootstrap-admin"')]);
     expect((await client.send({ method: 'GET', path: '/readyz' })).text).toBe('ok');
+    // As logrotate does: the file is moved, and the process told.
+    const auditFile = join(dataDir, 'audit.log');
+    await vi.waitFor(() => expect(statSync(auditFile).size).toBeGreaterThan(0), { timeout: 10_000 });
+    renameSync(auditFile, join(dataDir, 'moved.log'));
+    api.kill('SIGHUP');
+    expect((await client.send({ method: 'GET', path: KEYS_PATH })).status).toBe(200);
+    await vi.waitFor(() => expect(statSync(auditFile).size).toBeGreaterThan(0), { timeout: 10_000 });
     const health = /"http":"(http:[^"]+)"/u.exec(api.err)?.[1] ?? '';
     expect((await fetch(`${health}/readyz`)).status).toBe(200);
     const series = await (await fetch(`${health}/metrics`)).text();
-    expect(series).toMatch(/^apiserver_request_total\{verb="LIST",.*code="200"\} 1$/mu);
+    expect(series).toMatch(/^apiserver_request_total\{verb="LIST",.*code="200"\} 2$/mu);
     expect(series).toMatch(
       /^endpoint_syncer_store_request_duration_seconds_count\{operation="list"\} [1-9]/mu,
     );

@@ -22,6 +22,7 @@ describe('the section', () => {
       maxTtlMs: 0,
       tokenTtl: { defaultMs: 86_400_000, maxMs: 604_800_000 },
       delegatedAuth: false,
+      auditLog: { fileBytesMax: 104_857_600, filesKept: 3 },
       bootstrapKeyFile: '',
       host: { kubeconfig: '', context: '', namespace: '' },
     });

@@ -138,7 +138,7 @@ managementApi:
       '11:21 endpointSyncer.sandbox.memory must be a size such as 64Mi or 1G, found "lots"',
       '12:16 endpointSyncer.log.level must be one of debug, info, warn, error, silent, found "inf", did you mean "info"?',
       '14:3 managementApi.tls.keyFile is required with managementApi.tls.certFile',
-      '15:3 managementApi.ports unknown key "ports"; known here: enabled, bindAddress, tls, dataDir, store, issuer, maxTtl, tokenTtl, delegatedAuth, bootstrapKeyFile',
+      '15:3 managementApi.ports unknown key "ports"; known here: enabled, bindAddress, tls, dataDir, store, issuer, maxTtl, tokenTtl, delegatedAuth, auditLog, bootstrapKeyFile',
     ]);
     expect(parseText(text).config).toBeUndefined();
   });

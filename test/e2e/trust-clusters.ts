@@ -58,6 +58,7 @@ export class Platform implements AsyncDisposable {
       maxTtlMs: 0,
       tokenTtl: { defaultMs: 3_600_000, maxMs: 86_400_000 },
       delegatedAuth: false,
+      auditLog: { fileBytesMax: 100 * 2 ** 20, filesKept: 3 },
       bootstrapKeyFile: join(this.#directory, 'administrator'),
       host: { kubeconfig: '', context: '', namespace: '' },
     };

@@ -1,11 +1,71 @@
-/** The audit log: one JSON line per request in a file that is rotated by size. Requests never wait for it, and a full disk does not fail them. */
+/** The audit log: one JSON line per request in files that are rotated by size. Requests never wait for it, and a full disk does not fail them. */
 
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { codeOf } from '../../base/errors.ts';
 import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import { EXTRA } from '../identity.ts';
+import { networkOf } from './request-limits.ts';
+
+export interface AuditTrailOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Size of a file, and number of rotated files to keep. */
+  readonly fileBytesMax: number;
+  readonly filesKept: number;
+}
+
+/** Of the requests of one address that are refused. */
+export const REFUSED_RATE: Rate = { burst: 100, perSecond: 1 };
+const ADDRESSES_MAX = 10_000;
+/** Number of refused requests of this address that were left out since the line before. */
+const SUPPRESSED = 'endpoint-syncer/suppressed';
+
+/**
+ * Two logs: `audit.log`, and `audit-refused.log` for requests without a known user and those that are refused, of which each address gets a
+ * share. So no flood displaces what a user did.
+ */
+export class AuditTrail implements AsyncDisposable {
+  readonly #served: AuditLog;
+  readonly #refused: AuditLog;
+  readonly #shares: TokenBuckets;
+  /** By address. */
+  readonly #suppressed = new LRUCache<string, number>({ maxSize: ADDRESSES_MAX, sizeCalculation: () => 1 });
+
+  constructor({ folder, clock, ...options }: AuditTrailOptions) {
+    this.#served = new AuditLog({ ...options, clock, path: join(folder, 'audit.log') });
+    this.#refused = new AuditLog({ ...options, clock, path: join(folder, 'audit-refused.log') });
+    this.#shares = new TokenBuckets(REFUSED_RATE, clock);
+  }
+
+  /** Returns immediately; never throws. */
+  record(event: AuditEvent): void {
+    if (!isRefused(event)) return this.#served.record(event);
+    const address = networkOf(event.sourceIPs[0] ?? '');
+    const suppressed = this.#suppressed.get(address) ?? 0;
+    if (this.#shares.take(address) > 0) return void this.#suppressed.set(address, suppressed + 1);
+    this.#suppressed.delete(address);
+    const annotations = { ...event.annotations, [SUPPRESSED]: String(suppressed) };
+    this.#refused.record(suppressed === 0 ? event : { ...event, annotations });
+  }
+
+  async flushed(): Promise<void> {
+    await Promise.all([this.#served.flushed(), this.#refused.flushed()]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#served[Symbol.asyncDispose](), this.#refused[Symbol.asyncDispose]()]);
+  }
+}
+
+function isRefused({ user, responseStatus: { code } }: AuditEvent): boolean {
+  return user.username === undefined || code === 401 || code === 403 || code === 429;
+}
 
 export interface AuditLogOptions {
   /** Rotated files are `PATH.1`, `PATH.2`, … */
@@ -38,6 +98,8 @@ export class AuditLog implements AsyncDisposable {
   #timer: Timer | undefined;
   #writing: Promise<void> | undefined;
   #file: FileHandle | undefined;
+  /** Device and inode of the file. */
+  #fileId = '';
   #fileBytes = 0;
 
   constructor(options: AuditLogOptions) {
@@ -105,6 +167,8 @@ export class AuditLog implements AsyncDisposable {
   /** The file for `more` bytes, rotated if it would become too large. */
   async #openFile(more: number): Promise<FileHandle> {
     const { path, fileBytesMax = FILE_BYTES_MAX } = this.#options;
+    // Another program may have renamed or removed the file, as logrotate does.
+    if (this.#file !== undefined && (await fileIdAt(path)) !== this.#fileId) await this.#closeFile();
     this.#file ??= await this.#open();
     if (this.#fileBytes === 0 || this.#fileBytes + more <= fileBytesMax) return this.#file;
     await this.#closeFile();
@@ -115,7 +179,9 @@ export class AuditLog implements AsyncDisposable {
 
   async #open(): Promise<FileHandle> {
     const file = await open(this.#options.path, 'a', 0o600);
-    this.#fileBytes = (await file.stat()).size;
+    const stats = await file.stat();
+    this.#fileBytes = stats.size;
+    this.#fileId = `${stats.dev} ${stats.ino}`;
     return file;
   }
 
@@ -123,6 +189,17 @@ export class AuditLog implements AsyncDisposable {
     const file = this.#file;
     this.#file = undefined;
     await file?.close().catch(() => undefined);
+  }
+}
+
+/** '': there is none. */
+async function fileIdAt(path: string): Promise<string> {
+  try {
+    const { dev, ino } = await stat(path);
+    return `${dev} ${ino}`;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw error;
   }
 }
 

@@ -69,6 +69,8 @@ export interface AuditObject {
 }
 
 const USER_AGENT_CHARACTERS_MAX = 1024;
+/** Of a URL, a part of it, and a reason: a client chooses their length, and a long line displaces others. */
+const TEXT_CHARACTERS_MAX = 512;
 
 /** JSON omits the fields that are undefined. Events have one shape, which engines copy and encode fastest. */
 export function auditEvent(record: RequestRecord, code: number, nowMs: number): AuditEvent {
@@ -83,7 +85,7 @@ export function auditEvent(record: RequestRecord, code: number, nowMs: number): 
     level: 'Metadata',
     auditID: id,
     stage: 'ResponseComplete',
-    requestURI,
+    requestURI: cut(requestURI),
     verb,
     user: user ? auditUser(user) : NO_USER,
     sourceIPs: [address],
@@ -95,7 +97,7 @@ export function auditEvent(record: RequestRecord, code: number, nowMs: number): 
     annotations:
       decision === ''
         ? undefined
-        : { 'authorization.k8s.io/decision': decision, 'authorization.k8s.io/reason': reason },
+        : { 'authorization.k8s.io/decision': decision, 'authorization.k8s.io/reason': cut(reason) },
   };
 }
 
@@ -113,13 +115,17 @@ function auditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
 function auditObject(path: ResourcePath, writtenName: string): AuditObject {
   const { group, version, resource, namespace, name, subresource } = path;
   return {
-    resource,
-    namespace: namespace === '' ? undefined : namespace,
-    name: (name === '' ? masked(writtenName) : name) || undefined,
-    apiGroup: group === '' ? undefined : group,
-    apiVersion: version,
-    subresource: subresource === '' ? undefined : subresource,
+    resource: cut(resource),
+    namespace: namespace === '' ? undefined : cut(namespace),
+    name: cut(name === '' ? masked(writtenName) : name) || undefined,
+    apiGroup: group === '' ? undefined : cut(group),
+    apiVersion: cut(version),
+    subresource: subresource === '' ? undefined : cut(subresource),
   };
+}
+
+function cut(text: string): string {
+  return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX)}…`;
 }
 
 function maskedPath({ group, version, resource, namespace, name, subresource }: ResourcePath): ResourcePath {

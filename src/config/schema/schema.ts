@@ -7,10 +7,12 @@ import * as z from 'zod';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
 import { CERTIFICATE_RULES, ISSUER_PATTERN, FILE_RULES } from './editor-rules.ts';
-import { bindAddress, choice, duration, flag, label, text } from './schema-fields.ts';
+import { bindAddress, choice, count, duration, flag, label, size, text } from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
 const YEARS_MS = 3_650 * DAY_MS;
+const MEBIBYTE = 2 ** 20;
+const TEBIBYTE = 2 ** 40;
 
 /** `managementApi`: the key and token API. */
 const managementSchema = z
@@ -58,6 +60,16 @@ const managementSchema = z
       'Accept tokens of the host cluster: authenticate with TokenReview, authorize with SubjectAccessReview.',
       false,
     ),
+    auditLog: z
+      .strictObject({
+        maxSize: size(
+          'Size of audit.log and of audit-refused.log, beyond which a file is rotated.',
+          { min: MEBIBYTE, max: TEBIBYTE },
+          '100Mi',
+        ),
+        maxFiles: count('Rotated files to keep of each.', { min: 0, max: 1000 }, 3),
+      })
+      .prefault({}),
     bootstrapKeyFile: text(
       "File with the first administrator's key; created with mode 0600 if it does not exist.",
     ),

@@ -1,6 +1,6 @@
 /** The audit log: its lines, its files, and failures to write it. */
 
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -8,7 +8,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { auditEvent, masked, type RequestRecord } from '../../../src/apiserver/request/audit-event.ts';
 import { userNamed } from '../../../src/apiserver/user.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
-import { AuditLog, LineBuffer, type AuditLogOptions } from '../../../src/access-keys/serving/audit-log.ts';
+import {
+  AuditLog,
+  AuditTrail,
+  LineBuffer,
+  REFUSED_RATE,
+  type AuditLogOptions,
+} from '../../../src/access-keys/serving/audit-log.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -111,6 +117,67 @@ describe('a line', () => {
 
   test('truncates a long user agent', () => {
     expect(auditEvent({ ...RECORD, userAgent: 'x'.repeat(9000) }, 200, 0).userAgent).toHaveLength(1024);
+  });
+});
+
+test('a long URL, name or reason is cut', () => {
+  const long = 'x'.repeat(9000);
+  const path = RECORD.path && { ...RECORD.path, name: long, resource: long };
+  const event = auditEvent({ ...RECORD, url: `/${long}`, path, reason: long }, 403, 0);
+  expect(JSON.stringify(event).length).toBeLessThan(4000);
+  expect(event.requestURI).toBe(`/${'x'.repeat(511)}…`);
+});
+
+test('a file that another program renames or removes is opened again', async () => {
+  await using log = auditLog();
+  recordMany(log, 2);
+  await log.flushed();
+  await rename(join(folder, 'audit.log'), join(folder, 'moved.log'));
+  recordMany(log, 3);
+  await log.flushed();
+  expect([(await lines('moved.log')).length, (await lines()).length]).toEqual([2, 3]);
+  await rm(join(folder, 'audit.log'));
+  recordMany(log, 1);
+  await log.flushed();
+  expect((await lines()).length).toBe(1);
+});
+
+describe('requests that are refused', () => {
+  const trail = (clock = new FakeClock()) =>
+    new AuditTrail({ folder, clock, logger: silentLogger, fileBytesMax: 64 * 1024, filesKept: 3 });
+  const refused = (n: number, address = '192.0.2.9') => {
+    const url = `/apis/management.platform.sh/v1/ownedaccesskeys/${n}`;
+    return auditEvent({ ...RECORD, user: undefined, url, address, decision: '' }, 401, 0);
+  };
+
+  test('displace no evidence: 52 000 of them leave the deletion by an administrator', async () => {
+    await using log = trail();
+    log.record(auditEvent({ ...RECORD, verb: 'delete' }, 200, 0));
+    for (let n = 0; n < 52_000; n++) log.record(refused(n));
+    await log.flushed();
+    expect((await readdir(folder)).toSorted()).toEqual(['audit-refused.log', 'audit.log']);
+    expect((await lines()).map(({ verb }) => verb)).toEqual(['delete']);
+    expect((await lines('audit-refused.log')).length).toBe(REFUSED_RATE.burst);
+  });
+
+  test('are counted by address, and those of another address are still seen', async () => {
+    const clock = new FakeClock();
+    await using log = trail(clock);
+    for (let n = 0; n < 150; n++) log.record(refused(n));
+    log.record(refused(0, '192.0.2.10'));
+    clock.advance(1000);
+    log.record(refused(151));
+    await log.flushed();
+    const [other, last] = (await lines('audit-refused.log')).slice(-2);
+    expect(other).toMatchObject({ sourceIPs: ['192.0.2.10'] });
+    expect(last).toMatchObject({ annotations: { 'endpoint-syncer/suppressed': '50' } });
+  });
+
+  test.each([403, 429])('are also those of a known user: %i', async (code) => {
+    await using log = trail();
+    log.record(auditEvent(RECORD, code, 0));
+    await log.flushed();
+    expect(await readdir(folder)).toEqual(['audit-refused.log']);
   });
 });
 
