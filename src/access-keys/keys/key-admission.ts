@@ -16,7 +16,7 @@ import { isAdministrator, subjectOf } from '../identity.ts';
 import { isKeyReference } from './key-lifecycle.ts';
 import type { KeyIndex } from './key-index.ts';
 import { KEY_STORAGE } from './key-kind.ts';
-import { keyError } from './key-validation.ts';
+import { keyBytes, keyError } from './key-validation.ts';
 
 export interface KeyAdmissionOptions {
   readonly store: Store;
@@ -34,6 +34,9 @@ const CLAIM_MS = 2_000;
 const CLAIMS_MAX = 10_000;
 /** Limit of unexpired keys per subject, so that forgotten keys do not fill the store. It does not apply to administrators. */
 export const KEYS_PER_USER_MAX = 1000;
+
+/** Of all keys of a subject together, which the API holds in memory. It does not apply to administrators either. */
+export const KEYS_BYTES_PER_USER_MAX = 4 * 1024 * 1024;
 
 /** The object that a supplied key is about to be stored in. */
 interface Claim {
@@ -70,6 +73,7 @@ export class KeyAdmission implements Admission {
     const { target, next, previous } = write;
     if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
     if (!previous) this.#rejectTooMany(write);
+    this.#rejectTooLarge(write);
     const errors = [...(await this.#ownerErrors(write)), ...(previous ? [] : this.#keyErrors(write))];
     if (errors.length === 0) return;
     // One response with the errors of validation, which would follow next.
@@ -81,6 +85,17 @@ export class KeyAdmission implements Admission {
     const { name } = subjectOf(objectField(next, 'spec'));
     if (isAdministrator(user) || this.#unexpiredOf(name) < KEYS_PER_USER_MAX) return;
     const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete keys that are not used`;
+    throw forbidden(groupName(target.definition), target.name, why);
+  }
+
+  #rejectTooLarge({ user, target, next, previous }: AdmissionRequest): void {
+    const bytes = keyBytes(next);
+    if (isAdministrator(user) || (previous && bytes <= keyBytes(previous))) return;
+    const { name } = subjectOf(objectField(next, 'spec'));
+    const others = [...this.#options.index.ofUser(name)].filter((key) => key.name !== target.name);
+    const sum = others.reduce((all, key) => all + key.bytes, bytes);
+    if (sum <= KEYS_BYTES_PER_USER_MAX) return;
+    const why = `the access keys of ${JSON.stringify(name)} would have ${sum} bytes, and ${KEYS_BYTES_PER_USER_MAX} is the limit: delete keys that are not used`;
     throw forbidden(groupName(target.definition), target.name, why);
   }
 

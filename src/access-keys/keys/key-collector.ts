@@ -35,7 +35,7 @@ const SHORT_TTL_MS = 86_400_000;
 export const SHORT_LIVED_KEPT_MAX = 1000;
 
 /** For the log; every decision checks the clock too. */
-const CLOCK_CHECK_MS = 10 * 60_000;
+const CLOCK_CHECK_MS = 30_000;
 /** A larger change of the wall clock against the monotonic one is a step. */
 const CLOCK_STEP_MS = 5 * 60_000;
 /** Time without deletions of expired keys after a step, for the clock to be set right. */

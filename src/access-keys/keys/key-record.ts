@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../../apiserver/storage/store.ts';
 import { AUTHENTICATED, EXTRA, subjectOf } from '../identity.ts';
 import type { KeyRecord } from '../types.ts';
+import { keyBytes } from './key-validation.ts';
 import { credentialsOf, tokenGenerationOf } from './stored-key.ts';
 import type { StoredCredential } from '../credentials/access-key.ts';
 
@@ -27,6 +28,8 @@ interface Deletion {
 /** Immutable: each change of the object creates a new record. */
 export interface IndexedKey extends KeyRecord, Lifetime {
   readonly revision: number;
+  /** As stored. */
+  readonly bytes: number;
   /** The newest first; several after a rotation. */
   readonly credentials: readonly IndexedCredential[];
   /** `status.lastActivity` of the stored object. */
@@ -69,6 +72,7 @@ export function indexedKey({ key, value, revision }: StoredEntry): IndexedKey {
     ...(holdsOidcData(value) ? { holdsOidcData: true } : {}),
     tokenGeneration,
     revision,
+    bytes: keyBytes(value),
     credentials: indexedCredentials(value, user),
     createdMs: Date.parse(text(metadata, 'creationTimestamp')),
     ttlMs: Number(spec['ttl'] ?? 0) * 1000,

@@ -8,7 +8,7 @@ import {
   type FieldError,
 } from '../../apiserver/field-error.ts';
 import { listField, objectField, text } from '../../apiserver/metadata.ts';
-import { isJsonObject, jsonEquals, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, jsonEquals, valueAt, type JsonObject } from '../../base/json.ts';
 import { validateScope } from '../authorization/scope-validation.ts';
 import { suppliedKeyProblem } from '../credentials/access-key.ts';
 
@@ -27,7 +27,13 @@ const SUBJECT_FIELDS = ['user', 'team', 'subject'] as const;
 const SUBJECT_LENGTH_MAX = 253;
 const PLATFORM = 'platform:';
 export const DISPLAY_NAME_BYTES_MAX = 1024;
-export const DESCRIPTION_BYTES_MAX = 16 * 1024;
+export const DESCRIPTION_BYTES_MAX = 4 * 1024;
+/** Of a token, connector data, or the extra claims as JSON. */
+export const LOGIN_DATA_BYTES_MAX = 64 * 1024;
+/** Of the names in the data of a login. */
+const LOGIN_NAME_BYTES_MAX = 1024;
+/** Of the spec: the API holds all keys in memory. */
+export const KEY_BYTES_MAX = 256 * 1024;
 export const GROUPS_MAX = 256;
 
 /** `maxTtlSeconds`: the maximum of `spec.ttl`; 0: none. */
@@ -47,7 +53,8 @@ export function validateKey(
     ...(before ? [] : platformNameErrors(spec)),
     ...ttlErrors(spec, before, maxTtlSeconds),
     ...typeErrors(spec),
-    ...textErrors(spec),
+    ...textErrors(spec, before),
+    ...sizeErrors(next, previous),
     ...groupErrors(spec),
     ...scopeErrors(spec),
     ...activityErrors(next, previous, nowMs),
@@ -161,11 +168,55 @@ function typeErrors(spec: JsonObject): FieldError[] {
   return [unsupportedValue('spec.type', type, KEY_TYPES_ALLOWED)];
 }
 
-function textErrors(spec: JsonObject): FieldError[] {
-  const limits = { displayName: DISPLAY_NAME_BYTES_MAX, description: DESCRIPTION_BYTES_MAX };
-  return Object.entries(limits)
-    .filter(([field, bytesMax]) => Buffer.byteLength(text(spec, field)) > bytesMax)
-    .map(([field, bytesMax]) => tooLong(`spec.${field}`, bytesMax));
+const BYTES_MAX: Readonly<Record<string, number>> = {
+  displayName: DISPLAY_NAME_BYTES_MAX,
+  description: DESCRIPTION_BYTES_MAX,
+  parent: LOGIN_NAME_BYTES_MAX,
+  'identity.userId': LOGIN_NAME_BYTES_MAX,
+  'identity.username': LOGIN_NAME_BYTES_MAX,
+  'identity.preferredUsername': LOGIN_NAME_BYTES_MAX,
+  'identity.email': LOGIN_NAME_BYTES_MAX,
+  'identity.connector': LOGIN_NAME_BYTES_MAX,
+  'identity.connectorData': LOGIN_DATA_BYTES_MAX,
+  'identity.extraClaims': LOGIN_DATA_BYTES_MAX,
+  'identity.groups': LOGIN_DATA_BYTES_MAX,
+  'oidcLogin.idToken': LOGIN_DATA_BYTES_MAX,
+  'oidcLogin.accessToken': LOGIN_DATA_BYTES_MAX,
+  'oidcLogin.refreshToken': LOGIN_DATA_BYTES_MAX,
+  'oidcProvider.clientId': LOGIN_NAME_BYTES_MAX,
+  'oidcProvider.nonce': LOGIN_NAME_BYTES_MAX,
+  'oidcProvider.redirectUri': 2 * LOGIN_NAME_BYTES_MAX,
+  'oidcProvider.scopes': DESCRIPTION_BYTES_MAX,
+};
+
+/** What an earlier version has stored may stay. */
+function textErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
+  return Object.entries(BYTES_MAX).flatMap(([field, bytesMax]) => {
+    const path = field.split('.');
+    const value = valueAt(spec, path) ?? '';
+    const bytes = Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
+    const isKept = before !== undefined && jsonEquals(value, valueAt(before, path) ?? '');
+    return bytes <= bytesMax || isKept ? [] : [tooLong(`spec.${field}`, bytesMax)];
+  });
+}
+
+/** Annotations have a limit of their own. */
+function sizeErrors(next: JsonObject, previous: JsonObject | undefined): FieldError[] {
+  const bytes = specBytes(next);
+  if (bytes <= KEY_BYTES_MAX || (previous && bytes <= specBytes(previous))) return [];
+  return [tooLong('spec', KEY_BYTES_MAX)];
+}
+
+/** Without `disabled`, so that any key can be disabled. */
+function specBytes(key: JsonObject): number {
+  const { disabled: _disabled, ...spec } = objectField(key, 'spec');
+  return Buffer.byteLength(JSON.stringify(spec));
+}
+
+/** Of a key as clients see it, or as it is stored; without what the server notes about its fields. */
+export function keyBytes(key: JsonObject): number {
+  const { annotations, labels } = objectField(key, 'metadata');
+  return specBytes(key) + Buffer.byteLength(JSON.stringify([annotations, labels, key['status']]));
 }
 
 function groupErrors(spec: JsonObject): FieldError[] {

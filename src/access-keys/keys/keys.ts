@@ -12,6 +12,7 @@ import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
+import { KEY_BYTES_MAX } from './key-validation.ts';
 import type { Store } from '../../apiserver/storage/store.ts';
 import { type RandomBytes, KeyDigests } from '../credentials/access-key.ts';
 import type { MasterKey } from '../credentials/master-key.ts';
@@ -125,6 +126,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
       await activity.read();
       await index.start();
       for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
+      warnOfLargeKeys(index, logger);
       collector.start();
       expiry.start();
     },
@@ -138,3 +140,16 @@ export function createKeys(options: CreateKeysOptions): Keys {
     },
   };
 }
+
+/** Of earlier versions, which had no limits. */
+function warnOfLargeKeys(index: KeyIndex, logger: Logger): void {
+  for (const { name, user, bytes } of index.all()) {
+    if (bytes <= LARGE_BYTES) continue;
+    const what =
+      'an access key is larger than a key may be, and is held in memory: delete it, or remove data from it';
+    logger.warn({ name, user: user.name, bytes, bytesMax: LARGE_BYTES }, what);
+  }
+}
+
+/** Spec and annotations of the largest size, in base64 where they are sealed. */
+const LARGE_BYTES = 3 * KEY_BYTES_MAX;

@@ -3,11 +3,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Authorizer } from '../../../src/apiserver/request/authorizer.ts';
 import { forbidden } from '../../../src/apiserver/status.ts';
-import { metadataOf, text } from '../../../src/apiserver/metadata.ts';
+import { metadataOf, objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { KEYS_PER_USER_MAX } from '../../../src/access-keys/keys/key-admission.ts';
+import { KEYS_BYTES_PER_USER_MAX, KEYS_PER_USER_MAX } from '../../../src/access-keys/keys/key-admission.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
 import { at, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';
 
@@ -92,6 +93,61 @@ test('the number of unexpired keys of a user is limited', async () => {
   expect((await post('another')).status).toBe(403);
   clock.advance(86_400_000);
   expect((await post('another')).status).toBe(201);
+});
+
+describe('the size of keys', () => {
+  test.each<[string, JsonObject, string]>([
+    ['a description', { description: 'x'.repeat(4097) }, 'spec.description'],
+    ['connector data', { identity: { connectorData: 'x'.repeat(65_537) } }, 'spec.identity.connectorData'],
+    ['extra claims', { identity: { extraClaims: { a: 'x'.repeat(65_537) } } }, 'spec.identity.extraClaims'],
+    ['a token', { oidcLogin: { idToken: 'x'.repeat(65_537) } }, 'spec.oidcLogin.idToken'],
+  ])('is limited: %s', async (_what, spec, field) => {
+    await using api = await startKeyServer();
+    const body = { metadata: { name: 'k1' }, spec: { ...MINIMAL, ...spec } };
+    const answer = await api.send('POST', KEYS_PATH, body);
+    expect(at(answer.json, 'details.causes')).toMatchObject([{ field, reason: 'FieldValueTooLong' }]);
+  });
+
+  test('is limited for all keys of a subject together, and a smaller one is no growth', async () => {
+    await using api = await startKeyServer();
+    const annotations = { large: 'x'.repeat(250_000) };
+    const post = async (n: number): Promise<number> =>
+      (await api.send('POST', KEYS_PATH, { metadata: { name: `k${n}`, annotations }, spec: MINIMAL })).status;
+    const found = [];
+    for (let n = 0; n < 20; n++) found.push(await post(n));
+    const count = found.indexOf(403);
+    expect([count, found.slice(count).every((status) => status === 403)]).toEqual([16, true]);
+    const answer = await api.send('POST', KEYS_PATH, {
+      metadata: { name: 'k99', annotations },
+      spec: MINIMAL,
+    });
+    expect(answer.text).toContain(`${KEYS_BYTES_PER_USER_MAX} is the limit: delete keys that are not used`);
+    const patch = (name: string, large: string | null): Promise<RawAnswer> =>
+      api.send('PATCH', `${KEYS_PATH}/${name}`, { metadata: { annotations: { large } } });
+    await api.create('small');
+    expect((await patch('small', annotations.large)).status).toBe(403);
+    expect((await patch('k1', null)).status).toBe(200);
+    expect(await post(16)).toBe(201);
+  });
+
+  test('of an earlier version may stay, and is reported at the start', async () => {
+    const warnings: unknown[] = [];
+    await using api = await startKeyServer();
+    await api.create('k1', { user: 'ada' });
+    const key = { resource: KEY_STORAGE, namespace: '', name: 'k1' };
+    const entry = await api.store.get(key);
+    const spec = { ...objectField(entry?.value ?? {}, 'spec'), description: 'x'.repeat(2_700_000) };
+    await api.store.update(key, { ...entry?.value, spec }, entry?.revision ?? 0);
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (fields) => void warnings.push(fields),
+      child: () => logger,
+    };
+    await using again = await startKeyServer({ store: api.store, logger });
+    expect(warnings).toMatchObject([{ name: 'k1', user: 'ada' }]);
+    const disabled = await again.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: true } });
+    expect(disabled.status).toBe(200);
+  });
 });
 
 test('403 comes before validation errors', async () => {
