@@ -47,3 +47,16 @@ export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promi
     signal.addEventListener('abort', done, { once: true });
   });
 }
+
+/** Resolves when the work is done, after `ms`, or when `signal` aborts. Rejects if the work does before that. */
+export async function withinTime(
+  work: Promise<unknown>,
+  { clock, ms, signal }: { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const done = new AbortController();
+  try {
+    await Promise.race([work, sleep(clock, ms, AbortSignal.any([signal, done.signal]))]);
+  } finally {
+    done.abort();
+  }
+}

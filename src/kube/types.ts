@@ -44,12 +44,24 @@ export interface ListOptions extends RequestOptions {
   resourceVersion?: string;
   /** Requests `PartialObjectMetadata`: only `metadata` is returned. */
   isMetadataOnly?: boolean;
+  /** Malformed items are reported; otherwise one of them makes the list a `MalformedResponseError`. */
+  leavesOutMalformed?: boolean;
 }
 
 export interface ObjectList {
   resourceVersion: string;
   continueToken: string;
   items: KubeObject[];
+  /** Only with `leavesOutMalformed`. */
+  malformed?: readonly MalformedItem[];
+}
+
+/** An item of a list that is not an object as the rest of the program relies on. */
+export interface MalformedItem {
+  /** Undefined: not even its name can be read. */
+  readonly key: ObjectKey | undefined;
+  /** `metadata.labels is not a map of strings`. */
+  readonly why: string;
 }
 
 /**

@@ -71,7 +71,11 @@ class RestClient implements WatchClient {
     });
     const path = collectionPath(resource, options.namespace ?? '') + query;
     const accept = options.isMetadataOnly === true ? METADATA_LIST : 'application/json';
-    return asList(await this.#read({ method: 'GET', path, options, accept, isBulky: true }), resource);
+    return asList(
+      await this.#read({ method: 'GET', path, options, accept, isBulky: true }),
+      resource,
+      options,
+    );
   }
 
   async create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {

@@ -1,9 +1,16 @@
 /** Responses of an API server: objects and lists, checked as far as the rest of the program relies on them, and errors as `StatusError`. */
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { apiVersionOf, type KubeObject, type NamespacedName, type Resource } from '../object.ts';
+import {
+  apiVersionOf,
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../object.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
-import { MalformedResponseError, type ObjectList } from '../types.ts';
+import { MalformedResponseError, type ListOptions, type MalformedItem, type ObjectList } from '../types.ts';
 import { StatusError, type Status } from '../status-error.ts';
 
 /** The object that a request was about. */
@@ -44,32 +51,73 @@ export function checkDeletion(value: JsonValue, deleted: RequestedObject): void 
   if (!isSuccess) asObject(value, deleted);
 }
 
-/** Items of a list come without their type; it is added, so that they equal the same objects from a watch. */
-export function asList(value: JsonValue, resource: Resource): ObjectList {
+/**
+ * Items of a list come without their type; it is added, so that they equal the same objects from a watch. Throws `MalformedResponseError`, for a
+ * malformed item only without `leavesOutMalformed`.
+ */
+export function asList(
+  value: JsonValue,
+  resource: Resource,
+  { leavesOutMalformed = false }: Pick<ListOptions, 'leavesOutMalformed'> = {},
+): ObjectList {
   const metadata = isJsonObject(value) ? value['metadata'] : undefined;
   const items = isJsonObject(value) ? (value['items'] ?? []) : undefined;
   if (!isJsonObject(metadata) || !Array.isArray(items)) {
     throw new MalformedResponseError(`the response is not a list of ${resource.plural}: ${excerptOf(value)}`);
   }
   const apiVersion = apiVersionOf(resource);
-  const objects = items.map((item) => {
-    const object = asAnyObject(item);
+  const objects: KubeObject[] = [];
+  const malformed: MalformedItem[] = [];
+  for (const item of items) {
+    const why = problemOf(item);
+    if (why !== undefined && !leavesOutMalformed) throw notAnObject(why, item);
+    if (why !== undefined) {
+      malformed.push({ key: readableKey(item), why });
+      continue;
+    }
+    const object = item as unknown as KubeObject; // checked as far as anything relies on it
     object.apiVersion ??= apiVersion;
     object.kind ??= resource.kind;
-    return object;
-  });
+    objects.push(object);
+  }
   return {
     resourceVersion: text(metadata['resourceVersion']),
     continueToken: text(metadata['continue']),
     items: objects,
+    ...(leavesOutMalformed ? { malformed } : {}),
   };
 }
 
 function asAnyObject(value: JsonValue): KubeObject {
-  if (!isJsonObject(value) || !isJsonObject(value['metadata'])) {
-    throw new MalformedResponseError(`the response is not a Kubernetes object: ${excerptOf(value)}`);
-  }
-  return value as unknown as KubeObject; // it has metadata, and the rest is raw JSON
+  const why = problemOf(value);
+  if (why !== undefined) throw notAnObject(why, value);
+  return value as unknown as KubeObject; // checked as far as anything relies on it
+}
+
+function notAnObject(why: string, value: JsonValue): MalformedResponseError {
+  return new MalformedResponseError(`the response is not a Kubernetes object: ${why}: ${excerptOf(value)}`);
+}
+
+/** What the rest of the program relies on, and an aggregated API server may not return; undefined: nothing is missing. */
+export function problemOf(value: JsonValue | undefined): string | undefined {
+  const metadata = isJsonObject(value) ? value['metadata'] : undefined;
+  if (!isJsonObject(metadata)) return 'it has no metadata';
+  if (!isText(metadata['name'])) return 'it has no metadata.name';
+  for (const field of ['namespace', 'uid', 'resourceVersion'])
+    if (typeof (metadata[field] ?? '') !== 'string') return `metadata.${field} is not a string`;
+  for (const field of ['labels', 'annotations'])
+    if (!isTextMap(metadata[field] ?? {})) return `metadata.${field} is not a map of strings`;
+  return undefined;
+}
+
+function isTextMap(value: JsonValue): boolean {
+  return isJsonObject(value) && Object.values(value).every((one) => typeof one === 'string');
+}
+
+function readableKey(value: JsonValue): ObjectKey | undefined {
+  const metadata = isJsonObject(value) && isJsonObject(value['metadata']) ? value['metadata'] : {};
+  const name = text(metadata['name']);
+  return name === '' ? undefined : keyOf({ namespace: text(metadata['namespace']), name });
 }
 
 function isText(value: unknown): boolean {

@@ -4,7 +4,7 @@ import { StatusError } from '../status-error.ts';
 import type { KubeObject } from '../object.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
 import type { StreamHandler } from './exchange.ts';
-import { asStatus } from './responses.ts';
+import { asStatus, problemOf } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
 
 /** Objects are limited to a few MiB by every API server; a longer line is not an event. */
@@ -98,14 +98,11 @@ function parse(line: string): { type: unknown; object: JsonValue | undefined } {
 /** Requires a name and a version, without which the object cannot be cached. */
 function asWatched(type: WatchEventType, object: JsonValue | undefined): KubeObject {
   const metadata = isJsonObject(object) ? object['metadata'] : undefined;
-  const isComplete =
-    isJsonObject(metadata) &&
-    typeof metadata['resourceVersion'] === 'string' &&
-    metadata['resourceVersion'] !== '' &&
-    (type === 'BOOKMARK' || (typeof metadata['name'] === 'string' && metadata['name'] !== ''));
-  if (!isComplete) {
-    throw new MalformedStreamError(`${type} without an object, its name or its resourceVersion`);
-  }
+  const version = isJsonObject(metadata) ? metadata['resourceVersion'] : undefined;
+  if (typeof version !== 'string' || version === '')
+    throw new MalformedStreamError(`${type} without an object, or its resourceVersion`);
+  const why = type === 'BOOKMARK' ? undefined : problemOf(object);
+  if (why !== undefined) throw new MalformedStreamError(`${type} of an object that is malformed: ${why}`);
   return object as unknown as KubeObject; // checked above as far as the program relies on it
 }
 

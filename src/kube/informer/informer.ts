@@ -14,7 +14,14 @@ import {
 } from './list-watch.ts';
 import { ObjectCache, type ListInCache } from './object-cache.ts';
 import { parseLabelSelector, type LabelPredicate } from '../label-selector.ts';
-import type { CacheEvent, IndexFunctions, Informer, WatchClient, WatchEventType } from '../types.ts';
+import type {
+  CacheEvent,
+  IndexFunctions,
+  Informer,
+  MalformedItem,
+  WatchClient,
+  WatchEventType,
+} from '../types.ts';
 
 /** What an informer reports. */
 export interface InformerMetrics extends ListWatchMetrics {
@@ -39,6 +46,9 @@ export interface InformerOptions {
   /** Caches `metadata` alone. */
   isMetadataOnly?: boolean;
   indexes?: IndexFunctions;
+  /** Called with the malformed items of each complete list, which are left out of it; what the cache holds of them stays. Absent: one makes the
+   * list fail, so that no object is taken for deleted. */
+  onMalformed?: (items: readonly MalformedItem[]) => void;
   /** Returns the part of an object that is cached, such as without `managedFields`; it may change its argument. */
   transform?: (object: KubeObject) => KubeObject;
   clock: Clock;
@@ -89,6 +99,8 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   /** Cached keys that the list in progress has not returned yet. */
   #unlisted = new Set<ObjectKey>();
   #list: ListInCache = { version: undefined, requestedAtMs: 0 };
+  /** Of the list in progress. */
+  #malformed: MalformedItem[] = [];
   /** The list in progress shows an older state than the cache. */
   #isContradicted = false;
   #mayBeRestored = false;
@@ -99,7 +111,8 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     this.#cache = new ObjectCache(options.indexes ?? {}, options.clock);
     this.#createdAtMs = options.clock.monotonicMs();
     this.#isSelected = parseLabelSelector(options.labelSelector ?? '');
-    this.#listWatch = new ListWatch({ ...options, sink: this });
+    const leavesOutMalformed = options.onMalformed !== undefined;
+    this.#listWatch = new ListWatch({ ...options, leavesOutMalformed, sink: this });
   }
 
   get(key: ObjectKey): KubeObject | undefined {
@@ -188,9 +201,14 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     this.#list = { version: isRewound ? undefined : resourceVersion, requestedAtMs };
     this.#isContradicted = false;
     this.#unlisted = new Set(this.#cache.indexer.keys());
+    this.#malformed = [];
   }
 
-  listPage(objects: readonly KubeObject[]): void {
+  listPage(objects: readonly KubeObject[], malformed: readonly MalformedItem[]): void {
+    for (const item of malformed) {
+      if (item.key !== undefined) this.#unlisted.delete(item.key);
+      this.#malformed.push(item);
+    }
     for (const object of objects) {
       this.#unlisted.delete(objectKey(object));
       const { event, isContradiction } = this.#cache.applyListed(this.#keep(object), this.#list);
@@ -207,6 +225,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
       if (event !== undefined) this.#publish({ ...event, mayBeRestored });
     }
     this.#unlisted = new Set();
+    this.#options.onMalformed?.(this.#malformed);
     this.#isSynced = true;
     this.#synced.resolve();
     return this.#isContradicted;

@@ -1,7 +1,7 @@
 /** Keeps a sink in sync with one resource of an API server, with recovery from all failures. The state machine is in transitions.ts. */
 
 import { type KubeObject, type Resource, isOlder } from '../object.ts';
-import { sleep, type Clock, type Timer } from '../../base/clock.ts';
+import { sleep, withinTime, type Clock, type Timer } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
@@ -18,13 +18,19 @@ import {
   type Phase,
   type Transition,
 } from './transitions.ts';
-import { MalformedResponseError, type ObjectList, type WatchClient, type WatchEventType } from '../types.ts';
+import {
+  MalformedResponseError,
+  type MalformedItem,
+  type ObjectList,
+  type WatchClient,
+  type WatchEventType,
+} from '../types.ts';
 
 /** Receives lists and events. All methods are synchronous; an error that one throws makes the list-watch start over. */
 export interface ListWatchSink {
   /** The first page of a list is there. With `isRewound` the server's versions went back: the list replaces everything that is held. */
   listStarted(list: StartedList): void;
-  listPage(objects: readonly KubeObject[]): void;
+  listPage(objects: readonly KubeObject[], malformed: readonly MalformedItem[]): void;
   /** The list is complete: objects that were not in it are gone. Returns true if it contradicts what was held, so that the server must have
    * been restored from a backup although its versions have passed the last known one since. */
   listComplete(resourceVersion: string): boolean;
@@ -57,6 +63,8 @@ export interface ListWatchOptions {
   namespace?: string;
   labelSelector?: string | undefined;
   isMetadataOnly?: boolean;
+  /** Malformed items do not make a list fail. */
+  leavesOutMalformed?: boolean;
   sink: ListWatchSink;
   clock: Clock;
   random: Random;
@@ -97,6 +105,8 @@ const WATCH_SECONDS_MIN = 300;
 const WATCH_SECONDS_MAX = 600;
 /** A watch that the server ends sooner is retried after a delay. */
 const BRIEF_MS = 1000;
+/** The longest that one list keeps the others of its server waiting. */
+const RELIST_TURN_MS = 5000;
 const RECONNECT_BASE_MS = 800;
 const RECONNECT_MAX_MS = 30_000;
 /** A watch that lasted this long resets the back-off. */
@@ -107,9 +117,18 @@ export class ServerHistory {
   readonly #relists = createSemaphore(1);
   readonly #followers = new Set<() => void>();
 
-  /** One list after the other, so that a server that is back does not have to serve all list-watches at once. */
-  relist<T>(list: () => Promise<T>): Promise<T> {
-    return this.#relists.run(list);
+  /**
+   * One list after the other, so that a server that is back does not have to serve all list-watches at once. A list that takes long, such as that
+   * of a kind whose conversion webhook hangs, does not hold up the next one.
+   */
+  async relist<T>(list: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+    const listing = Promise.withResolvers<T>();
+    await this.#relists.run(async () => {
+      const started = list();
+      listing.resolve(started);
+      await withinTime(started, { clock, ms: RELIST_TURN_MS, signal });
+    });
+    return listing.promise;
   }
 
   /** `listAgain` is called when another list-watch has found that the server was restored from a backup. */
@@ -235,7 +254,7 @@ export class ListWatch {
 
   async #list(signal: AbortSignal): Promise<AttemptEnd> {
     if (this.#version === '') return this.#listAll(signal);
-    return this.#server.relist(() => this.#listAll(signal));
+    return this.#server.relist(() => this.#listAll(signal), this.#options.clock, signal);
   }
 
   async #listAll(signal: AbortSignal): Promise<AttemptEnd> {
@@ -256,11 +275,11 @@ export class ListWatch {
       this.#take(() =>
         sink.listStarted({ resourceVersion: version, isRewound, isInterrupted, requestedAtMs }),
       );
-      this.#take(() => sink.listPage(page.items));
+      this.#take(() => sink.listPage(page.items, page.malformed ?? []));
       while (page.continueToken !== '') {
         isContinued = true;
         page = await this.#page(page.continueToken, signal);
-        this.#take(() => sink.listPage(page.items));
+        this.#take(() => sink.listPage(page.items, page.malformed ?? []));
       }
       const isRestored = this.#take(() => sink.listComplete(version)) || isRewound;
       if (isRestored && !isRewound) this.#reportRestore({ version });
@@ -294,6 +313,7 @@ export class ListWatch {
       continueToken,
       timeoutMs: LIST_TIMEOUT_MS,
       isRetried: false,
+      leavesOutMalformed: this.#options.leavesOutMalformed ?? false,
     });
     this.#dataReceived();
     if (page.resourceVersion === '') throw new MalformedResponseError('a list without a resourceVersion');

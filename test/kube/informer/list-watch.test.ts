@@ -11,6 +11,7 @@ import {
   eventLine,
   list,
   objectOf,
+  raw,
   refuse,
   watch,
   type Item,
@@ -482,8 +483,8 @@ test('a restore that another list-watch has found is listed', async () => {
 test('lists after the first one wait for each other', async () => {
   const permit = Promise.withResolvers<void>();
   const server = new ServerHistory();
-  const other = server.relist(() => permit.promise);
   await using harness = await prepare({ server });
+  const other = server.relist(() => permit.promise, harness.clock, new AbortController().signal);
   harness.server.on('list', list(10, []), list(11, [])).on('watch', refuse(410, 'Gone'), watch());
   harness.start();
   await overcome(harness);
@@ -492,6 +493,66 @@ test('lists after the first one wait for each other', async () => {
   permit.resolve();
   await other;
   await until(() => harness.informer.resourceVersion === '11');
+});
+
+const MALFORMED = { metadata: { name: 'a', namespace: 'default', labels: 'x' } };
+
+function malformedList(version: number): string {
+  const nameless = { metadata: { resourceVersion: '3' } };
+  return JSON.stringify({
+    metadata: { resourceVersion: String(version) },
+    items: [MALFORMED, null, nameless],
+  });
+}
+
+test('malformed items make a list fail, so that no object is taken for deleted', async () => {
+  await using harness = await prepare();
+  harness.server.on('list', list(10, [{ name: 'a', version: 5 }]), raw(200, malformedList(11)));
+  harness.server.on('watch', refuse(410, 'Gone'));
+  harness.start();
+  await overcome(harness);
+  await until(() => harness.metrics.ends.at(-1)?.outcome === 'malformed');
+  expect(contents(harness.informer)).toEqual({ a: '5' });
+});
+
+test('malformed items are left out where they are reported, and what is held of them stays', async () => {
+  const reported: unknown[] = [];
+  await using harness = await prepare({ onMalformed: (items) => reported.push(items) });
+  harness.server.on(
+    'list',
+    list(10, [
+      { name: 'a', version: 5 },
+      { name: 'b', version: 6 },
+    ]),
+  );
+  harness.server.on('list', raw(200, malformedList(11))).on('watch', refuse(410, 'Gone'), watch());
+  harness.start();
+  await overcome(harness);
+  await until(() => reported.length === 2);
+  expect(contents(harness.informer)).toEqual({ a: '5' });
+  expect(reported).toEqual([
+    [],
+    [
+      { key: 'default/a', why: 'metadata.labels is not a map of strings' },
+      { key: undefined, why: 'it has no metadata' },
+      { key: undefined, why: 'it has no metadata.name' },
+    ],
+  ]);
+});
+
+test('a list that does not end holds up the next one for five seconds only', async () => {
+  const server = new ServerHistory();
+  await using harness = await prepare({ server });
+  const stop = new AbortController();
+  void server.relist(() => new Promise(() => undefined), harness.clock, stop.signal);
+  harness.server.on('list', list(10, []), list(11, [])).on('watch', refuse(410, 'Gone'), watch());
+  harness.start();
+  await overcome(harness);
+  await quiet();
+  expect(harness.server.count('list')).toBe(1);
+  harness.clock.advance(5000);
+  await until(() => harness.informer.resourceVersion === '11');
+  stop.abort();
 });
 
 test('a server that was away for five seconds is listed, not resumed', async () => {
