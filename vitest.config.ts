@@ -7,7 +7,7 @@ const SYSTEM = [
   'test/attack/*.test.ts',
   'test/kill/*.test.ts',
   'test/sim/memory.test.ts',
-  'test/scenarios/embedded-{operation,live-commands,shutdown}.test.ts',
+  'test/scenarios/embedded-{broken-kinds,live-commands,operation,shutdown}.test.ts',
   'test/cli/{api,compile-cache,eval,once,patch-warnings,watch-file}.test.ts',
   'test/cli/test/*.test.ts',
   'test/apiserver/request/request-cost.test.ts',

@@ -139,8 +139,10 @@ class SyncEngine implements Engine {
     const informers = Object.values(this.informers);
     const watching = informers.map((informer) => informer.run(signal));
     try {
-      await Promise.all(informers.map((informer) => informer.whenSynced(signal)));
-      await references.whenSynced(signal);
+      await Promise.all([
+        ...informers.map((informer) => informer.whenSynced(signal)),
+        references.whenOpened(signal),
+      ]);
       await this.#options.whenLeading(signal);
       signal.throwIfAborted();
       await references.recover(this.#recordedKinds(), signal);

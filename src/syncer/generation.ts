@@ -98,7 +98,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     options.references,
     referrers,
   );
-  const { informers: referenceInformers, lookup, prepare } = references;
+  const { lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
     const parts = { config, kind, compiled: patches, evaluator: sandbox, lookup, prepare };
     const pipeline = createPipeline(kind, pipelineOptions(parts));
@@ -121,10 +121,10 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   return {
     checks: {
       ...engineChecks(engine, options.leadership),
-      references: () => referencesCheck(referenceInformers),
+      references: () => ({ isOk: true, detail: references.detail }),
       sandbox: () => sandboxCheck(sandbox),
     },
-    isCached: () => areSynced([...Object.values(engine.informers), ...referenceInformers]),
+    isCached: () => areSynced(Object.values(engine.informers)) && references.isOpened,
     objects: () => sizesOf(engine.informers),
     isIdle: () => engine.isIdle,
     importedKinds: () => references.importedKinds,
@@ -214,13 +214,6 @@ function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetr
     writes: sync,
     informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
   };
-}
-
-/** Covers the kinds that patches name. A kind that only objects name must not keep the daemon from being ready. */
-function referencesCheck(informers: readonly ObservableInformer[]): CheckResult {
-  if (informers.length === 0) return { isOk: true, detail: 'not needed' };
-  const failed = informers.map(informerCheck).find(({ isOk }) => !isOk);
-  return failed ?? { isOk: true, detail: `${informers.length} caches` };
 }
 
 function engineChecks(engine: Engine, leadership: Leadership): Checks {

@@ -1,10 +1,13 @@
-/** A tenant deletes the CustomResourceDefinition of a kind that a patch references: everything else is synced, also after a restart. */
+/** A tenant deletes or breaks the CustomResourceDefinition of a kind that a patch references: everything else is synced, also after a restart. */
+
+import { createServer, type AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gadget, serveGadgets } from '../scenarios/gadgets.ts';
 import { importedTo, named, NOTES, referencePatches } from '../scenarios/reference-objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { World } from '../scenarios/world.ts';
+import { valueAt, type JsonObject } from '../../src/base/json.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';
 
@@ -66,6 +69,55 @@ test(
     );
     expect(await daemon.metric('endpoint_syncer_referenced_kinds_missing')).toBe(0);
     await world.settle(daemon);
+    await daemon.stop();
   },
   TIMEOUT_MS,
 );
+
+test(
+  'a daemon that starts while the conversion webhook of the kind hangs syncs the rest, and imports once it is gone',
+  async () => {
+    await serveGadgets(world);
+    await changeDefinition({ conversion: { strategy: 'None', webhook: null }, storage: 'v2' });
+    await world.virtual.create('Gadget', gadget('default/stored', { size: 1 }));
+    // Accepts connections, and never says a word.
+    const hanging = createServer((socket) => void socket.on('error', () => undefined));
+    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(hanging.address() as AddressInfo).port}/convert`;
+    const webhook = { clientConfig: { url }, conversionReviewVersions: ['v1'] };
+    await changeDefinition({ conversion: { strategy: 'Webhook', webhook }, storage: 'v2' });
+
+    const daemon = await world.startDaemon({ config: referencePatches({}, true) });
+    await world.virtual.create('Endpoints', named('default/third', { gadget: 'stored' }));
+    await world.whenCopy('default/third', () => true);
+    expect(await world.whenEvent('default/third', 'ReferenceNotFound')).toContain('cannot be listed');
+    expect((await daemon.get('/readyz')).status).toBe(200);
+    await world.settle(daemon);
+
+    await changeDefinition({ conversion: { strategy: 'None', webhook: null }, storage: 'v2' });
+    hanging.close();
+    await eventually(
+      () => importedTo(world, 'Gadget', 'default/stored').catch(() => undefined),
+      (found) => found !== undefined,
+      { timeoutMs: TIMEOUT_MS, what: 'the import' },
+    );
+  },
+  TIMEOUT_MS,
+);
+
+/** The virtual cluster serves v1 and v2 of the kind, and stores one of them. */
+async function changeDefinition(change: {
+  readonly conversion: JsonObject;
+  readonly storage: 'v1' | 'v2';
+}): Promise<void> {
+  const { body } = await world.virtual.request('GET', CRD);
+  const [first] = valueAt(body, ['spec', 'versions']) as JsonObject[]; // of a CustomResourceDefinition
+  const versions = ['v1', 'v2'].map((name) => ({ ...first, name, storage: name === change.storage }));
+  const { status, body: answer } = await world.virtual.request(
+    'PATCH',
+    CRD,
+    { spec: { versions, conversion: change.conversion } },
+    'application/merge-patch+json',
+  );
+  expect({ status, answer }).toMatchObject({ status: 200 });
+}

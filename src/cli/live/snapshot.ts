@@ -1,6 +1,6 @@
 /** Connects to both clusters, and reads every object that a sync reads, once. */
 
-import { TerminalError } from '../../base/errors.ts';
+import { messageOf, TerminalError } from '../../base/errors.ts';
 import type { Config } from '../../config/types.ts';
 import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } from '../../kube/object.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
@@ -96,12 +96,21 @@ export async function readSnapshot(
     host: await listHost(SERVICES),
   };
   const copies = kinds.flatMap(({ host }) => host);
-  const referenced = await Promise.all(
-    (await referencedKinds(config, clusters.discoveries, copies)).map(async (kind) => ({
-      kind,
-      ...(await both(kind.virtual, kind.host)),
-    })),
-  );
+  // A tenant may have broken a kind of its own, which must not keep an administrator from removing everything else.
+  const skip = (kind: string, error: unknown): [] => {
+    if (!everyKind) throw error;
+    unreadable.push(`${kind}: ${messageOf(error)}`);
+    return [];
+  };
+  const found = await referencedKinds(config, clusters.discoveries, copies, skip);
+  const reads = found.map(async (kind) => {
+    try {
+      return { kind, ...(await both(kind.virtual, kind.host)) };
+    } catch (error) {
+      return skip(kind.virtual.kind, error);
+    }
+  });
+  const referenced = (await Promise.all(reads)).flat();
   const { names } = createTranslators(config);
   const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
   const missingNamespaces = await missingOf(clusters.host, targetNamespaces(virtual, names));
@@ -116,6 +125,7 @@ async function referencedKinds(
   { sync }: Config,
   discoveries: Connection['clusters']['discoveries'],
   copies: readonly KubeObject[],
+  skip: (kind: string, error: unknown) => [],
 ): Promise<readonly ReferencedKind[]> {
   const policy = kindPolicy(sync);
   const missing = (): void => undefined; // there can be no object of it
@@ -130,7 +140,8 @@ async function referencedKinds(
     try {
       kinds.set(id, await resolveKind(partsOfKind(id), discoveries, policy));
     } catch (error) {
-      if (!(error instanceof TerminalError)) throw error; // not served: there can be no object of it
+      // A TerminalError: it is not served, so there can be no object of it.
+      if (!(error instanceof TerminalError)) skip(partsOfKind(id).kind, error);
     }
   }
   return [...kinds.values()];

@@ -66,7 +66,7 @@ function hostSeries(
 ): Pick<SyncSeries, 'blocked' | 'kindsMissing' | 'latency' | 'written'> {
   const missing = registry.gauge({
     name: 'endpoint_syncer_referenced_kinds_missing',
-    help: 'Kinds that patches reference and that a cluster does not serve.',
+    help: 'Kinds that patches reference and that a cluster does not serve, or of which objects cannot be listed.',
     labels: [],
   });
   const blocked = registry.gauge({

@@ -62,8 +62,8 @@ interface FoundReference {
   readonly match: ReferenceMatch;
   readonly value: ReferenceValue;
   readonly parts: ReferenceParts;
-  /** What the virtual object has at the same place. */
-  readonly virtual: () => ReferenceParts | undefined;
+  /** What the object of the other side has at the same place: towards the host, the copy. */
+  readonly other: () => ReferenceParts | undefined;
 }
 
 /** What a translation writes. */
@@ -101,7 +101,10 @@ export class ReferenceTranslation {
     if (isOwn && isNamespace) return match.value;
     const reference = isOwn ? { ...configured, namespacePath: undefined } : configured;
     const value = new ReferenceValue(reference, match.value);
-    const virtual = this.#virtualValue(reference, match.path);
+    const other = (): ReferenceValue | undefined => this.#otherValue(reference, match.path);
+    const virtual = this.#direction === 'toVirtual' ? other() : undefined;
+    const otherParts = (element: ConcretePath): ReferenceParts | undefined =>
+      ifTranslatable(() => (virtual ?? other())?.parts(element));
     const texts = value.elements().flatMap((element) => {
       if (element.length > 0 && isProtected([...match.path, ...element])) return [];
       const parts = this.#withOriginalNamespace(reference, value.parts(element), match);
@@ -110,17 +113,18 @@ export class ReferenceTranslation {
         match,
         value,
         parts,
-        virtual: () => ifTranslatable(() => virtual?.parts(element)),
+        other: () => otherParts(element),
       };
       return isNamespace ? this.#translateNamespace(found) : this.#translateName(found);
     });
     return value.with(texts, virtual);
   }
 
-  /** What the virtual object has at this path. Errors of this value are reported by the translation to the host, which does not need it. */
-  #virtualValue(reference: CompiledReference, path: ConcretePath): ReferenceValue | undefined {
-    if (this.#direction === 'toHost') return undefined;
-    const value = valueAt(this.#context.virtualObject, path);
+  /** What the object of the other side has at this path. Errors of this value are reported by the translation from that side. */
+  #otherValue(reference: CompiledReference, path: ConcretePath): ReferenceValue | undefined {
+    const { hostObject, virtualObject } = this.#context;
+    const object = this.#direction === 'toHost' ? hostObject : virtualObject;
+    const value = object ? valueAt(object, path) : undefined;
     return value === undefined ? undefined : ifTranslatable(() => new ReferenceValue(reference, value));
   }
 
@@ -141,7 +145,7 @@ export class ReferenceTranslation {
       this.notAllowed.push(named);
       return [];
     }
-    const target = this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(named, found);
+    const target = this.#direction === 'toHost' ? this.#toHost(named, found) : this.#toVirtual(named, found);
     if (target === undefined) {
       this.unresolved.push({ path: [...match.path, ...value.placeOf(name)], error: unknownName(named) });
       return [];
@@ -159,7 +163,7 @@ export class ReferenceTranslation {
     const written =
       this.#direction === 'toHost'
         ? this.#rules.names.namespaceToHost(namespace.text)
-        : this.#virtualNamespace(namespace.text, found.virtual()?.namespace?.text);
+        : this.#virtualNamespace(namespace.text, found.other()?.namespace?.text);
     if (written === undefined && this.#direction === 'toHost') {
       throw new UntranslatableValue(`no mapping covers the namespace ${namespace.text}`);
     }
@@ -207,13 +211,21 @@ export class ReferenceTranslation {
 
   /** The namespace of references that contain none. */
   #ownNamespace(): string {
-    const { objectNamespace } = this.#context;
-    if (this.#direction === 'toHost') return objectNamespace;
-    return this.#rules.names.namespaceToHost(objectNamespace) ?? this.#rules.names.hostNamespace;
+    return this.#direction === 'toHost' ? this.#context.objectNamespace : this.#hostNamespace();
   }
 
-  #toHost(reference: ObjectReference): NamespacedName {
-    const known = this.#rules.lookup(reference, 'toHost');
+  /** That of the copy. */
+  #hostNamespace(): string {
+    const { names } = this.#rules;
+    return names.namespaceToHost(this.#context.objectNamespace) ?? names.hostNamespace;
+  }
+
+  #toHost(reference: ObjectReference, { other }: FoundReference): NamespacedName {
+    const onHost = (): NamespacedName | undefined => {
+      const { name, namespace } = other() ?? {};
+      return name && { name: name.text, namespace: namespace?.text ?? this.#hostNamespace() };
+    };
+    const known = this.#rules.lookup(reference, 'toHost', onHost);
     if (isConflict(known)) throw heldByAnother(reference, known);
     const host = known ?? this.#ruleOf(reference, reference);
     if (host === undefined) {
@@ -231,13 +243,14 @@ export class ReferenceTranslation {
   /** A generated name is not reversible, so candidates are translated forward and compared: the value of the virtual object at the same
    * path, the result of the lookup, and the reversed long name. The name of an object that exists only on the host is kept.
    */
-  #toVirtual(host: ObjectReference, { parts, virtual }: FoundReference): NamespacedName | undefined {
+  #toVirtual(host: ObjectReference, { parts, other }: FoundReference): NamespacedName | undefined {
     const isForward = (virtual: NamespacedName): boolean => {
-      const forward = this.#rules.lookup({ ...host, ...virtual }, 'toHost') ?? this.#ruleOf(virtual, host);
+      const found = this.#rules.lookup({ ...host, ...virtual }, 'toHost', () => host);
+      const forward = found ?? this.#ruleOf(virtual, host);
       if (forward === undefined || isConflict(forward)) return false;
       return forward.name === host.name && forward.namespace === host.namespace;
     };
-    const { name, namespace } = virtual() ?? {};
+    const { name, namespace } = other() ?? {};
     const current = name && {
       name: name.text,
       namespace: namespace?.text ?? this.#context.objectNamespace,

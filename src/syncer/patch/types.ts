@@ -78,11 +78,12 @@ export interface PatchPipeline extends FlowRules {
 
 /** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the
  * unchanged name if the object exists only on the host. toVirtual: the virtual object of this host object. Undefined: the naming rule
- * applies.
+ * applies. `onHost`: what the host copy references at the same place.
  */
 export type ReferenceLookup = (
   reference: ObjectReference,
   direction: Direction,
+  onHost?: () => NamespacedName | undefined,
 ) => NamespacedName | NameConflict | undefined;
 
 /** The host name belongs to the copy of another virtual object. */

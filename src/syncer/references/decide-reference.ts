@@ -17,6 +17,8 @@ export interface ReferenceObservation {
   readonly virtual: NamespacedName;
   /** The virtual object, unless this program imported it. */
   readonly object: KubeObject | undefined;
+  /** Why the virtual object cannot be read, although it exists. */
+  readonly malformed: string | undefined;
   /** The virtual object, if this program imported it from the host. */
   readonly imported: KubeObject | undefined;
   /** The host copy of this virtual object that another syncer manages. */
@@ -74,6 +76,8 @@ export function decideReference(seen: ReferenceObservation, rules: RefusalRules)
 function decideUnrivalled(seen: ReferenceObservation, rules: RefusalRules): ReferenceDecision {
   if (seen.othersCopy !== undefined) return { name: seen.othersCopy, action: 'none' };
   if (seen.object !== undefined) return decideVirtual(seen, seen.object);
+  if (seen.malformed !== undefined)
+    return { name: seen.target, action: 'none', problem: malformed(seen, seen.malformed) };
   if (seen.source !== undefined) return decideSource(seen, seen.source, rules);
   return { name: seen.target, action: 'none', problem: notFound(seen) };
 }
@@ -107,6 +111,7 @@ export function surplusCopies(
   decision: ReferenceDecision,
 ): readonly KubeObject[] {
   if (decision.action === 'paused' || isOptedOut(seen.object)) return [];
+  if (seen.object === undefined && seen.malformed !== undefined) return [];
   const kept = decision.action === 'to-host' && seen.target ? keyOf(seen.target) : undefined;
   return seen.ours.filter((copy) => hostKeyOf(copy) !== kept && !isOptedOut(copy));
 }
@@ -124,6 +129,15 @@ function notFound({ kind, virtual, isSourceWatched }: ReferenceObservation): Ref
     note:
       `${describeReference(kind, virtual)} is referenced, but ${where}. ` +
       `The translated name is written; ${whenItExists(kind, isSourceWatched)}.`,
+  };
+}
+
+function malformed({ kind, virtual }: ReferenceObservation, why: string): ReferenceProblem {
+  return {
+    reason: 'ReferenceNotFound',
+    note:
+      `${describeReference(kind, virtual)} is referenced, but the API server returns no valid object for it: ${why}. ` +
+      'The translated name is written, and a copy on the host stays as it is.',
   };
 }
 
@@ -167,6 +181,8 @@ function taken({ kind, virtual }: ReferenceObservation, target: NamespacedName):
 export interface KindView {
   readonly kind: ReferencedKind;
   virtual(key: ObjectKey): KubeObject | undefined;
+  /** Why the virtual object with this key cannot be read, although it exists. */
+  malformed(key: ObjectKey): string | undefined;
   /** Every virtual object of the kind. */
   virtuals(): Iterable<KubeObject>;
   /** Host objects whose bookkeeping names this virtual object. */
@@ -198,6 +214,7 @@ export function observeReference(
     kind,
     virtual,
     object: isImported ? undefined : there,
+    malformed: view.malformed(key),
     imported: isImported ? there : undefined,
     othersCopy: others && { namespace: others.metadata.namespace ?? '', name: others.metadata.name },
     ours,
@@ -246,7 +263,7 @@ function byAge(a: KubeObject, b: KubeObject): number {
  * the namespace to which this virtual namespace, and no other, is mapped.
  */
 export function sourceKeyOf(
-  kind: ReferencedKind,
+  kind: Pick<ReferencedKind, 'isNamed' | 'isImportable'>,
   { namespace, name }: NamespacedName,
   names: NameTranslator,
 ): ObjectKey | undefined {

@@ -12,8 +12,9 @@
 
 import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../../kube/informer/owned-fields.ts';
-import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { CacheEvent, ClusterName, MalformedItem } from '../../kube/types.ts';
+import { keyOf, parseKey, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
 import { isBookkeepingAnnotation, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { CONTROLLED_BY } from '../reconcile/decide.ts';
@@ -45,6 +46,8 @@ export class KindCaches implements KindView {
   readonly #imports = new Set<string>();
   readonly #vcluster: string;
   readonly #handlers: KindEvent[] = [];
+  /** Of the last list of the virtual cluster. */
+  #malformed: ReadonlyMap<ObjectKey | undefined, string> = new Map();
 
   constructor(kind: ReferencedKind, environment: ReferenceEnvironment) {
     const { names, config } = environment;
@@ -54,6 +57,7 @@ export class KindCaches implements KindView {
     this.virtualCache = informer('virtual', environment, {
       resource: kind.virtual,
       series: kind.virtual.plural,
+      onMalformed: (items) => this.#leftOut(items, environment.logger),
       ...(isWhole(kind) ? { transform: withoutManagers } : { isMetadataOnly: true, transform: metadataOf }),
     });
     const slimMetadataOf = slimMetadata(config.references.onlyLabelled);
@@ -91,9 +95,11 @@ export class KindCaches implements KindView {
     return this.informers.every((one) => one.isSynced);
   }
 
-  /** The error of the last failed watch; undefined while all watches are healthy. */
-  get lastError(): string | undefined {
-    return this.informers.map((one) => one.condition.lastError).find((error) => error !== undefined);
+  /** Undefined once every first list is in its cache. */
+  get whyUnlisted(): string | undefined {
+    const unlisted = this.informers.find((one) => !one.isSynced);
+    if (unlisted === undefined) return undefined;
+    return `its objects cannot be listed: ${unlisted.condition.lastError ?? 'the API server does not respond'}`;
   }
 
   subscribe(handler: KindEvent): void {
@@ -118,6 +124,30 @@ export class KindCaches implements KindView {
     return this.copies.get(key) ?? this.sources?.get(key);
   }
 
+  malformed(key: ObjectKey): string | undefined {
+    return this.#malformed.get(key);
+  }
+
+  /** References to them are decided again, with an Event. */
+  #leftOut(items: readonly MalformedItem[], logger: Logger): void {
+    const before = this.#malformed;
+    this.#malformed = new Map(items.map(({ key, why }) => [key, why]));
+    const fresh = items.filter(({ key, why }) => before.get(key) !== why);
+    const [first] = fresh;
+    if (first !== undefined)
+      logger.warn({ kind: this.kind.id, ...first, count: items.length }, 'malformed objects are left out');
+    const fixed = [...before.keys()].filter((key) => !this.#malformed.has(key));
+    for (const key of [...fresh.map((item) => item.key), ...fixed])
+      if (key !== undefined) this.#republish('virtual', key);
+  }
+
+  /** What is known of the object has changed, although it has not. */
+  #republish(cluster: ClusterName, key: ObjectKey, metadata: ObjectMeta = { ...parseKey(key) }): void {
+    const object = { metadata };
+    const event: CacheEvent = { type: 'updated', key, object, previous: object };
+    for (const handler of this.#handlers) handler(cluster, event);
+  }
+
   refusal({ metadata: { uid = '' } }: KubeObject): string | undefined {
     return this.#refusals.get(uid)?.why;
   }
@@ -137,10 +167,7 @@ export class KindCaches implements KindView {
     const hasChanged = this.#refusals.get(uid)?.why !== why;
     if (why === undefined) this.#refusals.delete(uid);
     else this.#refusals.set(uid, { why, resourceVersion });
-    if (!hasChanged) return;
-    const object = { metadata };
-    const event: CacheEvent = { type: 'updated', key: keyOf({ namespace, name }), object, previous: object };
-    for (const handler of this.#handlers) handler('host', event);
+    if (hasChanged) this.#republish('host', keyOf({ namespace, name }), metadata);
   }
 
   /** Without our label and annotation, the object belongs to another client. */
@@ -172,6 +199,7 @@ interface Scope {
   readonly labelSelector?: string;
   readonly isMetadataOnly?: boolean;
   readonly namespaces?: readonly string[] | undefined;
+  readonly onMalformed?: (items: readonly MalformedItem[]) => void;
   readonly transform: (object: KubeObject) => KubeObject;
   readonly indexes?: Record<string, (object: KubeObject) => readonly string[]>;
 }

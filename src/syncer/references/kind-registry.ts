@@ -1,9 +1,9 @@
 /** The watched kinds: kinds that patches name from the start, other kinds from their first reference on. */
 
-import { messageOf } from '../../base/errors.ts';
-import type { ObservableInformer } from '../../kube/informer/informer.ts';
+import { messageOf, TerminalError } from '../../base/errors.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { sleep } from '../../base/clock.ts';
+import type { GroupVersionKind } from '../../kube/object.ts';
+import { sleep, withinTime } from '../../base/clock.ts';
 import { RetryDelay } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
 import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
@@ -28,6 +28,8 @@ export interface KindListener {
   retry(kind: KindId): void;
 }
 
+/** How long the first reconcile waits for the caches of the kinds that patches name. A healthy server lists in less. */
+const FIRST_LISTS_MS = 10_000;
 /** How long the reconcile of an object with a new kind waits for the caches. */
 const OPENING_MS = 5000;
 const UNAVAILABLE_MS = 60_000;
@@ -43,6 +45,8 @@ export class KindRegistry {
   readonly #opening = new Map<KindId, Promise<void>>();
   /** Kinds that cannot be watched at the moment, with the reason. */
   readonly #unavailable = new Map<KindId, string>();
+  /** The caches of the kinds that patches name are in sync, or have had their time. */
+  #isOpened = false;
   readonly #inFlight;
   readonly #watching: Promise<void>[] = [];
   #signal: AbortSignal | undefined;
@@ -57,8 +61,16 @@ export class KindRegistry {
     this.#reportMissing();
   }
 
-  get informers(): readonly ObservableInformer[] {
-    return this.all().flatMap((caches) => caches.informers);
+  get isOpened(): boolean {
+    return this.#isOpened || this.#unlisted.length === 0;
+  }
+
+  /** For readiness. */
+  get detail(): string {
+    const kinds = this.all();
+    const problems = this.policy.named.map(kindIdOf).filter((id) => this.caches(id) === undefined);
+    const watched = kinds.length === 0 ? 'not needed' : `${kinds.length} kinds are watched`;
+    return [watched, ...problems.map((id) => `${id}: ${this.whyUnavailable(id)}`)].join('; ');
   }
 
   all(): readonly KindCaches[] {
@@ -85,7 +97,13 @@ export class KindRegistry {
 
   /** For messages: why a kind is not watched. */
   whyUnavailable(id: KindId): string {
-    return this.#unavailable.get(id) ?? 'its kind cannot be watched';
+    const caches = this.#resources.get(id)?.caches;
+    return caches?.whyUnlisted ?? this.#unavailable.get(id) ?? 'its kind cannot be watched';
+  }
+
+  /** What the policy says about a kind that may be unknown to the clusters. */
+  describe(kind: Pick<GroupVersionKind, 'group' | 'kind'>): Pick<ReferencedKind, 'isNamed' | 'isImportable'> {
+    return { isNamed: this.policy.isNamed(kind), isImportable: this.policy.isImportable(kind) };
   }
 
   start(signal: AbortSignal): void {
@@ -94,13 +112,34 @@ export class KindRegistry {
     for (const id of this.#missing) this.#watching.push(this.#openWhenServed(id, signal));
   }
 
+  /** Waits for the caches of the kinds that patches name. One that cannot be listed must not stop everything else. */
+  async whenOpened(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#environment;
+    const opening = Promise.all(this.#unlisted.map((id) => this.#open(id)));
+    await withinTime(opening, { clock, ms: FIRST_LISTS_MS, signal });
+    signal.throwIfAborted();
+    for (const id of this.#unlisted) {
+      const why = this.whyUnavailable(id);
+      this.#unavailable.set(id, why);
+      logger.warn({ kind: id, why }, UNLISTED);
+    }
+    this.#isOpened = true;
+    this.#reportMissing();
+  }
+
+  /** Kinds with caches that are not in sync. */
+  get #unlisted(): readonly KindId[] {
+    return this.ids.filter((id) => this.caches(id) === undefined);
+  }
+
   /** Kinds that patches name and a cluster does not serve. */
   get #missing(): readonly KindId[] {
     return this.policy.named.map(kindIdOf).filter((id) => !this.isKnown(id));
   }
 
   #reportMissing(): void {
-    this.#environment.metrics.kindsMissing(this.#missing.length);
+    const missing = this.policy.named.filter((kind) => this.#unavailable.has(kindIdOf(kind)));
+    this.#environment.metrics.kindsMissing(missing.length);
   }
 
   /** The CustomResourceDefinition may be installed later. */
@@ -110,14 +149,16 @@ export class KindRegistry {
     while (!signal.aborted && !this.isKnown(id)) {
       await sleep(clock, delay.next(), signal);
       try {
-        const kind = await resolveKind(partsOfKind(id), discoveries, this.policy);
+        const kind = await resolveKind(partsOfKind(id), discoveries, this.policy, { signal });
         if (signal.aborted || this.isKnown(id)) continue;
         this.#watch(this.#add(kind));
-        this.#unavailable.delete(id);
-        logger.info({ kind: id }, 'a kind that a patch references is served now');
-        this.#reportMissing();
         await this.#open(id);
       } catch (error) {
+        const isServed = !(error instanceof TerminalError);
+        this.#unavailable.set(
+          id,
+          isServed ? `its kind cannot be looked up: ${messageOf(error)}` : NOT_SERVED,
+        );
         logger.debug(
           { kind: id, error: String(error) },
           'a kind that a patch references is still not served',
@@ -141,11 +182,8 @@ export class KindRegistry {
   async #openMissing(missing: readonly KindId[]): Promise<void> {
     const { clock } = this.#environment;
     const signal = this.#signal ?? AbortSignal.abort();
-    await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
-    for (const id of missing) {
-      const lastError = this.#resources.get(id)?.caches.lastError;
-      this.#noteUnavailable(id, lastError ?? 'its caches are not in sync yet');
-    }
+    await withinTime(Promise.all(missing.map((id) => this.#open(id))), { clock, ms: OPENING_MS, signal });
+    for (const id of missing) this.#noteUnavailable(id, this.whyUnavailable(id));
   }
 
   #open(id: KindId): Promise<void> {
@@ -159,10 +197,13 @@ export class KindRegistry {
     const signal = this.#signal ?? AbortSignal.abort();
     try {
       const known = this.#resources.get(id)?.caches;
-      const caches = known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy));
+      const caches =
+        known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy, { signal }));
       if (known === undefined) this.#watch(caches);
       await Promise.all(caches.informers.map((one) => one.whenSynced(signal)));
-      this.#unavailable.delete(id);
+      if (this.#unavailable.delete(id))
+        logger.info({ kind: id }, 'the objects of a kind that is referenced are watched now');
+      this.#reportMissing();
       this.#listener.opened(caches);
     } catch (error) {
       if (signal.aborted) return;
@@ -210,6 +251,9 @@ export class KindRegistry {
     for (const informer of caches.informers) this.#watching.push(informer.run(signal));
   }
 }
+
+const UNLISTED =
+  'objects of a kind that a patch references cannot be listed: references keep the names that copies have, and nothing of this kind is imported';
 
 export function partsOfKind(id: KindId): KindParts {
   const [apiVersion = '', kind = ''] = id.split(' ');

@@ -6,7 +6,7 @@ import { copiedFrom } from './decide-reference.ts';
 import { isImport } from './import-forge.ts';
 import { referenceIdOf, type ReferenceId, type ReferenceIndex, type ReferrerId } from './reference-index.ts';
 import type { KindCaches } from './kind-caches.ts';
-import type { ClusterClient, ClusterName } from '../../kube/types.ts';
+import type { ClusterClient, ClusterName, RequestOptions } from '../../kube/types.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
@@ -88,24 +88,30 @@ const PAGE_SIZE = 500;
 export async function listMarked(
   client: ClusterClient,
   resource: Resource,
-  { vcluster, namespaces }: { readonly vcluster: string; readonly namespaces: readonly string[] | undefined },
+  { namespaces, ...options }: MarkedOptions,
 ): Promise<readonly KubeObject[]> {
   const found: KubeObject[] = [];
   for (const namespace of namespaces ?? [undefined])
-    found.push(...(await listMarkedIn(client, resource, vcluster, namespace)));
+    found.push(...(await listMarkedIn(client, resource, options, namespace)));
   return found;
+}
+
+interface MarkedOptions extends RequestOptions {
+  readonly vcluster: string;
+  readonly namespaces: readonly string[] | undefined;
 }
 
 async function listMarkedIn(
   client: ClusterClient,
   resource: Resource,
-  vcluster: string,
+  { vcluster, ...options }: Omit<MarkedOptions, 'namespaces'>,
   namespace: string | undefined,
 ): Promise<readonly KubeObject[]> {
   const found: KubeObject[] = [];
   let continueToken = '';
   do {
     const page = await client.list(resource, {
+      ...options,
       labelSelector: `${MANAGED_BY_LABEL}=${vcluster}`,
       isMetadataOnly: true,
       limit: PAGE_SIZE,
@@ -138,13 +144,14 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
     const found = await listMarked(clients[cluster], resource, {
       vcluster: names.vcluster,
       namespaces: cluster === 'host' ? hostNamespaces(config) : undefined,
+      signal,
     });
     return cluster === 'virtual'
       ? found.filter((object) => isImport(object, names.vcluster))
       : found.filter((object) => isImportOnHost(object, resource, environment));
   };
   const remove = async (cluster: ClusterName, { apiVersion, kind }: KindParts): Promise<void> => {
-    const resource = await discoveries[cluster].resolveNamespaced(apiVersion, kind);
+    const resource = await discoveries[cluster].resolveNamespaced(apiVersion, kind, { signal });
     const writer = writerFor(environment, cluster, resource);
     for (const { metadata } of await marked(cluster, resource)) {
       const { name, namespace = '', uid = '' } = metadata;
@@ -172,7 +179,7 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
         const [group = '', kind = ''] = groupKind.split('/');
         const apiVersion = group === '' ? 'v1' : `${group}/v1`;
         try {
-          const resource = await discoveries.host.resolveNamespaced(apiVersion, kind);
+          const resource = await discoveries.host.resolveNamespaced(apiVersion, kind, { signal });
           if ((await marked('host', resource)).length > 0) found.push({ apiVersion, kind });
         } catch (error) {
           // Without the right to list, no object of the kind can have been imported.

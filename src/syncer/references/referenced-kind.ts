@@ -10,7 +10,8 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import type { Discovery } from '../../kube/discovery.ts';
-import { TerminalError } from '../../base/errors.ts';
+import type { RequestOptions } from '../../kube/types.ts';
+import { messageOf, TerminalError } from '../../base/errors.ts';
 import { isCopiedByKind } from '../translate/names.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 
@@ -150,10 +151,11 @@ export async function resolveKind(
   { apiVersion, kind }: { apiVersion: string; kind: string },
   discoveries: Discoveries,
   policy: KindPolicy,
+  options?: RequestOptions,
 ): Promise<ReferencedKind> {
   const [virtual, host] = await Promise.all([
-    discoveries.virtual.resolveNamespaced(apiVersion, kind),
-    discoveries.host.resolveNamespaced(apiVersion, kind),
+    discoveries.virtual.resolveNamespaced(apiVersion, kind, options),
+    discoveries.host.resolveNamespaced(apiVersion, kind, options),
   ]);
   return asReferencedKind(virtual, host, policy);
 }
@@ -169,21 +171,32 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
   };
 }
 
-/** Resolves the kinds that patches name. `reportMissing` is called for each that a cluster does not serve: a tenant may delete a
- * CustomResourceDefinition at any time, which must not stop everything else. */
+/** A healthy server responds in less, and the start waits. */
+const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
+
+/**
+ * Resolves the kinds that patches name. `reportMissing` is called for each that a cluster does not serve: a tenant may delete a
+ * CustomResourceDefinition, or have an API server of its own that does not respond, at any time, which must not stop everything else. Rejects
+ * if a cluster as a whole does not respond.
+ */
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,
   reportMissing: (kind: NamedKind, why: string) => void,
 ): Promise<readonly ReferencedKind[]> {
-  const kinds: ReferencedKind[] = [];
-  for (const named of policy.named) {
+  const resolved = policy.named.map(async (named) => {
     try {
-      kinds.push(await resolveKind(named, discoveries, policy));
+      return await resolveKind(named, discoveries, policy, DISCOVERY);
     } catch (error) {
-      if (!(error instanceof TerminalError)) throw error;
-      reportMissing(named, error.message);
+      if (!(error instanceof TerminalError)) await responds(discoveries);
+      reportMissing(named, messageOf(error));
+      return [];
     }
-  }
-  return kinds;
+  });
+  return (await Promise.all(resolved)).flat();
+}
+
+/** Rejects unless both clusters serve their own API. */
+async function responds({ virtual, host }: Discoveries): Promise<void> {
+  await Promise.all([virtual.resolve('v1', 'Namespace'), host.resolve('v1', 'Namespace')]);
 }

@@ -2,9 +2,9 @@
  * objects record references in the index. The importer observes the index and has its own work queue, keyed by referenced object.
  */
 
+import { withinTime } from '../../base/clock.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import type { ObservableInformer } from '../../kube/informer/informer.ts';
-import { groupOf, keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { groupOf, keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
@@ -13,7 +13,7 @@ import { createContentionGuard, createRecreationBackoff } from '../reconcile/gua
 import { createController, type Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
-import { decideReference, virtualNamed } from './decide-reference.ts';
+import { decideReference, sourceKeyOf, virtualNamed } from './decide-reference.ts';
 import { refusalRules, type RefusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { Importer } from './importer.ts';
@@ -45,6 +45,9 @@ export interface Referrers {
 /** Delay before a deleted import is recreated, so that a tenant can replace it with an own object. */
 const IMPORT_RETURN_MS = 1500;
 
+/** The longest that the first reconcile waits for the removal of imports whose kinds are no longer configured, and perhaps cannot be listed. */
+const REMOVAL_MS = 15_000;
+
 export class References {
   /** Written by the reconcilers. */
   readonly index = new ReferenceIndex();
@@ -62,6 +65,8 @@ export class References {
   readonly #controller: Controller;
   readonly #changes: ReferenceChanges;
   readonly #orphans: Orphans;
+  /** Of imports whose kinds are no longer configured. */
+  #removing: Promise<unknown> = Promise.resolve();
   /** See {@link inherit}. */
   #inherited: readonly KindId[] = [];
 
@@ -104,10 +109,6 @@ export class References {
     });
   }
 
-  get informers(): readonly ObservableInformer[] {
-    return this.#kinds.informers;
-  }
-
   /** Kinds of which imports may exist. */
   get importedKinds(): readonly KindId[] {
     return [...this.#kinds.ids, ...this.#inherited];
@@ -125,9 +126,19 @@ export class References {
     this.#kinds.start(signal);
   }
 
-  /** Resolves when all watches of kinds that patches name are in sync. */
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.informers.map((informer) => informer.whenSynced(signal)));
+  /** Resolves when all watches of kinds that patches name are in sync, or do not get in sync for a while. */
+  async whenOpened(signal: AbortSignal): Promise<void> {
+    await this.#kinds.whenOpened(signal);
+  }
+
+  /** All watches of kinds that patches name are in sync, or have had their time. */
+  get isOpened(): boolean {
+    return this.#kinds.isOpened;
+  }
+
+  /** For readiness, which a kind that cannot be watched does not affect: a tenant may have broken it. */
+  get detail(): string {
+    return this.#kinds.detail;
   }
 
   /** Called before the first reconcile. `recorded`: the kinds in the sync records of host copies. Kinds that the configuration still allows
@@ -143,7 +154,11 @@ export class References {
       // A named kind that is not served yet keeps its imports.
       (policy.isOpen || policy.named.some((named) => named.apiVersion === apiVersion && named.kind === kind));
     const sweeper = createSweeper(this.#environment, signal);
-    for (const kind of kinds.filter((one) => !isReachable(one))) await sweeper.removeAll(kind);
+    const { clock } = this.#environment;
+    this.#removing = Promise.all(
+      kinds.filter((one) => !isReachable(one)).map((kind) => sweeper.removeAll(kind)),
+    );
+    await withinTime(this.#removing, { clock, ms: REMOVAL_MS, signal });
     const left = policy.isOpen ? await sweeper.kindsWithImports(policy.reachable) : [];
     await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
     if (!signal.aborted) this.#inherited = [];
@@ -169,7 +184,7 @@ export class References {
   }
 
   async closed(): Promise<void> {
-    await this.#kinds.closed();
+    await Promise.all([this.#removing, this.#kinds.closed()]);
   }
 
   #onRecorded(record: RecordedReferences): void {
@@ -195,15 +210,26 @@ export class References {
   }
 
   #createLookup(): ReferenceLookup {
-    return (reference, direction) => {
+    return (reference, direction, onHost) => {
       const caches = this.#kinds.caches(kindIdOf(reference));
-      if (caches === undefined) return undefined;
+      if (caches === undefined) return direction === 'toHost' ? this.#kept(reference, onHost?.()) : undefined;
       if (direction === 'toHost') {
         const { name, holder } = decideReference(this.#changes.observe(caches, reference), this.#rules);
         return holder === undefined ? name : { holder };
       }
       return virtualNamed(caches, reference, this.#environment.names);
     };
+  }
+
+  /** The copy names an object of the host: while its kind is not watched, nobody knows that it is gone. */
+  #kept(reference: ObjectReference, onHost: NamespacedName | undefined): NamespacedName | undefined {
+    const group = groupOf(reference.apiVersion);
+    const source = sourceKeyOf(
+      this.#kinds.describe({ group, kind: reference.kind }),
+      reference,
+      this.#environment.names,
+    );
+    return onHost && keyOf(onHost) === source ? onHost : undefined;
   }
 
   #createController(): Controller {

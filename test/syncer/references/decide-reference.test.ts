@@ -43,6 +43,7 @@ function seen(parts: Partial<ReferenceObservation>): ReferenceObservation {
     kind: KIND,
     virtual: { namespace: 'default', name: 'tls' },
     object: undefined,
+    malformed: undefined,
     imported: undefined,
     othersCopy: undefined,
     ours: [],
@@ -273,6 +274,10 @@ describe('copies that are not needed', () => {
     expect(names({ ours: [copyAt('vshort'), copyAt('old')] })).toEqual(['vshort', 'old']);
     expect(names({ ours: [copyAt('vshort')], source: source() })).toEqual(['vshort']);
     expect(names({ ours: [copyAt('vshort')], othersCopy: others, object: virtual() })).toEqual(['vshort']);
+  });
+
+  test('are none of an object that the API server returns malformed', () => {
+    expect(names({ malformed: 'it has no metadata', ours: [copyAt('vshort')] })).toEqual([]);
   });
 
   test('are those in another namespace than the expected one', () => {
