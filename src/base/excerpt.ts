@@ -47,6 +47,35 @@ export function plainText(text: string): string {
   return text.replace(UNPRINTABLE, escaped);
 }
 
+/** The same for a text of several lines. */
+export function plainLines(text: string): string {
+  return text.replace(UNPRINTABLE, (character) =>
+    /[\n\t]/u.test(character) ? character : escaped(character),
+  );
+}
+
+const DEPTH_MAX = 8;
+
+/** {@link plainLines} of all texts in a value. Errors, and what is nested too deep to be shown, stay as they are. */
+export function withPlainTexts<T>(value: T): T {
+  return plainValue(value, 0) as T; // the same shape
+}
+
+function plainValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return plainLines(value);
+  if (typeof value !== 'object' || value === null || value instanceof Error || depth > DEPTH_MAX)
+    return value;
+  if (Array.isArray(value)) return value.map((one) => plainValue(one, depth + 1));
+  const entries = Object.entries(value).map(
+    ([key, one]) => [plainText(key), plainValue(one, depth + 1)] as const,
+  );
+  return Object.fromEntries(entries);
+}
+
+export function isPlain(text: string): boolean {
+  return plainText(text) === text;
+}
+
 function withTabs(text: string): string {
   return text.replace(UNPRINTABLE, (character) => (character === '\t' ? character : escaped(character)));
 }

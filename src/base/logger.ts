@@ -1,6 +1,7 @@
 /** The logger interface: constant messages, values in fields, never a secret. */
 
 import { pino, type DestinationStream } from 'pino';
+import { withPlainTexts } from './excerpt.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -28,7 +29,11 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
     level: options.level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: {
+      level: (label: string) => ({ level: label }),
+      log: withPlainTexts<Record<string, unknown>>,
+    },
+    serializers: { err: (error: Error) => withPlainTexts(pino.stdSerializers.err(error)) },
   };
   const destination = options.destination ?? pino.destination({ fd: 2, sync: true });
   const { format } = options;

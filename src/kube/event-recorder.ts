@@ -1,5 +1,6 @@
 /** Records Events on objects. Failures are counted and logged once, and never affect syncing. */
 
+import { plainText } from '../base/excerpt.ts';
 import { messageOf } from '../base/errors.ts';
 import { type KubeObject, type Resource, EVENTS, apiVersionOf, microTime } from './object.ts';
 import { StatusError, isNotFound } from './status-error.ts';
@@ -74,7 +75,7 @@ class AggregatingRecorder implements EventRecorder {
     }
     const { clock } = this.#options;
     const series = this.#find(regarding, resource, event);
-    series.note = boundedNote(event.note);
+    series.note = boundedNote(plainText(event.note));
     series.count += 1;
     series.lastObservedMs = clock.now();
     if (this.#due.has(series)) return;

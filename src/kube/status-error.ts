@@ -1,5 +1,6 @@
 /** The `Status` document of an API server, and the error that carries it. */
 
+import { withPlainTexts } from '../base/excerpt.ts';
 import type { JsonObject } from '../base/json.ts';
 import { TransportError, type ClusterName } from './types.ts';
 
@@ -24,7 +25,10 @@ export interface Status {
   code?: number;
 }
 
-/** An error response of an API server. `code` is the HTTP status, `reason` Kubernetes' machine-readable word. */
+/**
+ * An error response of an API server. `code` is the HTTP status, `reason` Kubernetes' machine-readable word. Its messages quote texts of callers and
+ * are printed on terminals: they have no characters that control one.
+ */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: Status;
@@ -34,8 +38,9 @@ export class StatusError extends Error {
   cluster?: ClusterName;
 
   constructor(status: Status, options?: ErrorOptions & { retryAfterMs?: number | undefined }) {
-    super(status.message ?? status.reason ?? 'the API server refused the request', options);
-    this.status = status;
+    const plain = withPlainTexts(status);
+    super(plain.message ?? plain.reason ?? 'the API server refused the request', options);
+    this.status = plain;
     this.retryAfterMs = options?.retryAfterMs ?? asDelayMs(status.details?.retryAfterSeconds);
   }
 

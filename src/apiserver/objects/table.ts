@@ -1,5 +1,6 @@
 /** Tables: the rows that `kubectl get` prints. */
 
+import { plainText } from '../../base/excerpt.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Column, ResourceDefinition } from './resource-definition.ts';
@@ -43,9 +44,14 @@ export function tableOf(
 
 export function rowOf(definition: ResourceDefinition, object: KubeObject, options: TableOptions): JsonObject {
   return {
-    cells: columnsOf(definition).map((column) => column.value(object as JsonObject, options.nowMs)), // a view is JSON
+    cells: columnsOf(definition).map((column) => cellOf(column.value(object as JsonObject, options.nowMs))), // a view is JSON
     object: rowObject(object, options),
   };
+}
+
+/** For a terminal. */
+function cellOf(value: JsonValue): JsonValue {
+  return typeof value === 'string' ? plainText(value) : value;
 }
 
 function columnsOf({ columns }: ResourceDefinition): readonly Column[] {

@@ -1,5 +1,6 @@
 /** The activity of the daemon as the demo shows it: one line for each sync, and the latency of the last sync of each object. */
 
+import { plainLines, plainText } from '../../base/excerpt.ts';
 import { keyOf, objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
 import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
@@ -73,7 +74,9 @@ export class ActivityLogger implements Logger, Activity {
       ? 'virtual   updated'
       : (SIDES[String(fields['outcome'])] ?? String(fields['outcome']));
     this.#record({ id: idOf(fields), state: 'synced', what: what.replace(/ +/, ' '), latencyMs });
-    this.#show?.(`${time()}  ${key.padEnd(30)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`);
+    this.#show?.(
+      `${time()}  ${plainText(key).padEnd(30)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`,
+    );
   }
 
   warn(fields: LogFields, message: string): void {
@@ -99,7 +102,8 @@ export class ActivityLogger implements Logger, Activity {
       const what = REFUSALS[String(reason)] ?? `${message}${why}`;
       this.#record({ id: idOf(fields), state: 'refused', what, latencyMs: undefined });
     }
-    process.stderr.write(`${time()}  ${typeof key === 'string' ? `${key}  ` : ''}${message}${why}\n`);
+    const subject = typeof key === 'string' ? `${key}  ` : '';
+    process.stderr.write(`${time()}  ${plainLines(`${subject}${message}${why}`)}\n`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** `diff`: what a sync would change on either side, as `kubectl diff` prints it. */
 
+import { plainLines } from '../../base/excerpt.ts';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
@@ -111,7 +112,7 @@ export function formatChange(change: Change, isBookkeepingShown: boolean, paint:
     object && withoutServerSet(isBookkeepingShown ? object : withoutBookkeeping(object));
   const sides = [shown(change.before), shown(change.after)] as const;
   const [before, after] = change.resource.kind === SECRETS.kind ? maskSecrets(...sides) : sides;
-  const hunks = unifiedHunks(textOf(before), textOf(after));
+  const hunks = plainLines(unifiedHunks(textOf(before), textOf(after)));
   if (hunks === '') return undefined;
   const file = fileNameOf(change);
   const lines = `diff -u -N LIVE/${file} MERGED/${file}\n--- LIVE/${file}\n+++ MERGED/${file}\n`;

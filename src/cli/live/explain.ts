@@ -11,6 +11,7 @@ import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pi
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { guarded } from '../output/error-report.ts';
+import { plainText } from '../../base/excerpt.ts';
 import { formatJson, formatTable } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
@@ -241,7 +242,7 @@ function formatExplanation(explanation: Explanation): string {
     'events',
     events.slice(0, EVENTS_MAX).map(({ reason, note }) => `${reason}: ${note.split('\n')[0] ?? ''}`),
   );
-  return `${capital(status.sentence)}.\n\n${formatTable(rows)}`;
+  return `${plainText(capital(status.sentence))}.\n\n${formatTable(rows)}`;
 }
 
 function addStages(stages: Stages, add: (stage: string, lines: readonly string[]) => void): void {

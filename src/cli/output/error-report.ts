@@ -1,7 +1,7 @@
 /** Reports errors that the user can act on: of a configuration, of a patch, of a cluster or store. */
 
 import { ConfigError, type ConfigProblem, TerminalError, PatchError, messageOf } from '../../base/errors.ts';
-import { plainText } from '../../base/excerpt.ts';
+import { plainLines, plainText } from '../../base/excerpt.ts';
 import { paintFor, type Paint } from './terminal.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
@@ -56,7 +56,7 @@ export async function guarded(work: () => number | Promise<number>, failure = 1)
   } catch (error) {
     if (error instanceof ConfigError) return reportConfigError(error);
     if (!isActionable(error)) throw error;
-    process.stderr.write(`error: ${error.message}\n`);
+    process.stderr.write(`error: ${plainLines(error.message)}\n`);
     return failure;
   }
 }

@@ -1,5 +1,6 @@
 /** Output formats of lists, as in kubectl: table, wide, name, JSON, YAML, JSONPath template. */
 
+import { plainText } from '../../base/excerpt.ts';
 import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
@@ -125,9 +126,9 @@ function applyTemplate(template: string, json: JsonValue): string {
 
 // Rows as aligned columns, as kubectl prints them.
 
-/** The first row is the heading. The last column is not padded. Control characters are replaced by spaces. */
+/** The first row is the heading. The last column is not padded. Control characters are escaped. */
 export function formatTable(table: readonly (readonly string[])[]): string {
-  const rows = table.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}+/gu, ' ')));
+  const rows = table.map((row) => row.map((cell) => plainText(cell.replaceAll(/[\r\n\t]+/gu, ' '))));
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);

@@ -9,6 +9,7 @@ import {
   type ObjectKey,
   type Resource,
 } from '../object.ts';
+import { isPlain } from '../../base/excerpt.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
 import { MalformedResponseError, type ListOptions, type MalformedItem, type ObjectList } from '../types.ts';
 import { StatusError, type Status } from '../status-error.ts';
@@ -103,11 +104,16 @@ export function problemOf(value: JsonValue | undefined): string | undefined {
   const metadata = isJsonObject(value) ? value['metadata'] : undefined;
   if (!isJsonObject(metadata)) return 'it has no metadata';
   if (!isText(metadata['name'])) return 'it has no metadata.name';
-  for (const field of ['namespace', 'uid', 'resourceVersion'])
-    if (typeof (metadata[field] ?? '') !== 'string') return `metadata.${field} is not a string`;
+  for (const field of ['name', 'namespace', 'uid', 'resourceVersion'])
+    if (!isPlainText(metadata[field] ?? ''))
+      return `metadata.${field} is not a string, or has control characters`;
   for (const field of ['labels', 'annotations'])
     if (!isTextMap(metadata[field] ?? {})) return `metadata.${field} is not a map of strings`;
   return undefined;
+}
+
+function isPlainText(value: JsonValue): boolean {
+  return typeof value === 'string' && isPlain(value);
 }
 
 function isTextMap(value: JsonValue): boolean {

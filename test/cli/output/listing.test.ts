@@ -17,7 +17,7 @@ const LISTING = {
 describe('a listing', () => {
   test.each([
     ['table', 'NAME       STATE\nshop/web   synced\nshop/db    failed\n'],
-    ['wide', 'NAME       STATE    WHY\nshop/web   synced   has a copy\nshop/db    failed    [2J\n'],
+    ['wide', 'NAME       STATE    WHY\nshop/web   synced   has a copy\nshop/db    failed   \\u001b[2J\n'],
     ['name', 'shop/web\nshop/db\n'],
     [
       'json',
