@@ -19,7 +19,7 @@ import {
   short,
 } from '../scenarios/reference-objects.ts';
 import { sharedWorld } from '../scenarios/shared-world.ts';
-import { expectRefused } from './expect-refused.ts';
+import { expectRefused, refusalInLog } from './expect-refused.ts';
 import { pair, type NewWorld, type World } from '../scenarios/world.ts';
 
 const KUBECONFIG = 'my-kubeconfig';
@@ -184,7 +184,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
     });
 
     test('a Secret that becomes the copy of a virtual cluster after it was imported is deleted again', async () => {
-      const { world, namespace } = shared();
+      const { world, daemon, namespace } = shared();
       const ns = await namespace();
       await world.host.create('Secret', secret(`${world.hostNamespace}/turned`));
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'turned' }));
@@ -193,7 +193,8 @@ export function referenceAttacks(newWorld: NewWorld): void {
         metadata: { labels: { [MARKER]: 'another' } },
       });
       await world.virtual.when('Secret', [ns, 'turned'], (found) => found === undefined);
-      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('turned');
+      await world.whenEvent(`${ns}/web`, 'ReferenceNotFound');
+      expect(await refusalInLog(daemon, 'turned')).toContain('copy of an object');
     });
   });
 
@@ -212,9 +213,12 @@ export function referenceAttacks(newWorld: NewWorld): void {
         secret(`${world.hostNamespace}/${KUBECONFIG}`, { data }),
       );
       const virtual = { kubeconfig: '', secret: KUBECONFIG };
-      await world.startSync({ config: { ...referencePatches(), endpointSyncer: { virtual } } });
+      const daemon = await world.startSync({
+        config: { ...referencePatches(), endpointSyncer: { virtual } },
+      });
       await world.virtual.create('Endpoints', named('default/thief', { secret: KUBECONFIG }));
-      expect(await world.whenEvent('default/thief', 'ReferenceNotAllowed')).toContain('kubeconfig');
+      await world.whenEvent('default/thief', 'ReferenceNotFound');
+      expect(await refusalInLog(daemon, KUBECONFIG)).toContain('kubeconfig');
       expect(await world.virtual.find('Secret', 'default', KUBECONFIG)).toBeUndefined();
       expect(await world.host.get('Secret', world.hostNamespace, KUBECONFIG)).toEqual(kubeconfig);
     });

@@ -52,9 +52,16 @@ export type ReferenceProblemReason =
   | 'NotManaged'
   | 'NamespaceNotFound';
 
-export interface ReferenceProblem {
+/** What an Event in the virtual cluster says. */
+export interface ReferenceNotice {
   readonly reason: ReferenceProblemReason;
   readonly note: string;
+}
+
+/** For the administrator of the host, in logs, metrics and `explain`. */
+export interface ReferenceProblem extends ReferenceNotice {
+  /** What tenants learn instead, who may not find out which objects the host has. */
+  readonly event?: ReferenceNotice;
 }
 
 export interface ReferenceDecision {
@@ -100,7 +107,10 @@ function decideSource(
 ): ReferenceDecision {
   const refusal = refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal;
   // The name is rewritten nevertheless, because with the unchanged name a consumer on the host would find the refused object.
-  if (refusal !== undefined) return { name: seen.target, action: 'none', problem: notAllowed(seen, refusal) };
+  if (refusal !== undefined) {
+    const problem = { ...notAllowed(seen, refusal), event: notFound(seen) };
+    return { name: seen.target, action: 'none', problem };
+  }
   const { namespace = '', name } = source.metadata;
   return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
 }
@@ -120,9 +130,10 @@ export function hostKeyOf({ metadata: { namespace = '', name } }: KubeObject): O
   return keyOf({ namespace, name });
 }
 
+/** The same whether the host has no such object, or one that must not be imported. */
 function notFound({ kind, virtual, isSourceWatched }: ReferenceObservation): ReferenceProblem {
   const where = isSourceWatched
-    ? 'exists neither in the virtual cluster nor on the host'
+    ? 'does not exist in the virtual cluster, and on the host it was not found or is not allowed to be imported'
     : 'does not exist in the virtual cluster';
   return {
     reason: 'ReferenceNotFound',

@@ -1,5 +1,6 @@
 /** Kubernetes Events about references, recorded on the referrers. */
 
+import type { Logger } from '../../base/logger.ts';
 import type { EventRecorder } from '../../kube/types.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import type { ReferenceProblem } from './decide-reference.ts';
@@ -15,9 +16,11 @@ export interface NoticesOptions {
   readonly recorder: EventRecorder;
   readonly index: ReferenceIndex;
   readonly referrer: (id: ReferrerId) => Referrer | undefined;
+  readonly logger: Logger;
 }
 
 interface Reported {
+  readonly problem: ReferenceProblem;
   readonly note: string;
   readonly uids: Map<ReferrerId, string>;
 }
@@ -37,17 +40,21 @@ export class ReferenceNotices {
       this.#reported.delete(id);
       return;
     }
+    const { reason, note } = problem.event ?? problem;
     const reported = this.#reported.get(id);
-    const current =
-      reported?.note === problem.note
-        ? reported
-        : { note: problem.note, uids: new Map<ReferrerId, string>() };
+    if (problem.event !== undefined && problem.note !== reported?.problem.note)
+      this.#options.logger.info(
+        { reason: problem.reason, note: problem.note },
+        'a referenced object of the host is refused',
+      );
+    const uids = reported?.note === note ? reported.uids : new Map<ReferrerId, string>();
+    const current = { problem, note, uids };
     this.#reported.set(id, current);
     for (const key of this.#options.index.referrersOf(id)) {
       const uid = this.#options.referrer(key)?.object.metadata.uid ?? '';
       if (current.uids.get(key) === uid) continue;
       current.uids.set(key, uid);
-      this.warn(key, problem.reason, problem.note);
+      this.warn(key, reason, note);
     }
   }
 

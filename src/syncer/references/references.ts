@@ -77,7 +77,12 @@ export class References {
     this.#referrers = referrers;
     this.#rules = refusalRules(config);
     this.#queue = new WorkQueue({ clock, metrics: metrics.queue });
-    this.#notices = new ReferenceNotices({ recorder, index, referrer: (id) => referrers.virtual(id) });
+    this.#notices = new ReferenceNotices({
+      recorder,
+      index,
+      referrer: (id) => referrers.virtual(id),
+      logger: environment.logger,
+    });
     this.#kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
       opened: (caches) => this.#onOpened(caches),

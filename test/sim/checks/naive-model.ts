@@ -149,7 +149,7 @@ export function expectedReference(
   if (onHost === undefined)
     return { written: target.name, isImported: undefined, problem: 'ReferenceNotFound', ...known };
   if (isForbidden(onHost) || isOurs(onHost) || virtual.name.startsWith('vc-'))
-    return { written: target.name, isImported: undefined, problem: 'ReferenceNotAllowed', ...known };
+    return { written: target.name, isImported: undefined, problem: 'ReferenceNotFound', ...known };
   return { written: virtual.name, isImported: 'to-virtual', problem: undefined, ...known };
 }
 

@@ -221,7 +221,8 @@ const ROWS: readonly Row[] = [
 describe('what the note about a missing object promises', () => {
   const noted = (kind: Partial<ReferencedKind>, isSourceWatched: boolean): string =>
     decideReference(seen({ kind: { ...KIND, ...kind }, isSourceWatched }), RULES).problem?.note ?? '';
-  const nowhere = 'exists neither in the virtual cluster nor on the host';
+  const nowhere =
+    'does not exist in the virtual cluster, and on the host it was not found or is not allowed to be imported';
   const notVirtual = 'does not exist in the virtual cluster';
   const off =
     'an object of the virtual cluster is not imported, because its kind is not enabled under sync.toHost';
