@@ -7,6 +7,7 @@ import { silentLogger, type Logger } from '../base/logger.ts';
 import { MemoryStore } from '../apiserver/storage/memory-store.ts';
 import type { Store } from '../apiserver/storage/store.ts';
 import { allowEverything, type Authorizer } from '../apiserver/request/authorizer.ts';
+import { withoutBrowsers } from './browsers.ts';
 import { withFaults, type Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './cluster-admission.ts';
@@ -85,7 +86,10 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     authorizer,
     authenticate: authenticatorFor(options),
     version: VERSION,
-    wrapListener: (serve) => withFaults(serve, () => interceptor, clock),
+    wrapListener: (serve) => {
+      const guarded = options.token === undefined ? withoutBrowsers(serve) : serve;
+      return withFaults(guarded, () => interceptor, clock);
+    },
     ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
     listen: { port: options.port ?? 0 },
   });

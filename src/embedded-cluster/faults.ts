@@ -109,7 +109,7 @@ function resetInsteadOfResponse(request: IncomingMessage, response: ServerRespon
   };
 }
 
-function sendStatus(response: ServerResponse, fault: Extract<Fault, { status: number }>): void {
+export function sendStatus(response: ServerResponse, fault: Extract<Fault, { status: number }>): void {
   const { status, reason, message, retryAfterSeconds } = fault;
   const details = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
   const body = statusResponse(

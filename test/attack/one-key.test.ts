@@ -113,12 +113,12 @@ describe('40 bodies of one key in YAML that takes long to parse', () => {
     // Those above the share of one user.
     await expect.poll(() => attack.codes.length).toBeGreaterThan(0);
     const before = attack.codes.filter((code) => code !== 429).length;
-    const spec = `spec: {displayName: a, ttl: 0, type: User, user: ann, description: "${'d'.repeat(5000)}"}`;
+    const metadata = `metadata: {name: yaml, annotations: {note: "${'d'.repeat(5000)}"}}`;
     const created = await other.client.send({
       method: 'POST',
       path: KEYS_PATH,
       headers: { 'content-type': 'application/yaml' },
-      body: `metadata: {name: yaml}\n${spec}\n`,
+      body: `${metadata}\nspec: {displayName: a, ttl: 0, type: User, user: ann}\n`,
     });
     expect(created.status).toBe(201);
     // The one that was being parsed, and those before the bytes of the other client arrived; not the 16 that waited.

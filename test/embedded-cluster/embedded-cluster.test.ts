@@ -1,5 +1,7 @@
 /** The embedded cluster: kubeconfig, discovery, namespaces, garbage collection, faults, limits. */
 
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -47,6 +49,42 @@ async function gone(cluster: TestCluster, path: string): Promise<void> {
     { what: `${path} is gone` },
   );
 }
+
+describe('a cluster without a token, which a browser on this machine reaches', () => {
+  const BODY = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'web' } };
+  const JSON_BODY = { 'content-type': 'application/json' };
+
+  test.each<[string, string, Record<string, string>, number]>([
+    ['the name of another site', 'GET', { host: 'attacker.example:80' }, 403],
+    ['a page of another site', 'GET', { origin: 'https://attacker.example' }, 403],
+    ['a page that reads from a file', 'POST', { origin: 'null', ...JSON_BODY }, 403],
+    ['a page of this machine', 'POST', { origin: 'http://127.0.0.1:8090', ...JSON_BODY }, 403],
+    ['a body without a type', 'POST', {}, 415],
+    ['a client', 'POST', JSON_BODY, 201],
+  ])('%s: %s', async (_what, method, headers, status) => {
+    await using cluster = await TestCluster.open();
+    expect(await statusOf(cluster, method, headers)).toBe(status);
+  });
+
+  test('a client that uses its name', async () => {
+    await using cluster = await TestCluster.open();
+    const host = new URL(cluster.embedded.url).host.replace('127.0.0.1', 'localhost');
+    expect(await statusOf(cluster, 'GET', { host })).toBe(200);
+  });
+
+  /** `fetch` sets Host and Content-Type itself. */
+  async function statusOf(
+    { embedded }: TestCluster,
+    method: string,
+    headers: Record<string, string>,
+  ): Promise<number | undefined> {
+    const asked = request(`${embedded.url}${EP}`, { method, headers });
+    asked.end(method === 'GET' ? undefined : JSON.stringify(BODY));
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  }
+});
 
 describe('a new cluster', () => {
   test('has a kubeconfig', async () => {
