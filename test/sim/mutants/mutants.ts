@@ -39,6 +39,18 @@ export const MUTANTS: readonly Mutant[] = [
       '  const agreed = memory?.agreed ?? (echoedBookkeeping(input).length > 0 ? forged : undefined);\n',
   },
   {
+    name: 'observer: a Service of the host is joined',
+    file: OBSERVER,
+    snippet: 'if (original === undefined) return key;',
+    replacement: 'if (original === undefined) return undefined;',
+  },
+  {
+    name: 'observer: the copy of another Service is joined',
+    file: OBSERVER,
+    snippet: 'return isTranslated && namespace === original.namespace ? undefined : key;',
+    replacement: 'return isTranslated ? undefined : undefined;',
+  },
+  {
     name: 'services: one without Endpoints is copied',
     file: SERVICES,
     snippet: "return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';",
