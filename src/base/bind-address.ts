@@ -20,8 +20,3 @@ export function parseBindAddress(text: string): BindAddress | undefined {
   if (port === undefined) return undefined;
   return { host: bracketed ?? plain, port: Number(port) };
 }
-
-/** The Host headers of requests that a client on this machine sends to this port. */
-export function loopbackHosts(port: number): readonly string[] {
-  return ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`);
-}

@@ -1,7 +1,6 @@
 /** Keeps pages of other sites, which a browser on this machine shows, from using a cluster that asks for no credentials. */
 
 import type { IncomingMessage } from 'node:http';
-import { loopbackHosts } from '../base/bind-address.ts';
 import type { RequestListener } from '../apiserver/http/http-server.ts';
 import { sendStatus } from './faults.ts';
 
@@ -14,16 +13,19 @@ export function withoutBrowsers(serve: RequestListener): RequestListener {
   };
 }
 
+/** With any port, which a proxy on this machine may change. */
+const LOOPBACK = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/u;
+
 interface Denial {
   readonly status: number;
   readonly reason: string;
   readonly message: string;
 }
 
-function denialOf({ method = '', headers, socket }: IncomingMessage): Denial | undefined {
+function denialOf({ method = '', headers }: IncomingMessage): Denial | undefined {
   const { host = '', origin } = headers;
   // DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name here.
-  if (!loopbackHosts(socket.localPort ?? 0).includes(host))
+  if (!LOOPBACK.test(host))
     return forbidden(`unexpected Host header ${JSON.stringify(host)}; use the address of the kubeconfig`);
   if (origin !== undefined)
     return forbidden('requests with an Origin header are denied: a browser sent this one');

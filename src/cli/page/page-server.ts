@@ -6,7 +6,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { loopbackHosts } from '../../base/bind-address.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { sourceExtension } from '../../base/source-extension.ts';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
@@ -171,7 +170,7 @@ function sendText(response: ServerResponse, status: number, message: string): vo
 
 /** Why a request is denied; undefined: it is allowed. `port` is the one that the server listens on. */
 export function denialOf({ method, headers }: IncomingMessage, port: number): string | undefined {
-  const own = loopbackHosts(port);
+  const own = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${port}`);
   // DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name here.
   if (!own.includes(headers.host ?? '')) return `unexpected Host header; open http://127.0.0.1:${port}`;
   const { origin } = headers;
