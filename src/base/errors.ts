@@ -109,6 +109,21 @@ export function fileProblem(error: unknown): string {
   return FILE_PROBLEMS[codeOf(error)] ?? messageOf(error);
 }
 
+const DEFECTS: ReadonlySet<string> = new Set([
+  'TypeError',
+  'RangeError',
+  'ReferenceError',
+  'SyntaxError',
+  'InvariantError',
+  'SinkError',
+  'AssertionError',
+]);
+
+/** A bug of this program, as far as the error tells: those of configurations, clusters and systems have names or codes of their own. */
+export function isDefect(error: Error): boolean {
+  return DEFECTS.has(error.name) || (error.name === 'Error' && codeOf(error) === '');
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

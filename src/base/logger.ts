@@ -1,6 +1,7 @@
 /** The logger interface: constant messages, values in fields, never a secret. */
 
 import { pino, type DestinationStream } from 'pino';
+import { isDefect } from './errors.ts';
 import { withPlainTexts } from './excerpt.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -33,7 +34,7 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       level: (label: string) => ({ level: label }),
       log: withPlainTexts<Record<string, unknown>>,
     },
-    serializers: { err: (error: Error) => withPlainTexts(pino.stdSerializers.err(error)) },
+    serializers: { err: (error: Error) => withPlainTexts(serialized(error)) },
   };
   const destination = options.destination ?? pino.destination({ fd: 2, sync: true });
   const { format } = options;
@@ -47,6 +48,13 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
     sync: true,
   });
   return asLogger(pino(settings, options.destination ?? stream));
+}
+
+/** A stack is that of a bug of this program. */
+function serialized(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { type, message, stack, ...rest } = pino.stdSerializers.err(error);
+  return isDefect(error) ? { type, message, stack, ...rest } : { type, message };
 }
 
 /** Narrows pino's logger, whose open-ended type an async function cannot return. */

@@ -224,6 +224,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
+      world.expectErrors(/configuration file is invalid/u);
       const daemon = await world.startDaemon({ config: patched(UPPER) });
       await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
       const noteIs = (text: string) =>
@@ -294,6 +295,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
+      world.expectErrors(/configuration file is invalid/u);
       const writeValues = (name: string, patch: JsonObject): string =>
         world.file(
           name,
@@ -415,6 +417,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
+      world.expectErrors(/right is missing|cannot start/u);
       const without = (verb: string): Rule[] =>
         leastRights(world).host.map((rule) =>
           rule.resources.includes('endpoints')
@@ -438,6 +441,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
+      world.expectErrors(/right is missing|cannot start/u);
       const rules = leastRights(world).virtual.map((rule) =>
         rule.resources.includes('endpointslices')
           ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== 'list') }
@@ -496,6 +500,7 @@ function badStartScenarios(newWorld: NewWorld): void {
 
     test('because of an invalid token exits with 1 and names the cluster', async ({ expect }) => {
       await using world = await newWorld();
+      world.expectErrors(/cannot start/u);
       const good = parse(readFileSync(world.virtual.kubeconfigPath, 'utf8')) as JsonObject; // tests' kubeconfig
       const virtual = world.file(
         'wrong.kubeconfig',

@@ -30,6 +30,14 @@ export abstract class RunningDaemon implements AsyncDisposable {
     });
   }
 
+  /** Lines of level `error`, and those with a stack: bugs, unless the scenario expects them. */
+  unexpectedLines(expected: readonly RegExp[]): LogLine[] {
+    return this.log.filter((line) => {
+      const isBad = line['level'] === 'error' || JSON.stringify(line).includes('"stack":');
+      return isBad && !expected.some((pattern) => pattern.test(JSON.stringify(line)));
+    });
+  }
+
   async get(path: string): Promise<{ status: number; text: string }> {
     const answer = await request(`${this.httpUrl}${path}`);
     return { status: answer.statusCode, text: await answer.body.text() };

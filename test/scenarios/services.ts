@@ -184,6 +184,25 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, leadsTo('example.com'));
     });
 
+    test('of the host beside those that are mapped are left alone', async ({ expect }) => {
+      await using world = await newWorld();
+      const there = `${world.hostNamespace}-a`;
+      await world.virtualNamespace('team-a');
+      await world.hostNamespaceNamed(there);
+      const namespaces = { enabled: true, mappings: { byName: { 'team-a': there } } };
+      const daemon = await world.startSync({
+        config: { sync: { toHost: { namespaces } }, endpointSyncer: { services: 'sync' } },
+      });
+      await world.host.create('Service', plain(`${there}/other`));
+      await world.virtual.create('Service', plain('team-a/web'));
+      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await world.host.when('Service', [there, 'web'], (found) => found !== undefined);
+      await world.host.merge('Service', [there, 'other'], { metadata: { labels: { a: 'b' } } });
+      await world.host.delete('Service', there, 'other');
+      await world.whenIdle(daemon);
+      expect((await world.host.list('Service', there)).map(({ metadata }) => metadata.name)).toEqual(['web']);
+    });
+
     test('of type ExternalName that name a Service without a namespace on the host are refused with an Event', async ({
       expect,
     }) => {

@@ -82,6 +82,8 @@ export class World implements AsyncDisposable, Placement {
   readonly #guardian: Guardian;
   readonly #stack = new AsyncDisposableStack();
   readonly #hostNamespaces = new Set<string>();
+  readonly #daemons: RunningDaemon[] = [];
+  readonly #expectedErrors: RegExp[] = [];
   /** Those of Endpoints. */
   readonly #logs: { readonly cluster: ClusterName; readonly log: WriteLog }[] = [];
   #files = 0;
@@ -169,7 +171,7 @@ export class World implements AsyncDisposable, Placement {
       guardian: this.#guardian,
       ...(options.env === undefined ? {} : { env: options.env }),
     });
-    this.#stack.use(daemon);
+    this.#daemons.push(this.#stack.use(daemon));
     return Object.assign(daemon, { configPath });
   }
 
@@ -188,7 +190,9 @@ export class World implements AsyncDisposable, Placement {
     options: Pick<StartOptions, 'config' | 'kubeconfigs'> = {},
   ): Promise<RunningDaemon & { configPath: string }> {
     if (this.clusters.kind === 'real') return this.startDaemon(options);
-    return this.#stack.use(await LocalDaemon.start(this.writeConfig(this.configuration(options, 0))));
+    const daemon = await LocalDaemon.start(this.writeConfig(this.configuration(options, 0)));
+    this.#daemons.push(this.#stack.use(daemon));
+    return daemon;
   }
 
   hostName(key: string): string {
@@ -353,8 +357,22 @@ export class World implements AsyncDisposable, Placement {
     return typeof note === 'string' ? note : '';
   }
 
+  /** Any other line of level `error`, or with a stack, in the log of a daemon fails the scenario. */
+  expectErrors(...patterns: readonly RegExp[]): void {
+    this.#expectedErrors.push(...patterns);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
+    const unexpected = this.#daemons.flatMap((daemon) => daemon.unexpectedLines(this.#expectedErrors));
+    await this.#close();
+    if (unexpected.length > 0)
+      throw new Error(
+        `the log has unexpected lines:\n${unexpected.map((line) => JSON.stringify(line)).join('\n')}`,
+      );
+  }
+
+  async #close(): Promise<void> {
     await this.#empty();
     await Promise.all([this.virtual[Symbol.asyncDispose](), this.host[Symbol.asyncDispose]()]);
     await this.#guardian[Symbol.asyncDispose]();
