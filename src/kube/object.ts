@@ -135,6 +135,18 @@ export const EVENTS: Resource = {
   isNamespaced: true,
 };
 
+/** Lists that a kube-apiserver returns as null when they are empty: they have no `omitempty` in its Go types. */
+const LISTS: Readonly<Record<string, readonly string[]>> = {
+  Endpoints: ['subsets'],
+  EndpointSlice: ['endpoints', 'ports'],
+};
+
+/** The same object, in which such a null is the empty list. */
+export function withLists(object: KubeObject): KubeObject {
+  for (const list of LISTS[object.kind ?? ''] ?? []) if (object[list] === null) object[list] = [];
+  return object;
+}
+
 // Versions of objects of one API server.
 
 /**

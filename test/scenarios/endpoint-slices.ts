@@ -281,6 +281,22 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
     });
   });
 
+  test('EndpointSlices without endpoints have an empty list in patches, and on the host', async ({
+    expect,
+  }) => {
+    await using world = await newWorld();
+    const patches = [{ path: 'endpoints', expression: 'value.filter((e) => e.conditions?.ready !== false)' }];
+    const config = { sync: { toHost: { endpointSlices: { enabled: true, patches } } } };
+    const daemon = await world.startSync({ config });
+    await world.virtual.create('EndpointSlice', slice('default/zero', 'svc'));
+    await whenSlice(world, 'default/zero', (copy) => JSON.stringify(copy['endpoints']).includes('10.1.0.1'));
+    await world.virtual.merge('EndpointSlice', ['default', 'zero'], { endpoints: [] });
+    const copy = await whenSlice(world, 'default/zero', (one) => !JSON.stringify(one).includes('10.1.0.1'));
+    expect(copy['endpoints'] ?? []).toEqual([]);
+    await world.settle(daemon);
+    expect(await world.eventsOn('default/zero', 'PatchFailed', 'EndpointSlice')).toEqual([]);
+  });
+
   describe('EndpointSlices with onHostDelete: deleteVirtual', () => {
     test('get their label back when a client gives the copy to a controller, and are deleted with the copy', async ({
       expect,

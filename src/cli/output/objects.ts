@@ -17,7 +17,7 @@ import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts
 import { jsonEquals, type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import { yamlMessage } from '../../config/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
-import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
+import { withLists, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
 import { showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
@@ -146,7 +146,7 @@ function objectsIn(value: JsonValue, report: (message: string) => void): KubeObj
   if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items))
     return items.flatMap((item) => objectsIn(item, report));
   const problem = objectProblem(value);
-  if (problem === undefined) return [value as unknown as KubeObject]; // checked by objectProblem
+  if (problem === undefined) return [withLists(value as unknown as KubeObject)]; // checked by objectProblem
   report(problem);
   return [];
 }

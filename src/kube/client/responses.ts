@@ -8,6 +8,7 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
+  withLists,
 } from '../object.ts';
 import { isPlain } from '../../base/excerpt.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
@@ -43,7 +44,7 @@ export function asObject(value: JsonValue, { resource, key, isStored }: Requeste
     const message = `the response has no uid or no resourceVersion: ${excerptOf(value)}`;
     throw new MalformedResponseError(message);
   }
-  return value as unknown as KubeObject; // checked as far as anything relies on it; the rest is raw JSON
+  return withLists(value as unknown as KubeObject); // checked as far as anything relies on it; the rest is raw JSON
 }
 
 /** Checks the response to a deletion: a `Status` of success, or the deleted object. Throws `MalformedResponseError`. */
@@ -79,7 +80,7 @@ export function asList(
     const object = item as unknown as KubeObject; // checked as far as anything relies on it
     object.apiVersion ??= apiVersion;
     object.kind ??= resource.kind;
-    objects.push(object);
+    objects.push(withLists(object));
   }
   return {
     resourceVersion: text(metadata['resourceVersion']),

@@ -7,7 +7,13 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { plainAccess, type ServerAccess } from '../../../src/kube/access.ts';
 import { createClient, type ClientOptions } from '../../../src/kube/client/client.ts';
 import { MalformedResponseError, TransportError, type WatchClient } from '../../../src/kube/types.ts';
-import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../src/kube/object.ts';
+import {
+  ENDPOINTS,
+  ENDPOINT_SLICES,
+  NAMESPACES,
+  type KubeObject,
+  type Resource,
+} from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -604,6 +610,23 @@ describe('a body in many chunks', () => {
     const { items } = await wire.client().list(ENDPOINTS);
     expect(items.map(({ metadata }) => metadata.annotations)).toEqual([annotations]);
   });
+});
+
+test('null for an empty list, as a kube-apiserver returns it, is the empty list', async () => {
+  const metadata = { name: 'a', namespace: 'default', uid: 'u', resourceVersion: '1' };
+  const slice = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata,
+    endpoints: null,
+    ports: null,
+  };
+  const list = { metadata: { resourceVersion: '1' }, items: [{ metadata, endpoints: null, ports: [] }] };
+  await using wire = await Wire.open({ body: JSON.stringify(slice) }, { body: JSON.stringify(list) });
+  const client = wire.client();
+  const empty = { endpoints: [], ports: [] };
+  expect(await client.get(ENDPOINT_SLICES, { namespace: 'default', name: 'a' })).toMatchObject(empty);
+  expect((await client.list(ENDPOINT_SLICES)).items).toMatchObject([empty]);
 });
 
 describe('compression', () => {
