@@ -61,7 +61,9 @@ function checkModes(entry: JsonObject, path: ConfigPath): Finding[] {
   if (isMeant) return [];
   const hint = Object.hasOwn(entry, 'labels')
     ? ' (an empty "labels:" counts as not set, write labels: {})'
-    : '';
+    : ownValue(entry, 'expression') === null
+      ? ` (null counts as not set, write expression: "null" for an expression that deletes what the path matches)`
+      : '';
   const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
   return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
 }

@@ -1,6 +1,6 @@
 /** Checks a patch without running it: errors and warnings, to which the caller adds file and position; sample values for its path. */
 
-import { parsePath, type Segment } from './path-syntax.ts';
+import { parsePath, printPath, type Segment } from './path-syntax.ts';
 import { leadingPath, startsWith, throughLastWildcard } from './reference-parts.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/types.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
@@ -178,7 +178,10 @@ function unmatchable(
     const next: Fields | undefined = fieldOf(fields, segment);
     // The keys of a mapping have values; what has fields is an element of a list.
     if (typeof next === 'object' && next === fields['*'] && name !== '' && !/^\d+$/.test(name))
-      return { message: `never matches: ${where} is a list: write ${where}[*].${name}`, offset };
+      return {
+        message: `never matches: ${where} is a list: write ${elementPath(text, where, name)}`,
+        offset,
+      };
     if (next === undefined) {
       const near = nearestWord(
         name,
@@ -195,13 +198,22 @@ function unmatchable(
   return undefined;
 }
 
+/** How to write a key that stands for elements of a list, also as kustomize does: `ports[name=https]`. */
+function elementPath(text: string, list: string, key: string): string {
+  const [, field = '', value = ''] = /^([\w-]+)\s*={1,3}\s*["']?([^"']*)["']?$/u.exec(key) ?? [];
+  if (field === '') return `${list}[*].${printPath([key])}`;
+  const literal = /^\d+$/u.test(value) ? value : JSON.stringify(value);
+  return text.replace(`[${key}]`, `[?(@.${field} === ${literal})]`);
+}
+
 /** For the path of an annotation or label whose key contains dots: each would begin another field. */
 function dottedKey(text: string, segments: readonly Segment[]): ReturnType<typeof unmatchable> {
   const names = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
   const [metadata, map, ...key] = names;
   if (metadata !== 'metadata' || (map !== 'annotations' && map !== 'labels') || key.includes(undefined))
     return undefined;
-  const path = `metadata.${map}[${JSON.stringify(key.join('.'))}]`;
+  // With a backslash before each dot, as in kubectl.
+  const path = `metadata.${map}[${JSON.stringify(key.join('.').replaceAll('\\.', '.'))}]`;
   const message = `never matches: a key with dots needs brackets and quotes: ${path}`;
   return { message, offset: text.indexOf(map) + map.length + 1 };
 }

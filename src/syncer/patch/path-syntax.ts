@@ -26,11 +26,9 @@ type ParsedPath =
 /** Limits far above any real path. */
 const LENGTH_MAX = 4096;
 const SEGMENTS_MAX = 64;
-/** Keys that access prototypes in JavaScript: segments may not contain them, and wildcards do not match them. */
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
-
+/** The key that sets prototypes in JavaScript: segments may not contain it, and wildcards do not match it. All others are keys of data. */
 export function isForbiddenKey(key: string): boolean {
-  return FORBIDDEN_KEYS.has(key);
+  return key === '__proto__';
 }
 
 /**
@@ -157,8 +155,11 @@ class PathScanner {
   #filter(open: number): void {
     this.#at++;
     this.#blanks();
-    if (this.#peek() !== '(')
-      this.#fail('a filter has its expression in parentheses: [?(@.name === "http")]');
+    if (this.#peek() !== '(') {
+      const expression = this.#rest().split(']', 1)[0]?.trim() ?? '';
+      const example = expression.startsWith('@') ? expression : '@.name === "http"';
+      this.#fail(`a filter has its expression in parentheses: [?(${example})]`);
+    }
     const start = this.#at;
     const length = filterEnd(this.#rest());
     if (length === undefined) return this.#fail('unclosed filter: ")]" is missing', open);

@@ -8,6 +8,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import type { PatchConfig } from '../../../src/config/types.ts';
 import type { Direction, PatchContext } from '../../../src/syncer/patch/types.ts';
 import type { ConcretePath, Flow } from '../../../src/syncer/translate/types.ts';
+import { endpointsFields } from '../../../src/syncer/kinds/endpoints.ts';
+import { checkPatch } from '../../../src/syncer/patch/check-patch.ts';
+import { parsePath } from '../../../src/syncer/patch/path-syntax.ts';
 import { build, context, type BuildOptions } from './build.ts';
 
 const OBJECT: JsonObject = {
@@ -240,5 +243,45 @@ describe('errors', () => {
       { path: 'metadata', expression: '1' },
     ];
     await expect(applied(patches)).rejects.toMatchObject({ index: 0 });
+  });
+});
+
+describe('what other dialects of paths compare with', () => {
+  test.each([
+    ['@.name = "https"', 'filter: `=` is an assignment: write @.name === "https"'],
+    [String.raw`@.ip =~ /^192\./`, 'filter: `=~` is an assignment in JavaScript: write /^192\\./.test(@.ip)'],
+    ['@.port += 1', 'filter: `+=` changes the element'],
+    ['@.port++', 'filter: `++` changes the element'],
+    ['delete @.port', 'filter: `delete` changes the element'],
+    ['@.port, true', 'filter: `,` has the value of its last operand only: write && or ||'],
+    ['@.list.some((x) => (x = 1))', 'filter: `=` is an assignment: write x === 1'],
+    [
+      '@.port - 443',
+      'filter: its result is a number, and never true or false: write a comparison, such as @.port === 443',
+    ],
+    [
+      '"https"',
+      'filter: its result is a string, and never true or false: write a comparison, such as @.port === 443',
+    ],
+  ])('[?(%s)] is an error at load', (filter, message) => {
+    const problems = checkPatch(
+      { path: `subsets[*].ports[?(${filter})].port`, expression: 'value' },
+      undefined,
+    );
+    expect(problems.filter(({ severity }) => severity === undefined).map((one) => one.message)).toEqual([
+      message,
+    ]);
+  });
+
+  test.each([
+    ['subsets[*].ports[name=https].port', 'subsets[*].ports[?(@.name === "https")].port'],
+    ['subsets[*].ports[port=443].name', 'subsets[*].ports[?(@.port === 443)].name'],
+    ['subsets.0.ports.http.port', 'ports[*].http'],
+    [String.raw`metadata.annotations.example\.com/owner`, 'metadata.annotations["example.com/owner"]'],
+    ["subsets[*].ports[?@.name=='https'].port", "[?(@.name=='https')]"],
+  ])('%s gets a suggestion that parses', (path, suggestion) => {
+    const [problem] = checkPatch({ path, expression: 'value' }, endpointsFields);
+    expect(problem?.message).toContain(suggestion);
+    expect(parsePath(suggestion)).toMatchObject({ ok: true });
   });
 });

@@ -124,8 +124,7 @@ describe('paths that do not parse name the part and the character', () => {
     ['a.b^', 2, /operator/],
     ['a.$', 2, /"\$"/],
     ['a.__proto__.b', 2, /"__proto__" cannot be a segment/],
-    ['a["constructor"]', 2, /"constructor" cannot/],
-    ["a['prototype']", 2, /"prototype" cannot/],
+    ["a['__proto__']", 2, /"__proto__" cannot/],
   ])('%j', (text, offset, message) => {
     const result = parsePath(text);
     expect(result).toMatchObject({ ok: false });
@@ -229,7 +228,7 @@ describe('printing', () => {
         fc.string({ unit: 'grapheme' }),
         fc.array(odd, { maxLength: 6 }).map((all) => all.join('')),
       )
-      .filter((text) => !['__proto__', 'constructor', 'prototype'].includes(text));
+      .filter((text) => text !== '__proto__');
     const step = fc.oneof(key, fc.nat(1000));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 8 }), (path) => {

@@ -99,6 +99,34 @@ describe('what is in scope', () => {
   });
 });
 
+describe('keys that prototypes have too', () => {
+  const OWN = ['constructor', 'prototype', 'toString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf'];
+  const value = Object.fromEntries(OWN.map((key) => [key, key]));
+  const masked = Object.fromEntries(OWN.map((key) => [key, '***']));
+
+  test.each([
+    'Object.keys(value).reduce((copy, key) => { copy[key] = "***"; return copy }, {})',
+    'Object.assign({}, value, Object.fromEntries(Object.keys(value).map((key) => [key, "***"])))',
+    'const copy = {}; for (const key in value) copy[key] = "***"; copy',
+    'for (const key of Object.keys(value)) value[key] = "***"; value',
+  ])('are those of data: %s', async (expression) => {
+    expect(await sandbox.run(expression, value)).toEqual({ value: masked });
+  });
+
+  test('are not changed in prototypes', async () => {
+    const attempt = (code: string) =>
+      sandbox.run(`(() => { try { ${code} } catch (e) { return e.name } })()`, 1);
+    const prototype = 'Object.getPrototypeOf({})';
+    expect(await attempt(`${prototype}.toString = () => "x"; return "set"`)).toEqual({ value: 'TypeError' });
+    const setter = `Object.getOwnPropertyDescriptor(${prototype}, "toString").set`;
+    expect(await attempt(`${setter}.call(${prototype}, 1); return "set"`)).toEqual({ value: 'TypeError' });
+    expect(await attempt(`${setter}.call(Math, 1); return "set"`)).toEqual({ value: 'TypeError' });
+    expect(await sandbox.run('String({}) + ({}).valueOf.name', 1)).toEqual({
+      value: '[object Object]valueOf',
+    });
+  });
+});
+
 describe('results', () => {
   test.each<[string, Outcome | RegExp]>([
     ['undefined', { undefined: true }],

@@ -9,6 +9,7 @@ import type * as Generate from './generate.ts';
 import type * as Parse from './parse.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import { readSet } from './reads.ts';
+import { staticType } from './static-type.ts';
 import { identifierName, isNode, isReference, staticTemplate, type SyntaxNode } from './syntax-tree.ts';
 import type { Program, ProgramId } from '../types.ts';
 
@@ -48,7 +49,8 @@ export function compileFilter(filter: string, id: ProgramId): CompileOutcome {
   const outcome = languageTools().parseFilter(filter);
   if (!outcome.ok) return failure(filter, outcome.problem);
   const { parsed } = outcome;
-  const problem = forbiddenProblem(parsed) ?? elementProblem(filter, parsed);
+  const problem =
+    forbiddenProblem(parsed) ?? elementProblem(filter, parsed) ?? questionProblem(filter, parsed);
   if (problem !== undefined) return failure(filter, problem);
   const { start, end } = parsed.result;
   const not = (argument: SyntaxNode): SyntaxNode => ({
@@ -77,6 +79,50 @@ function elementProblem(filter: string, { visits, shift }: ParsedExpression): Pa
   const name = identifierName(wrong.node);
   const message = `\`${name}\` is not in scope; the element is \`@\``;
   return { kind: 'forbidden', message, offset: wrong.node.start - shift };
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  object: 'an object',
+  number: 'a number',
+  string: 'a string',
+  function: 'a function',
+};
+
+/** A filter asks, and changes nothing: what other dialects of JSONPath compare with, `=` and `=~`, are assignments here, which are true for every element. */
+function questionProblem(
+  filter: string,
+  { visits, shift, result }: ParsedExpression,
+): ParseProblem | undefined {
+  const textOf = ({ start, end }: SyntaxNode): string => filter.slice(start - shift, end - shift);
+  for (const { node } of visits) {
+    const message = changeIn(node, textOf);
+    if (message !== undefined) return { kind: 'forbidden', message, offset: node.start - shift };
+  }
+  const type = staticType(result, new Map());
+  if (type === undefined || type === 'boolean') return undefined;
+  const message = `its result is ${WORDS[type] ?? type}, and never true or false: write a comparison, such as @.port === 443`;
+  return { kind: 'forbidden', message, offset: result.start - shift };
+}
+
+function changeIn(node: SyntaxNode, textOf: (node: SyntaxNode) => string): string | undefined {
+  const { operator, left, right } = node;
+  switch (node.type) {
+    case 'AssignmentExpression': {
+      if (operator !== '=' || !isNode(left) || !isNode(right))
+        return `\`${String(operator)}\` changes the element`;
+      const pattern = right['operator'] === '~' ? right['argument'] : undefined;
+      if (!isNode(pattern)) return `\`=\` is an assignment: write ${textOf(left)} === ${textOf(right)}`;
+      return `\`=~\` is an assignment in JavaScript: write ${textOf(pattern)}.test(${textOf(left)})`;
+    }
+    case 'UpdateExpression':
+      return `\`${String(operator)}\` changes the element`;
+    case 'UnaryExpression':
+      return operator === 'delete' ? '`delete` changes the element' : undefined;
+    case 'SequenceExpression':
+      return '`,` has the value of its last operand only: write && or ||';
+    default:
+      return undefined;
+  }
 }
 
 /** Loads the parser and the printer with the first expression, which saves 9 MiB of resident memory in a daemon without expressions. Uses

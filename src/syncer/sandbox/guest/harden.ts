@@ -24,6 +24,7 @@ export function hardenRealm(additions: Readonly<Record<string, unknown>>): void 
   // Enough for the position of an error, and not writable.
   Object.defineProperty(Error, 'stackTraceLimit', { value: 10 });
   for (const [holder, members] of named) reduce(holder, members, tools);
+  allowOwnMembers(Object.prototype as unknown as Holder);
   const functionPrototype = Function.prototype as unknown as Holder;
   for (const key of tools.ownKeys(root)) {
     const isKept = typeof key === 'string' && (Object.hasOwn(ALLOWED, key) || isPlainConstant(key));
@@ -54,6 +55,28 @@ function reduce(holder: Holder, members: string, tools: Tools): void {
     const isWanted =
       kept.has(key) && (isFunction || typeof key === 'symbol' || members.split(' ').includes(key));
     if (!isWanted && !(Array.isArray(holder) && key === 'length')) tools.deleteProperty(holder, key);
+  }
+}
+
+/**
+ * An object can have own members with the names of a frozen prototype's, such as an annotation `constructor`: an assignment would throw, because
+ * the inherited member is not writable. As accessors, members of the prototype do not stand in its way.
+ */
+function allowOwnMembers(prototype: Holder): void {
+  const { defineProperty } = Object;
+  for (const key of Object.getOwnPropertyNames(prototype)) {
+    const descriptor = Object.getOwnPropertyDescriptor(prototype, key);
+    if (descriptor?.configurable !== true || !('value' in descriptor)) continue;
+    const value: unknown = descriptor.value;
+    defineProperty(prototype, key, {
+      get: () => value,
+      set(this: object, own: unknown) {
+        if (this === prototype) throw new TypeError(`Cannot assign to read only property '${key}' of object`);
+        defineProperty(this, key, { value: own, writable: true, enumerable: true, configurable: true });
+      },
+      enumerable: false,
+      configurable: false,
+    });
   }
 }
 
