@@ -23,9 +23,9 @@ interface Denial {
 }
 
 function denialOf({ method = '', headers }: IncomingMessage): Denial | undefined {
-  const { host = '', origin } = headers;
+  const { host, origin } = headers;
   // DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name here.
-  if (!LOOPBACK.test(host))
+  if (host !== undefined && !LOOPBACK.test(host))
     return forbidden(`unexpected Host header ${JSON.stringify(host)}; use the address of the kubeconfig`);
   if (origin !== undefined)
     return forbidden('requests with an Origin header are denied: a browser sent this one');

@@ -36,7 +36,7 @@ describe('on a connection', () => {
   test('an HTTP/1.0 client gets lines without chunk sizes', async () => {
     await using cluster = await startEmbeddedCluster({ name: 'wire' });
     using client = new RawClient(cluster);
-    client.send(`GET ${COLLECTION}?watch=true HTTP/1.0\r\nhost: x\r\n\r\n`);
+    client.send(`GET ${COLLECTION}?watch=true HTTP/1.0\r\nhost: localhost\r\n\r\n`);
     await client.until('\r\n\r\n');
     await create(cluster, 'first');
     await create(cluster, 'zwölf');
@@ -50,7 +50,7 @@ describe('on a connection', () => {
     await using cluster = await startEmbeddedCluster({ name: 'wire' });
     await create(cluster, 'first');
     using client = new RawClient(cluster);
-    const head = 'HTTP/1.1\r\nhost: x\r\n\r\n';
+    const head = 'HTTP/1.1\r\nhost: localhost\r\n\r\n';
     const watch = `${COLLECTION}?watch=true&resourceVersion=1`;
     client.send(`GET /api/v1/namespaces ${head}GET ${watch} ${head}`);
     await client.until('"data":{"text":"first"}');
