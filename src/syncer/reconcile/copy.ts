@@ -95,7 +95,7 @@ export interface ForgedCopy {
   readonly failure: PatchError | undefined;
 }
 
-export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded'> {
+export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded' | 'rejected'> {
   /** The host object to write, before the virtual object; undefined: no write is needed. */
   readonly host: KubeObject | undefined;
   /** Data on the host, not only bookkeeping, differs from the desired state. */
@@ -137,7 +137,7 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
     },
     async merged(pair, arrival, memory) {
       let failedBack: FailedPatches | undefined;
-      const { host, forwarded, ...merged } = await mergePair(
+      const { host, forwarded, rejected, ...merged } = await mergePair(
         { ...rules, virtual: pair.virtual, host: pair.host, arrival, memory },
         {
           forward: (virtual) => forward({ ...pair, virtual }, options),
@@ -148,7 +148,8 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
           },
         },
       );
-      const failure = failureOf(host, forwarded, kind) ?? failedBack?.errors[0];
+      const failedAgain = rejected?.patched.failed?.errors[0];
+      const failure = failureOf(host, forwarded, kind) ?? failedBack?.errors[0] ?? failedAgain;
       assertAllowed(host, pair.virtual, options);
       return {
         ...merged,

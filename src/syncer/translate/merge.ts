@@ -111,6 +111,8 @@ export interface MergedPair<T extends Forwarded> {
   readonly repaired: readonly string[];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
+  /** What the virtual object would translate to with a change of the host that stays there: a patch fails on it. */
+  readonly rejected?: T;
 }
 
 /** A change of an annotation or a label that goes to the other side. */
@@ -140,14 +142,36 @@ export async function mergePair<T extends Forwarded>(
   const first = await translation.forward(pair.virtual);
   const wanted = planPair({ ...pair, ...first });
   const reversed = wanted.needsReverse ? await translation.reverse?.() : undefined;
-  const planned = reversed?.kept === undefined ? wanted : withoutKept(wanted, reversed.kept);
-  const merged = resolvePair(planned, reversed?.virtual);
-  const { virtual } = merged;
-  if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first };
-  const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, pair));
-  if (unknown !== undefined) throw unknown.error;
-  const second = await translation.forward(virtual);
-  return { ...resolvePair(settledPair(planned, second), reversed?.virtual), forwarded: second };
+  let planned = reversed?.kept === undefined ? wanted : withoutKept(wanted, reversed.kept);
+  let rejected: { readonly rejected: T } | undefined;
+  for (;;) {
+    const merged = resolvePair(planned, reversed?.virtual);
+    const { virtual } = merged;
+    if (virtual === undefined || pair.host === undefined) return { ...merged, forwarded: first, ...rejected };
+    const unknown = reversed?.unresolved?.find(({ path }) => !isKnownAt(path, virtual, pair));
+    if (unknown !== undefined) throw unknown.error;
+    const second = await translation.forward(virtual);
+    if (second.kept === undefined || !takesAt(planned, second.kept))
+      return {
+        ...resolvePair(settledPair(planned, second), reversed?.virtual),
+        forwarded: second,
+        ...rejected,
+      };
+    // What cannot be translated to the host again stays there, as what cannot be translated back does.
+    planned = withoutKept(planned, second.kept);
+    rejected = { rejected: second };
+  }
+}
+
+/** A change of the host that flows back is at one of these paths. */
+function takesAt({ annotations, labels, paths }: PlannedPair, kept: KeptPaths): boolean {
+  const isAt = (member: 'annotations' | 'labels') => (one: PlannedKey) =>
+    one.plan.kind === 'take' && kept.covers(['metadata', member, one.key]);
+  return (
+    annotations.some(isAt('annotations')) ||
+    labels.some(isAt('labels')) ||
+    paths.paths.some((one) => one.isTaken && !one.isKept && kept.covers(one.path))
+  );
 }
 
 /** The virtual object has the value at this path, or had it before another syncer copied the host's back: it does not come from the host. */
@@ -396,7 +420,7 @@ function settledPair(before: PlannedPair, forwarded: Forwarded): PlannedPair {
 function resolvePair(
   planned: PlannedPair,
   reversed: KubeObject | undefined,
-): Omit<MergedPair<Forwarded>, 'forwarded'> {
+): Omit<MergedPair<Forwarded>, 'forwarded' | 'rejected'> {
   const { input, paths } = planned;
   const { virtual, host, desired } = input;
   const crosses = (key: string): boolean =>

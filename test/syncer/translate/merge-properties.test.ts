@@ -265,6 +265,23 @@ test('where a patch fails, both sides and the record stay as they are', async ()
   );
 });
 
+test('a change of the host on which the patch fails once it is translated back stays there, and flows back later', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, map, async (actions, name) => {
+      const { world } = await settle(await play(actions, patched), patched);
+      fc.pre(world.host !== undefined && world.host.metadata[name]?.['p'] !== 'fx');
+      const edited = editedBy(world, { side: 'host', edit: { map: name, key: 'p', value: 'fx' } });
+      const { world: after } = await settle(edited, failing);
+      expect(after.host?.metadata[name]?.['p']).toBe('fx');
+      expect(after.virtual.metadata[name]?.['p']).toBe(world.virtual.metadata[name]?.['p']);
+      const { world: mended } = await settle(after, patched);
+      expect(mended.virtual.metadata[name]?.['p']).toBe('x');
+      expect(mended.host?.metadata[name]?.['p']).toBe('fx');
+    }),
+    { numRuns: costlyRuns(300) },
+  );
+});
+
 /** Annotations and labels of both sides as the virtual side sees them, without what never crosses. */
 function views({ virtual, host }: World): { virtual: StringMap; host: StringMap } {
   const { labels } = translators();
