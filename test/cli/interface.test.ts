@@ -225,7 +225,7 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [
       ['render', '--config', failing, '-f', objects],
       1,
-      /^$/u,
+      /example\.com\/owner: a/u,
       /patches\[0\] at metadata\.annotations\.a: .*\n.*\n +\^\n/u,
     ],
     [['render', '--config', config], 2, /^$/u, /required option/u],

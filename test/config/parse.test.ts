@@ -31,7 +31,7 @@ describe('defaults', () => {
         ],
         excludeLabels: [],
       },
-      patches: { missingPaths: 'skip', onError: 'object' },
+      patches: { missingPaths: 'skip', onError: 'path' },
       requireService: false,
       selector: { matchLabels: {}, matchExpressions: [] },
       namespaces: { include: [], exclude: [] },

@@ -121,7 +121,10 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('distinguishes errors from differences: exit 2', async () => {
       await using world = await newWorld();
       await world.virtual.create('Endpoints', endpoints('default/bad', { labels: { broken: 'x' } }));
-      const failing = await run(world, ['diff']);
+      const failing = await run(world, ['diff'], {
+        ...CONFIG,
+        endpointSyncer: { patches: { onError: 'object' } },
+      });
       expect(failing).toMatchObject({ code: 2, out: '' });
       expect(failing.err).toMatch(
         /^failed Endpoints default\/bad: patches\[2\] at metadata\.labels\.broken: /,

@@ -423,6 +423,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
     const builtin = '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)';
     const shared = sharedProcess(newWorld, () => ({
       config: {
+        endpointSyncer: { patches: { onError: 'object' } },
         sync: {
           toHost: {
             endpoints: {

@@ -168,6 +168,8 @@ async function apply(
     ...options,
     // Only the patches run, so Pod references have not been translated before.
     references: { ...options.references, skipPodTargetRefs: false },
+    // The result is that of all patches, or an error.
+    onError: 'object',
     validate:
       patchedKeyOf(config, object) === 'services' ? serviceValidation(config.services.allow) : validateObject,
   });

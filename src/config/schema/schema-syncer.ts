@@ -225,9 +225,9 @@ const fields = z.strictObject({
         'skip',
       ),
       onError: choice(
-        'What a failing patch stops: the sync of its object, or only its path, where both sides keep what they have.',
+        'What a failing patch stops: only its path, where both sides keep what they have, or the sync of its object.',
         ['object', 'path'],
-        'object',
+        'path',
       ),
     })
     .prefault({})

@@ -200,8 +200,9 @@ function unmatchable(
 
 /** How to write a key that stands for elements of a list, also as kustomize does: `ports[name=https]`. */
 function elementPath(text: string, list: string, key: string): string {
-  const [, field = '', value = ''] = /^([\w-]+)\s*={1,3}\s*["']?([^"']*)["']?$/u.exec(key) ?? [];
-  if (field === '') return `${list}[*].${printPath([key])}`;
+  const [field = '', ...rest] = key.split('=').map((part) => part.trim());
+  if (rest.length === 0 || !/^[\w-]+$/u.test(field)) return `${list}[*].${printPath([key])}`;
+  const value = rest.join('=').replaceAll(/["'=]/gu, '');
   const literal = /^\d+$/u.test(value) ? value : JSON.stringify(value);
   return text.replace(`[${key}]`, `[?(@.${field} === ${literal})]`);
 }

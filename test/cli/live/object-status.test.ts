@@ -140,6 +140,7 @@ const CASES: Record<string, Case> = {
     ],
   },
   'a patch that fails': {
+    config: configWith({ own: '  patches: {onError: object}' }),
     virtual: [web({}, { broken: 'x' })],
     expected: [
       'failed',
@@ -148,7 +149,6 @@ const CASES: Record<string, Case> = {
     ],
   },
   'a patch that fails alone': {
-    config: configWith({ own: '  patches: {onError: path}' }),
     virtual: [web({}, { broken: 'x' })],
     expected: [
       'failed',

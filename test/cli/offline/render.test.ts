@@ -239,12 +239,12 @@ kind: Endpoints
 metadata: {name: good, namespace: shop}
 `,
     );
-    expect(await runProgram(['render', '--config', failing, '-f', two])).toBe(1);
+    const onError = ['--patches-on-error', 'object'];
+    expect(await runProgram(['render', '--config', failing, '-f', two, ...onError])).toBe(1);
     expect(documents()).toMatchObject([{ metadata: { name: 'good-x-shop-x-vc' } }]);
     expect(err).toMatch(/failed Endpoints shop\/bad: patches\[0\] at metadata\.labels\.n: .*\(runtime\)/);
-    const onError = ['--patches-on-error', 'path'];
     [out, err] = ['', ''];
-    expect(await runProgram(['render', '--config', failing, '-f', two, ...onError])).toBe(1);
+    expect(await runProgram(['render', '--config', failing, '-f', two])).toBe(1);
     expect(documents()).toMatchObject([
       { metadata: { name: 'bad-x-shop-x-vc', labels: { 'vcluster.loft.sh/namespace': 'shop' } } },
       { metadata: { name: 'good-x-shop-x-vc' } },

@@ -99,7 +99,7 @@ describe('onError: path fails the object where it cannot keep its place', () => 
   });
 });
 
-test('onError: object, the default, fails the object', async () => {
+test('onError: object fails the object', async () => {
   const patch = { path: 'metadata.annotations.a', expression: FAILS };
   await expect(applied([patch], 'toHost', 'object')).rejects.toMatchObject({ index: 0 });
 });
