@@ -2,18 +2,20 @@
 
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
-import { isMap, isScalar, parseDocument, stringify } from 'yaml';
+import { isAlias, isMap, isScalar, parseDocument, stringify } from 'yaml';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { isJsonObject, jsonEquals, type JsonObject } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
 import { readDocument } from '../config/document.ts';
 import { PATCHED_KEYS } from '../config/layers.ts';
 import { readConfigText } from '../config/load.ts';
 import { parseConfig, type ParseResult } from '../config/parse.ts';
 import { patchesIn } from '../config/patch-rules.ts';
-import { withoutEmptyKeys } from '../config/schema/defaults.ts';
+import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../config/schema/defaults.ts';
 import { Fields } from '../config/schema/fields.ts';
-import { syntaxProblems } from '../config/source-file.ts';
+import { problemAt, syntaxProblems } from '../config/source-file.ts';
+import { formatPath } from '../config/finding.ts';
+import { valuesFindings, withoutHeading } from '../config/vcluster-values.ts';
 import type { Config } from '../config/types.ts';
 import { syncedByVcluster } from '../config/warnings.ts';
 import { keyOf } from '../kube/object.ts';
@@ -48,10 +50,9 @@ async function migrate(command: Command, output: string): Promise<number> {
     process.stderr.write("error: --vcluster-config is required: the values file of vCluster's release\n");
     return 2;
   }
-  const text = await readConfigText(given);
+  const text = withoutHeading(await readConfigText(given));
   const file = given === '-' ? 'vcluster.yaml' : given;
-  const document = readDocument(file, text);
-  const unreadable = syntaxProblems(document);
+  const unreadable = problemsOf(file, text);
   if (unreadable.length > 0) throw new ConfigError(unreadable);
   const name = flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
   const migration = plan({ text, file, name, hostNamespace: flags['host.namespace'] ?? '' });
@@ -61,7 +62,7 @@ async function migrate(command: Command, output: string): Promise<number> {
       { env: {}, flags: { ...flags, [FILE_FLAG]: '' }, checks: CONFIG_CHECKS },
       { text: values, file },
     );
-  const { config } = parsed(migration.values);
+  const { config } = parsed(migration.values ?? text);
   // Positions are those in the file as it is.
   const taken = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
   const problems = parsed(text).problems.filter(({ path }) => !taken.includes(path));
@@ -73,9 +74,28 @@ async function migrate(command: Command, output: string): Promise<number> {
     process.stdout.write(`${JSON.stringify(asJson(migration, rows, objects), null, 2)}\n`);
   else process.stdout.write(asText(migration, rows, isLive ? objects : undefined));
   reportProblems(problems);
+  if (migration.values === undefined)
+    process.stderr.write(`error: ${file}: ${BY_HAND}: change it by hand, as the output says\n`);
   if (name === '')
     process.stderr.write('note: --name sets the name of the virtual cluster, that of its release\n');
-  return lost.length > 0 || objects.some(({ isLost }) => isLost) ? 1 : 0;
+  const isIncomplete = lost.length > 0 || migration.values === undefined;
+  return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
+}
+
+const BY_HAND =
+  'no edit leaves everything else as it is, because of an anchor, an alias, a merge key or a second document';
+
+/** Why these are not values of vCluster that can be edited. */
+function problemsOf(file: string, text: string): readonly ConfigProblem[] {
+  const document = readDocument(file, text);
+  const syntax = syntaxProblems(document).filter(({ severity }) => severity === 'error');
+  if (syntax.length > 0) return syntax;
+  const findings = valuesFindings(withoutEmptyKeys(document.value), vclusterDefaults());
+  return findings
+    .filter(({ severity }) => severity === 'error')
+    .map(({ path, severity, message }) =>
+      problemAt(document.source, document.offsetOfKey(path), { path: formatPath(path), severity, message }),
+    );
 }
 
 interface MigrationInput {
@@ -90,8 +110,8 @@ interface MigrationInput {
 interface Migration extends MigrationInput {
   /** Our configuration file. */
   readonly config: string;
-  /** vCluster's values without what this program takes over. */
-  readonly values: string;
+  /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
+  readonly values: string | undefined;
   /** vCluster's values as they are, without empty keys. */
   readonly theirs: JsonObject;
   readonly synced: readonly string[];
@@ -115,8 +135,29 @@ function plan(input: MigrationInput): Migration {
       ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
     },
   };
-  const values = synced.toReversed().reduce(withDisabled, text);
+  const values = editedByMeaning(text, synced);
   return { ...input, config: stringify(config), values, theirs, synced };
+}
+
+/** The text is read again: only the sync of these kinds may differ, whatever anchors, aliases and merge keys make of an edit. */
+function editedByMeaning(text: string, kinds: readonly string[]): string | undefined {
+  const meaning = (values: string): JsonObject | undefined => {
+    const { isReadable, problems, value } = readDocument('', values);
+    return isReadable && problems.length === 0 ? withoutEmptyKeys(value) : undefined;
+  };
+  const before = meaning(text);
+  if (before === undefined) return undefined;
+  const change = disabling(kinds);
+  const edited =
+    Object.keys(readDocument('', text).value).length === 0
+      ? text.replace(/^(?:null|~|\{\})$/mu, '') + stringify(change)
+      : kinds.toReversed().reduce(withDisabled, text);
+  return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;
+}
+
+function disabling(kinds: readonly string[]): JsonObject {
+  if (kinds.length === 0) return {};
+  return { sync: { toHost: Object.fromEntries(kinds.map((kind) => [kind, { enabled: false }])) } };
 }
 
 /** The values with the sync of one kind disabled. Everything else stays as it is written, comments and style included. */
@@ -126,7 +167,12 @@ function withDisabled(text: string, kind: string): string {
   const replace = ([start, end]: readonly [number, number], by: string): string =>
     text.slice(0, start) + by + text.slice(end);
   const written = document.getIn(path, true);
-  if (isScalar(written) && written.range) return replace([written.range[0], written.range[1]], 'false');
+  if (isScalar(written) && written.range) {
+    const [start, end] = written.range;
+    // Without a value, the text ends at the colon.
+    return replace([start, end], text[start - 1] === ':' ? ' false' : 'false');
+  }
+  if (path.some((_, at) => isAlias(document.getIn(path.slice(0, at + 1), true)))) return text;
   const depth = path.findLastIndex((_, at) =>
     isMap(at === 0 ? document.contents : document.getIn(path.slice(0, at), true)),
   );
@@ -245,13 +291,23 @@ function migratedObject({ kind, key, seen, decision, error, changes }: ObjectPla
   ];
 }
 
+/** What the two sections have to mean, with aliases and merge keys expanded. */
+function byHand({ theirs, synced }: Migration): string {
+  const changed = new Fields(mergeConfig(theirs, disabling(synced)));
+  const toHost = Object.fromEntries(synced.map((kind) => [kind, changed.object(`sync.toHost.${kind}`)]));
+  const anchors = 'Where other places use an anchor that stands here, they get what it stands for.';
+  return `By hand: ${BY_HAND}. Write, in place of what is there:\n${stringify({ sync: { toHost } })}${anchors}\n`;
+}
+
 function asText(
-  { config, values, text, file }: Migration,
+  migration: Migration,
   rows: readonly Row[],
   objects: readonly MigratedObject[] | undefined,
 ): string {
-  const hunks = unifiedHunks(text, values);
+  const { config, values, text, file } = migration;
+  const hunks = values === undefined ? '' : unifiedHunks(text, values);
   const diff = hunks === '' ? 'Nothing changes.\n' : `--- ${file}\n+++ ${file}\n${hunks}`;
+  const change = values === undefined ? byHand(migration) : diff;
   const table = formatTable([
     ['WHAT', 'TODAY', 'AFTERWARDS', 'DIFFERS', 'SETTING FOR THE SAME'],
     ...rows.map(({ what, today, afterwards, differs, setting }) => [
@@ -264,7 +320,7 @@ function asText(
   ]);
   const sections = [
     `# config.yaml, beside ${basename(file)}\n${config}`,
-    `# The change of ${basename(file)}\n${diff}`,
+    `# The change of ${basename(file)}\n${change}`,
     `# Who syncs what\n${table}`,
   ];
   if (objects !== undefined) sections.push(`# The objects\n${objectTable(objects)}`);
@@ -285,5 +341,10 @@ function asJson(
   objects: readonly MigratedObject[],
 ): JsonObject {
   const parsed: unknown = parseDocument(config).toJS();
-  return { config: isJsonObject(parsed) ? parsed : {}, values, table: [...rows], objects: [...objects] };
+  return {
+    config: isJsonObject(parsed) ? parsed : {},
+    values: values ?? null,
+    table: [...rows],
+    objects: [...objects],
+  };
 }

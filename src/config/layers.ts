@@ -7,10 +7,11 @@ import type { ConfigProblem } from '../base/errors.ts';
 import { type Finding, errorAtKey, errorAtValue, formatPath } from './finding.ts';
 import type { JsonObject } from '../base/json.ts';
 import { applyOverrides, originOf, type Override } from './flags.ts';
-import { mergeConfig, OWN_SECTIONS, withoutEmptyKeys } from './schema/defaults.ts';
+import { mergeConfig, OWN_SECTIONS, vclusterDefaults, withoutEmptyKeys } from './schema/defaults.ts';
 import { Fields, pathOf } from './schema/fields.ts';
 import { type ConfigDocument, readDocument } from './document.ts';
 import { problemAt, problemOf, syntaxProblems } from './source-file.ts';
+import { valuesFindings } from './vcluster-values.ts';
 
 /** The text of a file. */
 export interface ConfigText {
@@ -83,7 +84,7 @@ export function readLayers(
       ...syntaxProblems(document),
       ...(vclusterDocument === undefined ? [] : syntaxProblems(vclusterDocument)),
       ...unreadable(vclusterText).map(locate),
-      ...misplacedSections(vcluster, source.file).map((finding) => problemIn(vclusterDocument, finding)),
+      ...foreignValues(vcluster, source.file).map((finding) => problemIn(vclusterDocument, finding)),
     ],
     isReadable: document.isReadable && vclusterDocument?.isReadable !== false,
     locate,
@@ -126,15 +127,16 @@ function unreadable(vclusterText: VclusterText | undefined): Finding[] {
   return [errorAtValue(pathOf(VCLUSTER_CONFIG), `${vclusterText.file} ${vclusterText.failure}`)];
 }
 
-/** Sections of this program, which vCluster rejects in its file. */
-function misplacedSections(vcluster: JsonObject | undefined, file: string): Finding[] {
+/** What is not vCluster's, sections of this program included, which vCluster rejects in its file. */
+function foreignValues(vcluster: JsonObject | undefined, file: string): Finding[] {
   if (vcluster === undefined) return [];
   const target = file === '' ? 'the configuration file of endpoint-syncer' : file;
-  return Object.keys(vcluster)
+  const misplaced = Object.keys(vcluster)
     .filter((key) => OWN_SECTIONS.has(key))
     .map((key) =>
       errorAtKey([key], `vCluster does not accept this section in its values: move it to ${target}`),
     );
+  return [...misplaced, ...valuesFindings(vcluster, vclusterDefaults())];
 }
 
 interface Places {

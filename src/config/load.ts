@@ -7,6 +7,7 @@ import { overridesOf } from './flags.ts';
 import { parseConfig, type ParseResult } from './parse.ts';
 import { displayName, readTextFile } from './source-file.ts';
 import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
+import { withoutHeading } from './vcluster-values.ts';
 
 export { parseConfig } from './parse.ts';
 
@@ -98,7 +99,7 @@ export async function checkConfig(file: string | undefined, options: CheckOption
 /** A file that cannot be read is a finding at the field that names it. */
 async function readVclusterText(file: string): Promise<VclusterText> {
   try {
-    return { text: await readConfigText(file), file };
+    return { text: withoutHeading(await readConfigText(file)), file };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { file, failure: error.problems.map(({ message }) => message).join(', ') };

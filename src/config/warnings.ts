@@ -159,14 +159,27 @@ function misplaced(section: string, key: string): string | undefined {
 
 /** `own`: the configuration file alone, because in vCluster's file such patches are vCluster's. */
 function unusedPatches(own: Fields): Finding[] {
-  return ['toHost', 'fromHost'].flatMap((direction) =>
-    Object.entries(own.object(`sync.${direction}`)).flatMap(([kind, section]) => {
-      const patches = isJsonObject(section) ? ownValue(section, 'patches') : undefined;
-      if (!Array.isArray(patches) || patches.length === 0) return [];
+  return ['toHost', 'fromHost'].flatMap((direction) => {
+    const above = ['sync', direction];
+    return [
+      ...patchedSections(own.object(above.join('.')), above),
+      ...patchedSections(own.object([...above, CUSTOM].join('.')), [...above, CUSTOM]),
+    ].flatMap((path) => {
+      const [, , kind = ''] = path;
       const message = whyUnused(own, direction, kind);
-      return message === undefined ? [] : [warningAtKey(['sync', direction, kind, 'patches'], message)];
-    }),
-  );
+      return message === undefined ? [] : [warningAtKey([...path, 'patches'], message)];
+    });
+  });
+}
+
+/** Custom resources, by `<plural>.<group>`. */
+const CUSTOM = 'customResources';
+
+function patchedSections(sections: JsonObject, above: readonly string[]): readonly (readonly string[])[] {
+  return Object.entries(sections).flatMap(([kind, section]) => {
+    const patches = isJsonObject(section) ? ownValue(section, 'patches') : undefined;
+    return Array.isArray(patches) && patches.length > 0 ? [[...above, kind]] : [];
+  });
 }
 
 /** Expressions that ask for what cannot be different. */

@@ -1,10 +1,12 @@
 /** The command `migrate` without clusters: our configuration, the change of vCluster's values, the table, exit codes. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import type { JsonObject } from '../../src/base/json.ts';
+import { mergeConfig, withoutEmptyKeys } from '../../src/config/schema/defaults.ts';
 import { capturedRun } from './captured-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-migrate-'));
@@ -151,4 +153,125 @@ describe('wrong input', () => {
     });
     expect(out).toContain('name: my-vcluster\n');
   });
+});
+
+const WORLD = join(import.meta.dirname, '..', 'cases', 'world', 'migrate');
+
+describe('what people pass', () => {
+  const run = async (name: string) => {
+    const { code, out, err } = await capturedRun([
+      'migrate',
+      '--name',
+      'vc',
+      '--vcluster-config',
+      join(WORLD, name),
+    ]);
+    return { code, out, err: err.replaceAll(`${WORLD}/`, '') };
+  };
+
+  test.each([
+    ['aliasSecond.yaml', []],
+    ['anchorFirst.yaml', []],
+    ['globalAnchor.yaml', ['"team-" + value']],
+    ['multidoc.yaml', []],
+  ])('%s: says what to write by hand, exit 1', async (name, kept) => {
+    const { code, out, err } = await run(name);
+    expect(code).toBe(1);
+    expect(err).toContain(`${name}: no edit leaves everything else as it is`);
+    expect(out).toContain(
+      'Write, in place of what is there:\nsync:\n  toHost:\n    endpoints:\n      enabled: false\n',
+    );
+    for (const text of kept) expect(out).toContain(text);
+    expect(out).not.toContain('+++');
+  });
+
+  test.each([
+    [
+      'manifest.yaml',
+      '2:1: kind: this is a Kubernetes object of kind VirtualClusterTemplate, not the values of vCluster: pass what is at spec.template.helmRelease.values',
+    ],
+    ['old2.yaml', '1:1: multiNamespaceMode: these are values of vCluster 0.19 or older'],
+    [
+      'umbrella.yaml',
+      '3:1: vcluster: these are values of a chart that contains vCluster: pass what is below vcluster alone',
+    ],
+  ])('%s: is no values file of vCluster, exit 2', async (name, problem) => {
+    const { code, out, err } = await run(name);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(`${name}:${problem}`);
+  });
+
+  test.each([
+    ['enabled: without a value', readFileSync(join(WORLD, 'enabledNull.yaml'), 'utf8')],
+    ['what helm get values prints for a release without values', 'USER-SUPPLIED VALUES:\nnull\n'],
+    ['what helm get values prints', 'USER-SUPPLIED VALUES:\nsync:\n  toHost:\n    pods: {enabled: true}\n'],
+    ['an empty file', ''],
+    ['a comment', '# nothing\n'],
+    ['an empty map', '{}'],
+    ['sections without values', 'sync:\n  toHost:\n'],
+    ['a section without a value', 'sync:\n'],
+    ['JSON', '{"sync": {"toHost": {"endpoints": {"enabled": true}, "pods": {"enabled": true}}}}'],
+    [
+      'an anchor of something else',
+      'a: &a {b: 1}\nglobal: *a\nsync: {toHost: {endpoints: {enabled: true}}}\n',
+    ],
+    [
+      'kinds that vCluster does not sync',
+      'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}\n',
+    ],
+  ])('%s: only two fields change', async (_what, text) => {
+    const { code, values } = await json(text);
+    const before = (parse(text.replace(/^USER.*$/mu, ''), { merge: true }) ?? {}) as JsonObject;
+    const expected = {
+      sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: false } } },
+    };
+    expect(withoutEmptyKeys(parse(values, { merge: true }) as JsonObject)).toEqual(
+      mergeConfig(withoutEmptyKeys(before), expected),
+    );
+    expect(code).toBe(0);
+  });
+});
+
+describe('vclusterConfig', () => {
+  test.each([
+    ['manifest.yaml', 'this is a Kubernetes object'],
+    ['old2.yaml', 'these are values of vCluster 0.19 or older'],
+    ['umbrella.yaml', 'pass what is below vcluster alone'],
+  ])('%s is refused as by migrate', async (name, problem) => {
+    const config = join(folder, 'config.yaml');
+    writeFileSync(
+      config,
+      `endpointSyncer: {name: vc, vclusterConfig: ${join(WORLD, name)}, host: {namespace: a}}\n`,
+    );
+    const { code, out } = await capturedRun(['validate', '--config', config]);
+    expect(code).toBe(2);
+    expect(out).toContain(problem);
+  });
+
+  test('misspelt keys get a suggestion', async () => {
+    const [config, values] = ['config.yaml', 'misspelt.yaml'].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ];
+    writeFileSync(
+      values,
+      'snyc: {}\ncontrolplane: {}\nsync: {tohost: {}, toHost: {servces: {enabled: true}}}\n',
+    );
+    writeFileSync(config, `endpointSyncer: {name: vc, vclusterConfig: ${values}, host: {namespace: a}}\n`);
+    const { out } = await capturedRun(['validate', '--config', config]);
+    for (const [key, meant] of [
+      ['controlplane', 'controlPlane'],
+      ['sync.tohost', 'toHost'],
+      ['sync.toHost.servces', 'services'],
+    ])
+      expect(out).toContain(`${key}: warning: vCluster does not know this key: did you mean "${meant}"?`);
+  });
+});
+
+test('patches of custom resources in the configuration of this program are reported', async () => {
+  const file = join(WORLD, '..', 'values', 'istio.yaml');
+  const { code, out } = await capturedRun(['validate', '--config', file]);
+  expect(code).toBe(0);
+  for (const kind of ['virtualservices.networking.istio.io', 'domains.weblogic.oracle'])
+    expect(out).toContain(`customResources["${kind}"].patches: warning: this program applies the patches of`);
 });

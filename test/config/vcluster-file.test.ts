@@ -142,6 +142,8 @@ describe('errors and warnings name the file', () => {
   test('a section that vCluster rejects, and keys that only vCluster reads', () => {
     const vcluster = `sync: {toHost: {${OFF}, endpoint: {}}}\nsnyc: {}\nendpointSyncer: {workers: 5}\n`;
     expect(found(vcluster, '')).toEqual([
+      'values.yaml:1:80 sync.toHost.endpoint (warning) vCluster does not know this key: did you mean "endpoints"?',
+      'values.yaml:2:1 snyc (warning) vCluster does not know this key: did you mean "sync"?',
       'values.yaml:3:1 endpointSyncer vCluster does not accept this section in its values: move it to own.yaml',
     ]);
   });

@@ -1,0 +1,117 @@
+/** vCluster's own values: as Helm prints them, and what people pass in their place. */
+
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
+import { errorAtKey, formatPath, warningAtKey, type ConfigPath, type Finding } from './finding.ts';
+import { Fields } from './schema/fields.ts';
+import { nearestWord } from './schema/suggest.ts';
+
+/** Makes a comment of the heading that `helm get values` prints. */
+export function withoutHeading(text: string): string {
+  return text.replace(/^(?:USER-SUPPLIED|COMPUTED) VALUES:[\t ]*\r?$/mu, (heading) => `# ${heading}`);
+}
+
+/** `values` have no empty keys; `defaults`: vCluster's whole file. */
+export function valuesFindings(values: JsonObject, defaults: JsonObject): Finding[] {
+  const wrong = kubernetesObject(values) ?? oldValues(values, defaults) ?? umbrellaValues(values, defaults);
+  return wrong === undefined ? misspeltKeys(values, defaults) : [wrong];
+}
+
+function kubernetesObject(values: JsonObject): Finding | undefined {
+  const [apiVersion, kind] = [ownValue(values, 'apiVersion'), ownValue(values, 'kind')];
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
+  const path = pathOfValues(values, [], DEPTH_MAX);
+  const advice =
+    path === undefined ? 'pass what "helm get values" prints' : `pass what is at ${formatPath(path)}`;
+  return errorAtKey(
+    ['kind'],
+    `this is a Kubernetes object of kind ${kind}, not the values of vCluster: ${advice}`,
+  );
+}
+
+const DEPTH_MAX = 8;
+
+/** Where an object has values of vCluster, as YAML or as its text. */
+function pathOfValues(value: JsonValue, path: ConfigPath, depth: number): ConfigPath | undefined {
+  if (typeof value === 'string') return /^(?:sync|controlPlane):/mu.test(value) ? path : undefined;
+  if (typeof value !== 'object' || value === null || depth === 0) return undefined;
+  if (isJsonObject(value) && path.length > 0 && isOfVcluster(value)) return path;
+  for (const [key, member] of Object.entries(value)) {
+    const found = pathOfValues(member, [...path, Array.isArray(value) ? Number(key) : key], depth - 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isOfVcluster(value: JsonObject): boolean {
+  const fields = new Fields(value);
+  return ['sync.toHost', 'sync.fromHost', 'controlPlane'].some((name) => isJsonObject(fields.value(name)));
+}
+
+/** Top-level keys that only the values of vCluster 0.19 and older have. */
+const OLD_KEYS = [
+  'defaultImageRegistry',
+  'embeddedEtcd',
+  'fallbackHostDns',
+  'isolation',
+  'mapServices',
+  'multiNamespaceMode',
+  'openshift',
+  'storage',
+  'syncer',
+];
+
+function oldValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
+  const oldKinds = Object.entries(new Fields(values).object('sync'))
+    .filter(
+      ([key, member]) => !SYNC_KEYS.includes(key) && isJsonObject(member) && Object.hasOwn(member, 'enabled'),
+    )
+    .map(([key]) => ['sync', key]);
+  const oldKeys = OLD_KEYS.filter((key) => Object.hasOwn(values, key) && !Object.hasOwn(defaults, key)).map(
+    (key) => [key],
+  );
+  const [path] = [...oldKeys, ...oldKinds];
+  if (path === undefined || isOfVcluster(values)) return undefined;
+  const convert = 'convert them with "vcluster convert config --distro k8s -f FILE", and pass the result';
+  return errorAtKey(
+    path,
+    `these are values of vCluster 0.19 or older, because of ${formatPath(path)}: ${convert}`,
+  );
+}
+
+const SYNC_KEYS = ['toHost', 'fromHost'];
+
+function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | undefined {
+  if (Object.keys(values).some((key) => Object.hasOwn(defaults, key))) return undefined;
+  const key = Object.keys(values).find((name) => {
+    const member = ownValue(values, name);
+    return isJsonObject(member) && isOfVcluster(member);
+  });
+  if (key === undefined) return undefined;
+  const advice = `pass what is below ${key} alone`;
+  return errorAtKey([key], `these are values of a chart that contains vCluster: ${advice}`);
+}
+
+/** A key that vCluster does not know, which resembles one that it does. */
+function misspeltKeys(values: JsonObject, defaults: JsonObject): Finding[] {
+  return ['', 'sync', 'sync.toHost', 'sync.fromHost', 'controlPlane'].flatMap((section) => {
+    const [ours, theirs] = [values, defaults].map((file) =>
+      Object.keys(section === '' ? file : new Fields(file).object(section)),
+    ) as [string[], string[]]; // as many as given
+    const known = [
+      ...theirs,
+      ...(section === '' ? OTHER_KEYS : []),
+      ...(section.startsWith('sync.') ? ['customResources'] : []),
+    ];
+    const path = section === '' ? [] : section.split('.');
+    return ours
+      .filter((key) => !known.includes(key))
+      .flatMap((key) => {
+        const near = nearestWord(key, known);
+        if (near === undefined) return [];
+        return [warningAtKey([...path, key], `vCluster does not know this key: did you mean "${near}"?`)];
+      });
+  });
+}
+
+/** Top-level keys of vCluster that its default values leave out. */
+const OTHER_KEYS = ['external', 'global', 'plugin', 'pro', 'serviceCIDR', 'sleepMode', 'sync'];
