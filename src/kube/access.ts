@@ -28,16 +28,18 @@ export interface ServerTrust {
 }
 
 export interface ServerAccess {
-  /** `https://host:port`, possibly with a base path; no slash at the end. */
+  /** `https://host:port`, possibly with a base path; no slash at the end. May change when credentials are renewed. */
   readonly server: string;
   /** The namespace of the context or of the service account; '' when neither names one. */
   readonly namespace: string;
   /** For messages: `context a of /home/me/.kube/config`. */
   readonly description: string;
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
   readonly credentials: Credentials;
   /** Called for every new connection, so that rotated files are used. */
   trust(): ServerTrust | Promise<ServerTrust>;
+  /** Called when the server could not be reached or verified: its address or authority may have changed. */
+  unreachable?(): void;
 }
 
 /** The same access with another URL of the API server: `https://host:port`, possibly with a base path. */

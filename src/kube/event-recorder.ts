@@ -248,7 +248,8 @@ function reactionTo(error: unknown): 'drop' | 'pause' | 'retry' {
     status.details?.kind === 'namespaces' ||
     status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
   if (code === 400 || code === 409 || code === 413 || code === 422 || isNamespaceGone) return 'drop';
-  if (code === 401 || code === 403 || code === 404 || code === 405) return 'pause';
+  // A 401 ends with the renewal of the credential.
+  if (code === 403 || code === 404 || code === 405) return 'pause';
   return 'retry';
 }
 

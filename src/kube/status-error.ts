@@ -93,6 +93,11 @@ export function isTransient(error: unknown): boolean {
   return error instanceof TransportError;
 }
 
+/** No credential of this program reached the server: a proxy or a plain user entry dropped it. */
+export function isAnonymous(error: StatusError): boolean {
+  return error.code === 403 && error.message.includes('"system:anonymous"');
+}
+
 /** 409 for an update: another client wrote in between. */
 export function isConflict(error: unknown): boolean {
   return error instanceof StatusError && error.code === 409 && error.reason === 'Conflict';

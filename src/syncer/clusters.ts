@@ -14,7 +14,7 @@ import {
 import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import { TerminalError, messageOf } from '../base/errors.ts';
-import { ignoreNotFound, isTransient, StatusError } from '../kube/status-error.ts';
+import { ignoreNotFound, isAnonymous, isTransient, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { isReported, type Logger } from '../base/logger.ts';
@@ -289,6 +289,8 @@ function asTerminal(cluster: ClusterName, error: unknown): unknown {
   const advice =
     error.code === 401
       ? ' Its credentials are not accepted: check the token or certificate in the kubeconfig.'
-      : '';
+      : isAnonymous(error)
+        ? ' No credential reached it: check the user of the context in the kubeconfig, and proxies before the API server.'
+        : '';
   return new TerminalError(`The ${cluster} cluster refused: ${error.message}.${advice}`, { cause: error });
 }

@@ -3,7 +3,7 @@
 import { messageOf, TerminalError } from '../../base/errors.ts';
 import type { Config } from '../../config/types.ts';
 import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } from '../../kube/object.ts';
-import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { partsOfKind } from '../../syncer/references/kind-registry.ts';
@@ -191,7 +191,10 @@ export async function reaching<T>(cluster: ClusterName, request: () => Promise<T
   }
 }
 
-function adviceFor({ code }: StatusError): string {
+function adviceFor(error: StatusError): string {
+  const { code } = error;
+  if (isAnonymous(error))
+    return '; no credential reached it: check the user of the context in the kubeconfig, and proxies before the API server';
   if (code === 401) return '; check the token or certificate in the kubeconfig';
   if (code === 403) return '; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
   return '';

@@ -4,6 +4,8 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
+import { codeOf } from '../../base/errors.ts';
+import { TransportError } from '../types.ts';
 import type { RequestHeaders, ServerAccess, TlsMaterial } from '../access.ts';
 import {
   transportError,
@@ -38,29 +40,21 @@ const IDLE_CONNECTION_MS = 60_000;
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 export class Transport {
-  /** `host:port`, for metrics and messages. */
-  readonly host: string;
   readonly #options: TransportOptions;
-  readonly #basePath: string;
-  /** On the same machine compression costs more than it saves. */
-  readonly #isLocal: boolean;
-  readonly #limits: ExchangeLimits;
+  #address: Address;
   /** Requests and watches use separate pools, so that neither starves the other. */
   #requests: Dispatcher | undefined;
   #watches: Dispatcher | undefined;
   #isClosed = false;
 
   constructor(options: TransportOptions) {
-    const url = new URL(options.access.server);
-    this.host = url.host;
     this.#options = options;
-    this.#isLocal = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
-    this.#limits = {
-      clock: options.clock,
-      host: url.host,
-      responseBytesMax: options.responseBytesMax ?? RESPONSE_BYTES_MAX,
-    };
-    this.#basePath = url.pathname === '/' ? '' : url.pathname.replace(/\/+$/, '');
+    this.#address = addressOf(options);
+  }
+
+  /** `host:port`, for metrics and messages. */
+  get host(): string {
+    return this.#address.limits.host;
   }
 
   /** Resolves with any HTTP response. Rejects with `TransportError`, or with the reason of the signal. */
@@ -77,6 +71,7 @@ export class Transport {
       record(String(response.status));
       return await this.#unpack(response);
     } catch (error) {
+      if (!isRecorded && error instanceof TransportError) this.#options.access.unreachable?.();
       record('<error>');
       throw error;
     }
@@ -91,19 +86,30 @@ export class Transport {
   async #sendWithCredentials(request: HttpRequest): Promise<HttpResponse> {
     const { credentials } = this.#options.access;
     const first = credentials.headers();
-    const response = await this.#exchange(request, first instanceof Promise ? await first : first);
+    const headers = first instanceof Promise ? await first : first;
+    this.#follow();
+    const response = await this.#exchange(request, headers);
     if (response.status !== 401 || !credentials.invalidate()) return response;
     this.#renewConnections(); // a client certificate belongs to a connection
-    return await this.#exchange(request, await credentials.headers());
+    const renewed = await credentials.headers();
+    this.#follow();
+    return await this.#exchange(request, renewed);
+  }
+
+  /** The kubeconfig may name another server now. */
+  #follow(): void {
+    if (this.#options.access.server === this.#address.server) return;
+    this.#address = addressOf(this.#options);
+    this.#renewConnections();
   }
 
   #exchange(request: HttpRequest, credentials: RequestHeaders): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(request, this.#limits, { resolve, reject });
+      const exchange = new Exchange(request, this.#address.limits, { resolve, reject });
       try {
         this.#poolFor(request).dispatch(
           {
-            path: this.#basePath + request.path,
+            path: this.#address.basePath + request.path,
             method: request.method,
             body: request.body ?? null,
             headers: this.#headers(request, credentials),
@@ -125,7 +131,7 @@ export class Transport {
       'user-agent': this.#options.userAgent,
       ...credentials,
     };
-    if (request.isBulky === true && !this.#isLocal) headers['accept-encoding'] = 'gzip';
+    if (request.isBulky === true && !this.#address.isLocal) headers['accept-encoding'] = 'gzip';
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     return headers;
   }
@@ -149,7 +155,8 @@ export class Transport {
     unpacking.end(compressed);
     for await (const chunk of unpacking as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > this.#limits.responseBytesMax) throw new Error('the body unpacks to more than the limit');
+      if (bytes > this.#address.limits.responseBytesMax)
+        throw new Error('the body unpacks to more than the limit');
       text += decoder.write(chunk);
     }
     return text + decoder.end();
@@ -162,7 +169,7 @@ export class Transport {
   }
 
   #open(connections: number): Dispatcher {
-    return new Pool(new URL(this.#options.access.server).origin, {
+    return new Pool(new URL(this.#address.server).origin, {
       connections,
       pipelining: 1,
       allowH2: false,
@@ -178,6 +185,29 @@ export class Transport {
     this.#watches = undefined;
     for (const pool of pools) void pool?.close().catch(() => undefined); // an old pool closes on its own
   }
+}
+
+/** What follows from the URL of the server. */
+interface Address {
+  readonly server: string;
+  readonly basePath: string;
+  /** On the same machine compression costs more than it saves. */
+  readonly isLocal: boolean;
+  readonly limits: ExchangeLimits;
+}
+
+function addressOf({
+  access: { server },
+  clock,
+  responseBytesMax = RESPONSE_BYTES_MAX,
+}: TransportOptions): Address {
+  const { host, hostname, pathname } = new URL(server);
+  return {
+    server,
+    basePath: pathname === '/' ? '' : pathname.replace(/\/+$/, ''),
+    isLocal: /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname),
+    limits: { clock, host, responseBytesMax },
+  };
 }
 
 /** A stream is recorded when it starts, because it lasts. */
@@ -246,11 +276,14 @@ async function currentMaterial(access: ServerAccess): Promise<TlsMaterial> {
 }
 
 /** Asks an HTTP proxy for a raw connection to the server (CONNECT, RFC 9110 9.3.6). */
-async function openTunnel(proxyUrl: string, target: { hostname: string; port: string }): Promise<Socket> {
+async function openTunnel(
+  proxyUrl: string,
+  target: { hostname: string; port: string; protocol?: string },
+): Promise<Socket> {
   const proxy = new URL(proxyUrl);
   const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const user = decodeURIComponent(proxy.username);
-  const authority = `${target.hostname}:${target.port || '443'}`;
+  const authority = `${target.hostname}:${target.port || (target.protocol === 'http:' ? '80' : '443')}`;
   return await new Promise((resolve, reject) => {
     const connectRequest = request({
       host: proxy.hostname.replace(/^\[|\]$/g, ''),
@@ -262,14 +295,27 @@ async function openTunnel(proxyUrl: string, target: { hostname: string; port: st
     });
     connectRequest.once('connect', (response, socket) => {
       if (response.statusCode === 200) resolve(socket as Socket);
-      else reject(new Error(`the proxy ${proxy.host} refused to connect: ${response.statusCode}`));
+      else
+        reject(
+          new Error(
+            `the proxy ${proxy.host} refused to connect to ${authority}: ${response.statusCode}: ${PROXY_ADVICE}`,
+          ),
+        );
     });
-    connectRequest.once('timeout', () =>
-      connectRequest.destroy(new Error(`the proxy ${proxy.host} does not respond`)),
+    connectRequest.once('timeout', () => connectRequest.destroy(new Error('does not respond')));
+    connectRequest.once('error', (error) =>
+      reject(new Error(`the proxy ${proxy.host} ${problemOf(error)}: ${PROXY_ADVICE}`)),
     );
-    connectRequest.once('error', reject);
     connectRequest.end();
   });
+}
+
+const PROXY_ADVICE = 'correct proxy-url in the kubeconfig or HTTPS_PROXY, or name the API server in NO_PROXY';
+
+/** The code of the error would be taken for that of the API server. */
+function problemOf(error: Error): string {
+  const code = codeOf(error);
+  return code === '' ? error.message : `cannot be reached (${code})`;
 }
 
 function basic(user: string, proxy: URL): string {

@@ -1,6 +1,6 @@
 /** Creates credentials from the user entry of a kubeconfig. */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -19,9 +19,10 @@ export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
   const impersonation = impersonationHeaders(user);
   const certificate = certificateSource(entry);
   const tokenFile = textOf(user, 'tokenFile') ?? textOf(user, 'token-file');
-  if (tokenFile !== undefined)
-    return { certificate, ...tokenFileSource(tokenFile, entry, impersonation, clock) };
   const fixed = fixedAuthorization(user);
+  // As client-go: the token stands in for a file that is not there.
+  if (tokenFile !== undefined && (fixed === undefined || existsSync(tokenFile)))
+    return { certificate, ...tokenFileSource(tokenFile, entry, impersonation, clock) };
   if (fixed !== undefined) {
     return fixedSource({ authorization: fixed, ...impersonation }, certificate);
   }

@@ -17,9 +17,10 @@ import {
   parseKubeconfig,
   selectContext,
   textOf,
-  type Kubeconfig,
   type SelectedContext,
 } from './kubeconfig-file.ts';
+import { proxyFromEnvironment } from './proxy-environment.ts';
+import { renewedAccess } from './renewed-access.ts';
 import type { ClusterClient } from '../types.ts';
 import { isIPv6 } from 'node:net';
 
@@ -61,15 +62,29 @@ export function loadClusterAccess(
         `name a file ${setting}`,
     );
   }
-  const config = mergeKubeconfigs(files.map((file) => readKubeconfig(file, setting)));
-  return accessOf(selectContext(config, source.context), clock);
+  let known: { readonly texts: readonly string[]; readonly access: ServerAccess } | undefined;
+  // Operators mount a Secret with a kubeconfig, which the kubelet replaces.
+  const read = (): ServerAccess => {
+    const texts = files.map((file) => readKubeconfig(file, setting));
+    if (known?.texts.join('\0') === texts.join('\0')) return known.access;
+    const parsed = texts.map((text, at) => parseKubeconfig(text, files[at] ?? '', dirname(files[at] ?? '')));
+    const access = accessOf(selectContext(mergeKubeconfigs(parsed), source.context), { clock, env });
+    known = { texts, access };
+    return access;
+  };
+  return renewedAccess(read(), read, { clock, lifeMs: FILE_LIFE_MS, pauseMs: FILE_PAUSE_MS });
 }
 
-/** Age after which a Secret is reread for a new connection. It is reread immediately when the server rejects its credentials. */
+const FILE_LIFE_MS = 30_000;
+const FILE_PAUSE_MS = 1000;
+/** The Secret is reread immediately when the server rejects its credentials or cannot be reached. */
 const SECRET_LIFE_MS = 5 * 60_000;
-const RENEWAL_PAUSE_MS = 10_000;
+const SECRET_PAUSE_MS = 10_000;
 
-/** Access from the kubeconfig in the key `config` of a Secret, such as vCluster's `vc-NAME`. Renewed certificates are picked up.
+/** Keys of Secrets with a kubeconfig: of vCluster, Cluster API, Kamaji, k3k and kubeadm. */
+const SECRET_KEYS = ['config', 'value', 'kubeconfig', 'kubeconfig.yaml', 'admin.conf'];
+
+/** Access from the kubeconfig in a Secret, such as vCluster's `vc-NAME`. Renewed certificates are picked up.
  * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not respond.
  */
 export async function kubeconfigFromSecret(
@@ -79,35 +94,8 @@ export async function kubeconfigFromSecret(
   clock: Clock,
 ): Promise<ServerAccess> {
   const read = (): Promise<ServerAccess> => readSecret(host, namespace, name, clock);
-  let access = await read();
-  let readAtMs = clock.monotonicMs();
-  const isFresh = (): boolean => clock.monotonicMs() - readAtMs < SECRET_LIFE_MS;
-  const current = async (): Promise<ServerAccess> => {
-    if (isFresh()) return access;
-    readAtMs = clock.monotonicMs();
-    try {
-      access = await read();
-    } catch {
-      // The old credentials may still be valid; otherwise the server responds with 401.
-    }
-    return access;
-  };
-  return {
-    ...access,
-    trust: async () => (await current()).trust(),
-    credentials: {
-      headers: () =>
-        isFresh() ? access.credentials.headers() : current().then(({ credentials }) => credentials.headers()),
-      certificate: async () => (await current()).credentials.certificate(),
-      invalidate() {
-        const mayDiffer = clock.monotonicMs() - readAtMs > RENEWAL_PAUSE_MS;
-        if (mayDiffer) readAtMs = -Infinity;
-        return access.credentials.invalidate() || mayDiffer;
-      },
-    },
-  };
+  return renewedAccess(await read(), read, { clock, lifeMs: SECRET_LIFE_MS, pauseMs: SECRET_PAUSE_MS });
 }
-
 /** A Secret that may be created later: vCluster writes it after its own start. */
 export class MissingSecretError extends TerminalError {
   constructor(source: string, cause: StatusError) {
@@ -131,18 +119,18 @@ async function readSecret(
     throw new TerminalError(`${source} cannot be read: ${cause.message}`, { cause });
   });
   const data = isJsonObject(secret['data']) ? secret['data'] : {};
-  const encoded = textOf(data, 'config');
+  const encoded = SECRET_KEYS.map((key) => textOf(data, key)).find((text) => text !== undefined);
   if (encoded === undefined) {
     const keys = Object.keys(data).join(', ');
     throw new TerminalError(
-      `${source} has no key config with a kubeconfig; it has: ${keys === '' ? 'none' : keys}`,
+      `${source} has none of the keys ${SECRET_KEYS.join(', ')} with a kubeconfig; it has: ${keys === '' ? 'none' : keys}`,
     );
   }
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const config = parseKubeconfig(text, source, '/');
   config.clusters.forEach((entry) => refuseOtherFields(entry, 'cluster', source));
   config.users.forEach((entry) => refuseOtherFields(entry, 'user', source));
-  return accessOf(selectContext(config, ''), clock);
+  return accessOf(selectContext(config, ''), { clock, env: process.env });
 }
 
 /** The fields of a kubeconfig that are data. Every other field runs a program, reads a file, or redirects requests of the daemon, and
@@ -183,18 +171,19 @@ function usualFiles(env: Environment): string[] {
   return existsSync(usual) ? [usual] : [];
 }
 
-function readKubeconfig(file: string, setting: string): Kubeconfig {
-  let text: string;
+function readKubeconfig(file: string, setting: string): string {
   try {
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (cause) {
     const problem = `the kubeconfig ${file} cannot be read: ${fileProblem(cause)}`;
     throw new TerminalError(`${problem}; name another file ${setting}`, { cause });
   }
-  return parseKubeconfig(text, file, dirname(file));
 }
 
-function accessOf(selected: SelectedContext, clock: Clock): ServerAccess {
+function accessOf(
+  selected: SelectedContext,
+  { clock, env }: { readonly clock: Clock; readonly env: Environment },
+): ServerAccess {
   const { cluster, source, user, userName } = selected;
   const what = `${source}: cluster ${cluster.name}`;
   const url = URL.parse(cluster.server);
@@ -207,7 +196,7 @@ function accessOf(selected: SelectedContext, clock: Clock): ServerAccess {
     server: cluster.server,
     namespace: selected.namespace,
     description: `context ${selected.context} of ${source}`,
-    ...proxyOf(cluster, what),
+    ...proxyOf(cluster, what, proxyFromEnvironment(url, env)),
     credentials: createCredentials({ user, name: userName, source, cluster: clusterInfo(cluster) }, clock),
     trust,
   };
@@ -240,11 +229,13 @@ function checkAuthority({ ca }: ServerTrust, what: string): void {
   }
 }
 
-function proxyOf({ proxyUrl }: Cluster, what: string): { proxyUrl?: string } {
-  if (!proxyUrl) return {};
-  if (!/^https?:\/\//.test(proxyUrl)) {
+function proxyOf({ proxyUrl: own }: Cluster, what: string, usual: string | undefined): { proxyUrl?: string } {
+  const proxyUrl = own || usual;
+  if (proxyUrl === undefined) return {};
+  if (!/^https?:\/\//.test(proxyUrl) || !URL.canParse(proxyUrl)) {
+    const setting = own ? 'proxy-url' : 'the proxy of the environment';
     throw new TerminalError(
-      `${what}: proxy-url ${JSON.stringify(proxyUrl)} is not supported; use an http or https proxy`,
+      `${what}: ${setting} ${JSON.stringify(proxyUrl)} is not supported; use an http or https proxy`,
     );
   }
   return { proxyUrl };
@@ -287,8 +278,11 @@ function inClusterAccess(env: Environment, clock: Clock, folder: string): Server
   const caFile = join(folder, 'ca.crt');
   readTextFile(caFile, 'ca.crt', source);
   const namespaceFile = join(folder, 'namespace');
+  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  const proxyUrl = proxyFromEnvironment(new URL(server), env);
   return {
-    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    server,
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
     description: source,
     credentials: createCredentials(

@@ -12,6 +12,7 @@ import type { ServerAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import { systemClock } from '../../../src/base/clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { writeFileSync } from 'node:fs';
 
 const CERTIFICATES = join(import.meta.dirname, '../certificates');
@@ -142,8 +143,48 @@ describe('a proxy', () => {
     await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
     const { port: proxyPort } = proxy.address() as AddressInfo;
     await expect(ask(access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${proxyPort}"`))).rejects.toThrow(
-      /proxy 127.0.0.1:\d+ refused to connect: 407/,
+      /proxy 127\.0\.0\.1:\d+ refused to connect to 127\.0\.0\.1:\d+: 407: correct proxy-url/,
     );
     await new Promise((resolve) => proxy.close(resolve));
   });
+
+  test('that is dead is not taken for a dead API server', async () => {
+    await expect(ask(access(`${TRUSTED}, proxy-url: "http://127.0.0.1:1"`))).rejects.toThrow(
+      /the proxy 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\): correct proxy-url in the kubeconfig or HTTPS_PROXY, or name the API server in NO_PROXY/,
+    );
+  });
+});
+
+test('a kubeconfig file that names another server, another authority or another user is followed', async () => {
+  const clock = new FakeClock();
+  const file = join(ROOT, 'followed');
+  const write = (url: string, cluster: string, user = ''): void =>
+    writeFileSync(
+      file,
+      `clusters: [{name: c, cluster: {server: "${url}", ${cluster}}}]
+users: [{name: u, user: {${user}}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x`,
+    );
+  write('https://127.0.0.1:1', TRUSTED);
+  const followed = loadClusterAccess({ kubeconfig: file, context: '' }, { clock });
+  await using client = createClient({
+    cluster: 'host',
+    access: followed,
+    clock: systemClock,
+    metrics: { requested: () => undefined },
+    userAgent: 'test',
+  });
+  const asked = (): Promise<unknown> => client.request('GET', '/x');
+  await expect(asked()).rejects.toThrow('connection refused');
+  const wrong = `certificate-authority: ${join(CERTIFICATES, 'client.crt')}`;
+  write(`https://127.0.0.1:${port()}`, wrong);
+  clock.advance(2000);
+  await expect(asked(), 'the next request reads the file').rejects.toThrow('connection refused');
+  await expect(asked()).rejects.toThrow('not signed by the authority');
+  write(`https://127.0.0.1:${port()}`, TRUSTED);
+  clock.advance(2000);
+  await asked().catch(() => undefined);
+  expect(await asked()).toMatchObject({ subject: 'anonymous' });
+  expect(followed.server).toBe(`https://127.0.0.1:${port()}`);
 });

@@ -458,11 +458,37 @@ describe('a kubeconfig in a Secret', () => {
       () => Promise.reject(notFound()),
       /Secret ns\/vc-my of the host cluster does not exist: vCluster writes vc-NAME .* set endpointSyncer.virtual.secret/,
     ],
-    ['has no data', async () => secret(undefined), /has no key config with a kubeconfig; it has: none/],
+    [
+      'has no data',
+      async () => secret(undefined),
+      /has none of the keys config, value, .* with a kubeconfig; it has: none/,
+    ],
     ['has another key', async () => secret({ kubeconfig: '' }), /it has: kubeconfig/],
     ['holds nonsense', async () => secret({ config: base64('nonsense') }), /is not a kubeconfig/],
   ])('that %s', async (_, get, message) => {
     await expect(kubeconfigFromSecret({ get }, 'ns', 'vc-my', new FakeClock())).rejects.toThrow(message);
+  });
+
+  test.each(['value', 'kubeconfig', 'kubeconfig.yaml', 'admin.conf'])('may be in the key %s', async (key) => {
+    const get = async (): Promise<KubeObject> => secret({ [key]: base64(kubeconfig()) });
+    const access = await kubeconfigFromSecret({ get }, 'ns', 'c-kubeconfig', new FakeClock());
+    expect(access.server).toBe('https://127.0.0.1:6443');
+  });
+
+  test('is read again, and another server used, when the server cannot be reached', async () => {
+    const clock = new FakeClock();
+    let server = 'https://one:6443';
+    const get = async (): Promise<KubeObject> =>
+      secret({ config: base64(kubeconfig({ cluster: `server: "${server}"` })) });
+    const access = await kubeconfigFromSecret({ get }, 'ns', 'vc-my', clock);
+    server = 'https://two:6443';
+    access.unreachable?.();
+    await access.credentials.headers();
+    expect(access.server, 'not read twice at once').toBe('https://one:6443');
+    clock.advance(11_000);
+    access.unreachable?.();
+    await access.credentials.headers();
+    expect(access.server).toBe('https://two:6443');
   });
 
   const fromSecret = (parts: Parts): Promise<ServerAccess> => {
@@ -528,3 +554,71 @@ function notFound(): StatusError {
     message: 'gone',
   });
 }
+
+describe('a kubeconfig file that is replaced', () => {
+  test('has another token: it is used after a 401, and in any case after half a minute', () => {
+    const clock = new FakeClock();
+    const file = put('replaced/config', kubeconfig({ user: 'token: one' }));
+    const { credentials } = loadClusterAccess({ kubeconfig: file, context: '' }, { clock, env: {} });
+    put('replaced/config', kubeconfig({ user: 'token: two' }));
+    expect(credentials.headers()).toEqual({ authorization: 'Bearer one' });
+    clock.advance(2000);
+    expect(credentials.invalidate()).toBe(true);
+    expect(credentials.headers()).toEqual({ authorization: 'Bearer two' });
+    put('replaced/config', kubeconfig({ user: 'token: three' }));
+    clock.advance(31_000);
+    expect(credentials.headers()).toEqual({ authorization: 'Bearer three' });
+    put('replaced/config', 'half written');
+    clock.advance(31_000);
+    expect(credentials.headers()).toEqual({ authorization: 'Bearer three' });
+  });
+
+  test('token stands in for a tokenFile that does not exist', () => {
+    const { credentials } = load({ user: 'token: abc, tokenFile: /nowhere/token' });
+    expect(credentials.headers()).toEqual({ authorization: 'Bearer abc' });
+  });
+});
+
+describe('the proxy of the environment', () => {
+  const proxy = { HTTPS_PROXY: 'http://proxy:3128' };
+
+  test.each<[string, Record<string, string>, string | undefined]>([
+    ['https://a.example:6443', proxy, 'http://proxy:3128'],
+    ['https://a.example:6443', { https_proxy: 'proxy:3128' }, 'http://proxy:3128'],
+    ['https://a.example:6443', { HTTP_PROXY: 'http://proxy:3128' }, undefined],
+    ['http://a.example', { http_proxy: 'http://proxy:3128' }, 'http://proxy:3128'],
+    ['https://127.0.0.1:6443', proxy, undefined],
+    ['https://localhost:6443', proxy, undefined],
+    ['https://[::1]:6443', proxy, undefined],
+    ['https://a.example:6443', { ...proxy, NO_PROXY: '*' }, undefined],
+    ['https://a.example:6443', { ...proxy, NO_PROXY: 'example' }, undefined],
+    ['https://a.example:6443', { ...proxy, no_proxy: 'b, .EXAMPLE' }, undefined],
+    ['https://example:6443', { ...proxy, NO_PROXY: '.example' }, 'http://proxy:3128'],
+    ['https://a.example:6443', { ...proxy, NO_PROXY: '*.example' }, undefined],
+    ['https://aexample:6443', { ...proxy, NO_PROXY: 'example' }, 'http://proxy:3128'],
+    ['https://a.example:6443', { ...proxy, NO_PROXY: 'a.example:6443' }, undefined],
+    ['https://a.example:6443', { ...proxy, NO_PROXY: 'a.example:443' }, 'http://proxy:3128'],
+    ['https://a.example', { ...proxy, NO_PROXY: 'a.example:443' }, undefined],
+    ['https://10.96.0.1', { ...proxy, NO_PROXY: '10.96.0.0/12' }, undefined],
+    ['https://10.112.0.1', { ...proxy, NO_PROXY: '10.96.0.0/12' }, 'http://proxy:3128'],
+    ['https://10.96.0.1', { ...proxy, NO_PROXY: '10.96.0.1' }, undefined],
+    ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: 'fd00::/8' }, undefined],
+    ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: '[fd00::1]:6443' }, undefined],
+    ['https://a.example', { ...proxy, NO_PROXY: '10.0.0.0/99,/,:,' }, 'http://proxy:3128'],
+  ])('%s with %o: %s', (server, env, expected) => {
+    const file = put(`proxies/${++written}/config`, kubeconfig({ cluster: `server: "${server}"` }));
+    expect(
+      loadClusterAccess({ kubeconfig: file, context: '' }, { clock: new FakeClock(), env }).proxyUrl,
+    ).toBe(expected);
+  });
+
+  test('proxy-url of the kubeconfig comes first', () => {
+    const cluster = 'server: "https://a.example", proxy-url: "http://own:1"';
+    const file = put(`proxies/${++written}/config`, kubeconfig({ cluster }));
+    const access = loadClusterAccess(
+      { kubeconfig: file, context: '' },
+      { clock: new FakeClock(), env: proxy },
+    );
+    expect(access.proxyUrl).toBe('http://own:1');
+  });
+});

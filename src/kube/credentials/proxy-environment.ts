@@ -1,0 +1,66 @@
+/** The proxy that the environment names for a server, as client-go reads it (golang.org/x/net/http/httpproxy). */
+
+import { BlockList, isIP } from 'node:net';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Undefined: the server is reached directly. */
+export function proxyFromEnvironment(server: URL, env: Environment): string | undefined {
+  const variable = server.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const proxy = valueOf(env, variable);
+  if (proxy === '' || isLoopback(server) || isExcepted(server, valueOf(env, 'NO_PROXY'))) return undefined;
+  return proxy.includes('://') ? proxy : `http://${proxy}`;
+}
+
+function valueOf(env: Environment, name: string): string {
+  return (env[name] || env[name.toLowerCase()] || '').trim();
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/gu, '').toLowerCase();
+}
+
+function isLoopback(server: URL): boolean {
+  const host = hostOf(server);
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Entries: `*`, an address, a CIDR, a domain with all below it, or `.domain` and `*.domain` for those below it alone; each with an optional port. */
+function isExcepted(server: URL, list: string): boolean {
+  return list
+    .split(',')
+    .map((entry) => entry.trim().toLowerCase())
+    .some((entry) => entry !== '' && matches(entry, server));
+}
+
+function matches(entry: string, server: URL): boolean {
+  if (entry === '*') return true;
+  const host = hostOf(server);
+  if (entry.includes('/')) return isInRange(host, entry);
+  const { name, port } = withPort(entry);
+  if (port !== undefined && port !== (server.port || (server.protocol === 'https:' ? '443' : '80')))
+    return false;
+  if (isIP(name) !== 0) return host === name;
+  const domain = name.replace(/^\*(?=\.)/u, '');
+  if (domain.startsWith('.')) return host.endsWith(domain);
+  return host === domain || host.endsWith(`.${domain}`);
+}
+
+function withPort(entry: string): { readonly name: string; readonly port: string | undefined } {
+  if (isIP(entry) === 6) return { name: entry, port: undefined };
+  const colon = entry.lastIndexOf(':');
+  const bracketed = entry.startsWith('[') ? entry.slice(1, entry.indexOf(']')) : undefined;
+  if (colon < 0 || entry.endsWith(']')) return { name: bracketed ?? entry, port: undefined };
+  return { name: bracketed ?? entry.slice(0, colon), port: entry.slice(colon + 1) };
+}
+
+function isInRange(host: string, cidr: string): boolean {
+  const [network = '', bits = ''] = cidr.split('/');
+  const [family, networkFamily] = [isIP(host), isIP(network)];
+  if (family === 0 || family !== networkFamily || !/^\d{1,3}$/u.test(bits)) return false;
+  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
+  const list = new BlockList();
+  const type = family === 4 ? 'ipv4' : 'ipv6';
+  list.addSubnet(network, Number(bits), type);
+  return list.check(host, type);
+}
