@@ -18,6 +18,8 @@ interface Replacement {
   readonly place: ConcretePath;
   /** A literal, in its quotes. */
   readonly literal: string;
+  /** The key of the member at `place` is replaced, not its value. */
+  readonly isKey?: boolean;
 }
 
 export class JsonText {
@@ -55,8 +57,8 @@ export class JsonText {
   /** The text with these literals at places for which {@link literalAt} returned one. */
   with(replacements: readonly Replacement[]): string {
     const byStart = new Map<number, Literal & { readonly literal: string }>();
-    for (const { place, literal } of replacements) {
-      const found = this.#find(place);
+    for (const { place, literal, isKey = false } of replacements) {
+      const found = isKey ? this.#findKey(place) : this.#find(place);
       if (!('duplicateKey' in found))
         byStart.set(found.start, { start: found.start, end: found.end, literal });
     }
@@ -78,6 +80,18 @@ export class JsonText {
       node = below;
     }
     return node;
+  }
+
+  #findKey(place: ConcretePath): Expression | { readonly duplicateKey: string } {
+    const key = String(place.at(-1));
+    const holder = this.#find(place.slice(0, -1));
+    const member =
+      'duplicateKey' in holder || this.#below(holder, key) === undefined || holder.type !== 'ObjectExpression'
+        ? undefined
+        : holder.properties.find(
+            (one) => one.type === 'Property' && one.key.type === 'Literal' && one.key.value === key,
+          );
+    return member?.type === 'Property' ? member.key : { duplicateKey: key };
   }
 
   /** JSON is an expression of JavaScript, whose parser knows the positions. It rejects one text that `JSON.parse` accepts: `__proto__` twice. */

@@ -27,7 +27,8 @@ import { ReferenceTranslation, type ReferenceRules } from './reference-translati
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
-import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
+import { SelectorError, selectorKeys, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
+import { JsonText } from './json-text.ts';
 import { printPath } from './path-syntax.ts';
 import { excerptOf, placeOf } from '../../base/excerpt.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -457,12 +458,31 @@ function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
 
 /** The selector for the other side. Throws {@link UntranslatableValue} if the value is not a selector. */
 function translateLabels(value: JsonValue, direction: Direction, labels: LabelTranslator): JsonValue {
+  const translate = (selector: JsonValue): JsonValue =>
+    direction === 'toHost' ? selectorToHost(selector, labels) : selectorToVirtual(selector, labels);
   try {
-    return direction === 'toHost' ? selectorToHost(value, labels) : selectorToVirtual(value, labels);
+    const text = typeof value === 'string' ? JsonText.read(value) : undefined;
+    if (text === undefined) return translate(value);
+    if ('problem' in text) throw new UntranslatableValue(text.problem);
+    return selectorText(text, translate);
   } catch (error) {
     if (error instanceof SelectorError) throw new UntranslatableValue(error.message, { cause: error });
     throw error;
   }
+}
+
+/** Only the keys change in a JSON text, unless two of them become one. */
+function selectorText(text: JsonText, translate: (selector: JsonValue) => JsonValue): string {
+  const { content } = text;
+  const translated = translate(content);
+  if (!isJsonObject(content) || !isJsonObject(translated)) return JSON.stringify(translated);
+  const [before, after] = [selectorKeys(content), selectorKeys(translated)];
+  if (before.length !== after.length) return JSON.stringify(translated);
+  const keys = before.map((one) => {
+    const [key] = selectorKeys(translate({ matchExpressions: [{ key: one.key }] }) as JsonObject); // a LabelSelector stays one
+    return { ...one, literal: JSON.stringify(key?.key ?? one.key) };
+  });
+  return text.with(keys.filter(({ key, literal }) => literal !== JSON.stringify(key)));
 }
 
 /** The error of the first match that failed in the sandbox; `errors` is not empty. */

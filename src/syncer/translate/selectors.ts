@@ -2,7 +2,8 @@
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { printSelector, selectorRequirements, UnexpectedToken } from '../../kube/label-selector.ts';
-import type { LabelTranslator } from './types.ts';
+import { labelKeyProblem } from '../../kube/names.ts';
+import type { ConcretePath, LabelTranslator } from './types.ts';
 
 /** Not a label selector; the message says why, in one line. */
 export class SelectorError extends Error {
@@ -16,6 +17,26 @@ export function selectorToHost(selector: JsonValue, translator: LabelTranslator)
 
 export function selectorToVirtual(selector: JsonValue, translator: LabelTranslator): JsonValue {
   return mapSelector(selector, (key) => translator.keyToVirtual(key));
+}
+
+/** Where a selector has its label keys: as keys of members, or as the values of members `key`. */
+export function selectorKeys(
+  selector: JsonObject,
+): readonly { readonly place: ConcretePath; readonly key: string; readonly isKey: boolean }[] {
+  const keysAt = (map: JsonObject, above: ConcretePath) =>
+    Object.keys(map).map((key) => ({ place: [...above, key], key, isKey: true }));
+  if (!isLabelSelector(selector)) return keysAt(selector, []);
+  const [labels, expressions] = ['matchLabels', 'matchExpressions'].map((member) =>
+    ownValue(selector, member),
+  );
+  const requirements = Array.isArray(expressions) ? expressions : [];
+  return [
+    ...(isJsonObject(labels) ? keysAt(labels, ['matchLabels']) : []),
+    ...requirements.flatMap((one, at) => {
+      const key = isJsonObject(one) ? ownValue(one, 'key') : undefined;
+      return typeof key === 'string' ? [{ place: ['matchExpressions', at, 'key'], key, isKey: false }] : [];
+    }),
+  ];
 }
 
 type MapKey = (key: string) => string;
@@ -34,6 +55,7 @@ function mapSelector(selector: JsonValue, mapKey: MapKey): JsonValue {
 function mapText(text: string, mapKey: MapKey): string {
   try {
     const requirements = [...selectorRequirements(text)];
+    for (const { key } of requirements) checkKey(key, text);
     return printSelector(requirements.map((one) => ({ ...one, key: mapKey(one.key) })));
   } catch (error) {
     if (!(error instanceof UnexpectedToken)) throw error;
@@ -41,6 +63,16 @@ function mapText(text: string, mapKey: MapKey): string {
     const wanted = EXPECTED[error.expected];
     throw new SelectorError(`"${text}" is not a label selector: found ${found}, expected ${wanted}`);
   }
+}
+
+function checkKey(key: string, selector: string): void {
+  const problem = labelKeyProblem(key);
+  if (problem === undefined) return;
+  const [name = '', value] = key.split(':');
+  const hint = value !== undefined && labelKeyProblem(name) === undefined ? `; write ${name}=${value}` : '';
+  throw new SelectorError(
+    `"${selector}" is not a label selector: "${key}" is not a label key: ${problem}${hint}`,
+  );
 }
 
 const EXPECTED: Readonly<Record<UnexpectedToken['expected'], string>> = {
@@ -75,7 +107,9 @@ function mapLabelSelector(selector: JsonObject, mapKey: MapKey): JsonObject {
 function mapExpression(expression: JsonValue, mapKey: MapKey): JsonValue {
   if (!isJsonObject(expression)) return expression;
   const key = ownValue(expression, 'key');
-  return typeof key === 'string' ? { ...expression, key: mapKey(key) } : expression;
+  if (typeof key !== 'string') return expression;
+  checkKey(key, key);
+  return { ...expression, key: mapKey(key) };
 }
 
 /** A key that is translated now wins over one that was translated before: it is what the user wrote. */

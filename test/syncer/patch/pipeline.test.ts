@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../src/config/types.ts';
 import { PatchError } from '../../../src/base/errors.ts';
-import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { cloneJson, valueAt, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
 import { build, context } from './build.ts';
 
@@ -333,5 +333,42 @@ describe('compared with one patch after the other', () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('labels on texts', () => {
+  const renamed = 'vcluster.loft.sh/label-vc-x-a4d451ec23';
+  const patches = [{ path: 'metadata.annotations.s', labels: {} }];
+  const apply = async (direction: 'toHost' | 'toVirtual', text: string): Promise<unknown> => {
+    const { object } = await build(patches).pipeline.apply(
+      direction,
+      { metadata: { annotations: { s: text } } },
+      context(),
+    );
+    return valueAt(object, ['metadata', 'annotations', 's']);
+  };
+
+  test.each([
+    ['{ "matchLabels": {"release": "web"} }', `{ "matchLabels": {"${renamed}": "web"} }`],
+    ['{"release":"web", "app" : "x"}', `{"${renamed}":"web", "app" : "x"}`],
+    [
+      '{"matchExpressions":[{"key":"release","operator":"Exists"}]}',
+      `{"matchExpressions":[{"key":"${renamed}","operator":"Exists"}]}`,
+    ],
+    ['release=web,app', `${renamed}=web,app`],
+    ['{"app":"x"}', '{"app":"x"}'],
+    ['{}', '{}'],
+  ])('%s', async (virtual, host) => {
+    expect(await apply('toHost', virtual)).toBe(host);
+    expect(await apply('toVirtual', host)).toBe(virtual);
+  });
+
+  test.each([
+    ['release:web', /"release:web" is not a label key: .*; write release=web/],
+    ['{"matchLabels"', /is not a label/],
+    ['[]', /this is a list/],
+    ['{"matchExpressions":[{"key":"a b"}]}', /"a b" is not a label key/],
+  ])('%s is no selector', async (text, message) => {
+    await expect(apply('toHost', text)).rejects.toThrow(message);
   });
 });
