@@ -6,6 +6,7 @@ import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } fro
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { ElementFacts, MatchFacts } from '../sandbox/front-end/warnings.ts';
 import { nearestWord } from '../../config/schema/suggest.ts';
+import { groupOf } from '../../kube/object.ts';
 import type { JsonValue } from '../../base/json.ts';
 
 /** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
@@ -15,7 +16,7 @@ export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly Pa
     ...checkPath('path', patch.path, known),
     ...checkExpression('expression', patch.expression, facts),
     ...checkExpression('reverseExpression', patch.reverseExpression, facts),
-    ...checkReference(patch.reference),
+    ...checkReference(patch.reference, facts),
   ];
 }
 
@@ -92,7 +93,11 @@ function checkExpression(
   if (text === undefined) return [];
   const compiled = compileExpression(text, 0);
   if (compiled.ok)
-    return compiled.warnings(facts).map((warning) => ({ field, ...warning, severity: 'warning' }));
+    return compiled.warnings(facts).map(({ isError = false, ...found }) => ({
+      field,
+      ...found,
+      ...(isError ? {} : { severity: 'warning' }),
+    }));
   return [{ field, message: compiled.problem.message, offset: compiled.problem.offset }];
 }
 
@@ -109,12 +114,46 @@ function matchFacts(path: string): MatchFacts {
 
 const SUB_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
 
-function checkReference(reference: ReferenceConfig | undefined): readonly PatchFieldProblem[] {
+/** Built-in kinds without a namespace, by `group/Kind`: nothing of them is imported, and their names are the same everywhere. */
+const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
+  '/Namespace',
+  '/Node',
+  '/PersistentVolume',
+  'apiextensions.k8s.io/CustomResourceDefinition',
+  'gateway.networking.k8s.io/GatewayClass',
+  'networking.k8s.io/IngressClass',
+  'node.k8s.io/RuntimeClass',
+  'rbac.authorization.k8s.io/ClusterRole',
+  'rbac.authorization.k8s.io/ClusterRoleBinding',
+  'scheduling.k8s.io/PriorityClass',
+  'storage.k8s.io/CSIDriver',
+  'storage.k8s.io/StorageClass',
+]);
+
+function checkReference(
+  reference: ReferenceConfig | undefined,
+  { valueType }: MatchFacts,
+): readonly PatchFieldProblem[] {
   if (reference === undefined) return [];
+  const { apiVersion, kind, namePath = '', namespacePath = '' } = reference;
+  const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
+  // With a namespacePath alone, it names a namespace and no object.
+  const namesObjects = namePath !== '' || namespacePath === '';
+  if (!isOpen && namesObjects && CLUSTER_SCOPED.has(`${groupOf(apiVersion)}/${kind}`))
+    return [{ field: 'reference.kind', message: CLUSTER_SCOPED_KIND, offset: 0 }];
+  const plain: readonly PatchFieldProblem[] =
+    valueType === 'string' && namePath === '' && namespacePath !== ''
+      ? [{ field: 'reference.namespacePath', message: PLAIN_STRING, offset: 0, severity: 'warning' }]
+      : [];
   const leading = parsePath(leadingPath(reference));
   const each = leading.ok ? throughLastWildcard(leading.segments) : [];
-  return SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name], each));
+  return [...plain, ...SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name], each))];
 }
+
+const CLUSTER_SCOPED_KIND =
+  'objects of this kind have no namespace, and the same name on both sides: only namespaced kinds can be referenced; remove the patch';
+const PLAIN_STRING =
+  'the value is a string: unless it is the JSON text of an object, every object fails; omit namespacePath for a name, which is then that of an object in the same namespace';
 
 /** A path in `reference` has to select exactly one place for each reference in the matched value, which the wildcards of `each` select. */
 function checkSubPath(

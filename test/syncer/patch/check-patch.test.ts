@@ -316,3 +316,47 @@ describe('warnings', () => {
     expect(warningsOf('a', undefined, expression)).toEqual([]);
   });
 });
+
+describe('what fails on every object', () => {
+  const PATH = 'metadata.annotations["a"]';
+  const found = (patch: Omit<PatchConfig, 'path'>, path = PATH): unknown =>
+    checkPatch({ path, ...patch }).map(
+      ({ field, severity = 'error', message }) => `${severity} ${field}: ${message.split(/[:,;]/u)[0]}`,
+    );
+
+  test.each<[Omit<PatchConfig, 'path'>, string[]]>([
+    [{ expression: '(v) => v' }, ['error expression: the result is a function']],
+    [{ expression: 'function f() {}' }, ['error expression: the result is a function']],
+    [{ expression: 'value.toUpprCase()' }, ['warning expression: a string has no method `toUpprCase`']],
+    [{ expression: 'value?.toUpprCase?.()' }, []],
+    [
+      { expression: 'value.trim().toUpprCase()' },
+      ['warning expression: a string has no method `toUpprCase`'],
+    ],
+    [
+      { reference: { apiVersion: 'v1', kind: 'Namespace' } },
+      ['error reference.kind: objects of this kind have no namespace'],
+    ],
+    [
+      { reference: { apiVersion: 'v1', kind: 'Namespace', namespacePath: 'ns' } },
+      ['warning reference.namespacePath: the value is a string'],
+    ],
+    [
+      { reference: { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', namePath: 'n' } },
+      ['error reference.kind: objects of this kind have no namespace'],
+    ],
+    [
+      { reference: { apiVersion: 'v1', kind: 'Secret', namespacePath: 'ns' } },
+      ['warning reference.namespacePath: the value is a string'],
+    ],
+    [{ reference: { apiVersion: 'v1', kind: 'Secret' } }, []],
+  ])('%o', (patch, problems) => {
+    expect(found(patch)).toEqual(problems);
+  });
+
+  test('of ports', () => {
+    expect(found({ expression: 'value.padStart(4)' }, 'subsets[*].ports[*].port')).toEqual([
+      'warning expression: a number has no method `padStart`',
+    ]);
+  });
+});

@@ -19,6 +19,8 @@ export interface ExpressionWarning {
   readonly message: string;
   /** 0-based character in the expression. */
   readonly offset: number;
+  /** It fails on every value. */
+  readonly isError?: boolean;
 }
 
 /** Facts about the matches of the path. */
@@ -46,11 +48,40 @@ export function expressionWarnings(
   const names = knownNames(visits, facts);
   const found = visits.flatMap(({ node }) => {
     const message =
-      inListWarning(node) ?? regexpWarning(node) ?? equalityWarning(node, names) ?? fieldWarning(node, facts);
+      inListWarning(node) ??
+      regexpWarning(node) ??
+      equalityWarning(node, names) ??
+      methodWarning(node, names) ??
+      fieldWarning(node, facts);
     return message === undefined ? [] : [{ message, offset: node.start - shift }];
   });
+  if (staticType(parsed.result, names) === 'function' && facts.element === undefined)
+    return [...found, { message: FUNCTION_RESULT, offset: parsed.result.start - shift, isError: true }];
   const message = independenceWarning(parsed, facts);
   return message === undefined ? found : [...found, { message, offset: 0 }];
+}
+
+const FUNCTION_RESULT =
+  'the result is a function, which no value can be: write its body, in which `value` is the value of the path';
+
+const METHODS: Readonly<Partial<Record<StaticType, object>>> = {
+  string: String.prototype,
+  number: Number.prototype,
+  boolean: Boolean.prototype,
+};
+
+/** A call of a method that values of this type do not have. */
+function methodWarning(node: SyntaxNode, names: KnownNames): string | undefined {
+  const callee = node.type === 'CallExpression' && node['optional'] !== true ? node['callee'] : undefined;
+  if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['optional'] === true) return undefined;
+  const type = staticType(callee['object'], names);
+  const key = staticKey(callee, 'property');
+  const prototype = type && METHODS[type];
+  if (type === undefined || prototype === undefined || key === undefined || key in prototype)
+    return undefined;
+  const near = nearestWord(key, Object.getOwnPropertyNames(prototype));
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  return `${named(type)} has no method \`${key}\`, so this fails${hint}`;
 }
 
 /** A field that no element of a filter has. */
