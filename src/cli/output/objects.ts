@@ -17,6 +17,7 @@ import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts
 import { jsonEquals, type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import { yamlMessage } from '../../config/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
+import { typeProblem } from './object-types.ts';
 import { withLists, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
 import { showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
@@ -168,7 +169,7 @@ export function objectProblem(value: JsonObject): string | undefined {
     return `${kind} ${JSON.stringify(name)} has a name that no object can have: ${problem}`;
   if (typeof namespace !== 'string' || (namespace !== '' && labelProblem(namespace) !== undefined))
     return `${kind} "${name}" is in namespace ${JSON.stringify(namespace)}, which no cluster can have`;
-  return undefined;
+  return typeProblem(value);
 }
 
 // Hides the annotations and labels that the syncer keeps for itself.

@@ -1,0 +1,42 @@
+/** Objects in files that no API server would take. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { typeProblem } from '../../../src/cli/output/object-types.ts';
+
+const ENDPOINTS = { apiVersion: 'v1', kind: 'Endpoints' };
+
+test.each<[JsonObject, RegExp]>([
+  [{ ...ENDPOINTS, metadata: { name: 'a', labels: { version: 1.1 } } }, /labels of type string/],
+  [
+    { ...ENDPOINTS, metadata: { name: 'a', labels: { version: 'a b' } } },
+    /metadata\.labels: Invalid value: "a b"/,
+  ],
+  [{ ...ENDPOINTS, metadata: { name: 'a', annotations: { n: 5 } } }, /annotations of type string/],
+  [{ ...ENDPOINTS, metadata: { name: 'a' }, subsets: [{ ports: [{ port: '8080' }] }] }, /port of type int32/],
+  [{ ...ENDPOINTS, metadata: { name: 'a' }, subsets: {} }, /cannot unmarshal object/],
+])('%o', (object, problem) => {
+  expect(typeProblem(object)).toMatch(problem);
+});
+
+test.each<JsonObject>([
+  {
+    ...ENDPOINTS,
+    metadata: { name: 'a' },
+    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }],
+  },
+  { ...ENDPOINTS, metadata: { name: 'a', namespace: 'b' }, unknown: 1 },
+  { apiVersion: 'example.com/v1', kind: 'Gadget', metadata: { name: 'a', labels: { n: 1 } } },
+])('%o is taken', (object) => {
+  expect(typeProblem(object)).toBeUndefined();
+});
+
+test('what people wrote', () => {
+  const file = join(import.meta.dirname, '../../cases/world/values/i11.yaml');
+  expect(typeProblem(parse(readFileSync(file, 'utf8')) as JsonObject)).toMatch(
+    /no API server takes this object/,
+  );
+});
