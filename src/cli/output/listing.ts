@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { parsePath } from '../../syncer/patch/path-syntax.ts';
-import { compileWalker, type PathWalker } from '../../syncer/patch/walk.ts';
+import { compileWalker, NO_PROTECTED_KEYS, type PathWalker } from '../../syncer/patch/walk.ts';
 
 export interface Listing {
   readonly heading: readonly string[];
@@ -94,14 +94,12 @@ function parseTemplate(template: string): TemplatePart[] {
   return parts;
 }
 
-const PLAIN_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
-
 function walkerOf(path: string): PathWalker {
   const parsed = parsePath(path);
   if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is not a path: ${parsed.problem.message}.`);
   if (parsed.segments.some(({ kind }) => kind === 'filter'))
     throw new InvalidArgumentError(`{${path}} has a filter, which is possible in the paths of patches only.`);
-  return compileWalker(parsed.segments, PLAIN_KEYS);
+  return compileWalker(parsed.segments, NO_PROTECTED_KEYS);
 }
 
 function quotedText(text: string): string {

@@ -5,7 +5,7 @@ import { validateMetadata } from '../../apiserver/metadata.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { DecodeError } from '../../apiserver/schema/decode-scalar.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, textAt, type JsonObject } from '../../base/json.ts';
 import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 
@@ -16,7 +16,7 @@ export function typeProblem(object: JsonObject): string | undefined {
   known ??= new Map(
     builtInKinds(allowEverything).all.map((one) => [`${apiVersionOf(one)} ${one.kind}`, one]),
   );
-  const definition = known.get(`${String(object['apiVersion'])} ${String(object['kind'])}`);
+  const definition = known.get(`${textAt(object, 'apiVersion')} ${textAt(object, 'kind')}`);
   if (definition === undefined) return undefined;
   try {
     const { metadata } = decodeObject(definition.schema, object).value;

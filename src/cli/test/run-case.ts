@@ -21,7 +21,9 @@ import {
 } from './expectations.ts';
 import type { TestCase } from './test-file.ts';
 import { PatchError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { compileWalker, NO_PROTECTED_KEYS } from '../../syncer/patch/walk.ts';
+import type { ConcretePath } from '../../syncer/translate/types.ts';
 import { reverseObject } from '../../syncer/reconcile/copy.ts';
 import { backTranslate, type Translators } from '../../syncer/translate/forge.ts';
 import { withValueAt } from '../../syncer/translate/paths.ts';
@@ -110,7 +112,8 @@ async function roundTrip(
 }
 
 /** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
-function crossing(object: KubeObject, { pipeline, kind, labels }: KindPipeline & Translators): JsonObject {
+function crossing(object: KubeObject, parts: KindPipeline & Translators): JsonObject {
+  const { pipeline, kind, labels } = parts;
   const metadata = { ...object.metadata };
   for (const member of ['annotations', 'labels'] as const) {
     const all = Object.entries(stringMapOf(metadata[member]));
@@ -125,5 +128,17 @@ function crossing(object: KubeObject, { pipeline, kind, labels }: KindPipeline &
   let crossed: JsonValue = asJson({ ...content, ...kind.content.stored(asJson(object)), metadata });
   for (const path of pipeline.hostOwnedPaths(crossed).toReversed())
     crossed = withValueAt(crossed, path, undefined);
+  for (const path of oneWayLists(crossed, parts).toReversed())
+    crossed = withValueAt(crossed, path, undefined);
   return isJsonObject(crossed) ? crossed : {};
+}
+
+/** Lists of which a patch that has no way back may add, remove or order elements. */
+function oneWayLists(object: JsonValue, { options }: KindPipeline): readonly ConcretePath[] {
+  return options.compiled.patches.flatMap(({ segments, actions }) => {
+    const end = segments.findLastIndex(({ kind }) => kind === 'key') + 1;
+    if (actions.toVirtual.kind !== 'keep' || end === segments.length || end === 0) return [];
+    const isListOrMap = compileWalker(segments.slice(0, end), NO_PROTECTED_KEYS).locate(object);
+    return isListOrMap.filter((path) => Array.isArray(valueAt(object, path)));
+  });
 }

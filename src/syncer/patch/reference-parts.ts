@@ -5,7 +5,7 @@ import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { JsonText } from './json-text.ts';
-import { compileWalker, type PathWalker } from './walk.ts';
+import { compileWalker, NO_PROTECTED_KEYS, type PathWalker } from './walk.ts';
 import type { ReferenceConfig } from '../../config/types.ts';
 
 /** A value with more references is not translated: each of them may have to be looked up among all objects of its kind. */
@@ -91,7 +91,6 @@ function isSame(a: Segment, b: Segment | undefined): boolean {
 }
 
 /** Sub-paths are relative, so a `metadata` in them is not that of the object. */
-const NO_PROTECTED_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
 
 /** The value names a namespace, not an object in one. */
 export function isNamespaceReference({ namePath, namespacePath }: CompiledReference): boolean {

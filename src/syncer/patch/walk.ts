@@ -28,6 +28,12 @@ interface ProtectedKeys {
   isBookkeepingLabel(key: string): boolean;
 }
 
+/** For paths that no patch changes anything at. */
+export const NO_PROTECTED_KEYS: ProtectedKeys = {
+  isBookkeepingAnnotation: () => false,
+  isBookkeepingLabel: () => false,
+};
+
 export interface PathWalker {
   values(root: JsonValue): JsonValue[];
   /** Like `values`, and the paths of the matches where they are needed. */
