@@ -4,6 +4,7 @@ import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../base
 import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPath } from './finding.ts';
 import { knownKeys } from './schema/schema-check.ts';
+import { EXCLUDED_ANNOTATIONS } from './schema/schema-syncer.ts';
 import { nearestWord } from './schema/suggest.ts';
 
 /**
@@ -21,6 +22,7 @@ export function configWarnings(
     ...missingFiles(fields, fileExists),
     ...misspeltSections(new Fields(own), defaults),
     ...unusedPatches(new Fields(own)),
+    ...droppedExclusions(new Fields(own)),
     ...constantExistence(new Fields(own)),
     ...placeholderWarnings(new Fields(own)),
   ];
@@ -180,6 +182,22 @@ function patchedSections(sections: JsonObject, above: readonly string[]): readon
     const patches = isJsonObject(section) ? ownValue(section, 'patches') : undefined;
     return Array.isArray(patches) && patches.length > 0 ? [[...above, kind]] : [];
   });
+}
+
+/** A list of one's own replaces the default one, which keeps copies of values out of annotations that a patch may mask. An empty one is on purpose. */
+function droppedExclusions(own: Fields): Finding[] {
+  const name = 'endpointSyncer.metadata.excludeAnnotations';
+  const list = own.value(name);
+  if (!Array.isArray(list) || list.length === 0) return [];
+  const isListed = (key: string): boolean =>
+    list.some(
+      (one) =>
+        one === key || (typeof one === 'string' && one.endsWith('*') && key.startsWith(one.slice(0, -1))),
+    );
+  const dropped = EXCLUDED_ANNOTATIONS.filter((key) => !isListed(key));
+  if (dropped.length === 0) return [];
+  const message = `this list replaces the default one, so these are copied: add ${dropped.join(', ')}, unless that is intended`;
+  return [warningAtKey(pathOf(name), message)];
 }
 
 /** Expressions that ask for what cannot be different. */

@@ -275,3 +275,10 @@ test('patches of custom resources in the configuration of this program are repor
   for (const kind of ['virtualservices.networking.istio.io', 'domains.weblogic.oracle'])
     expect(out).toContain(`customResources["${kind}"].patches: warning: this program applies the patches of`);
 });
+
+test('a list of excluded annotations that drops the default ones is reported', async () => {
+  const { out } = await capturedRun(['validate', '--config', join(WORLD, '..', 'values', 'excl.yaml')]);
+  expect(out).toContain(
+    'add control-plane.alpha.kubernetes.io/leader, field.cattle.io/publicEndpoints, kubectl.kubernetes.io/last-applied-configuration',
+  );
+});

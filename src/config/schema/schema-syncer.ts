@@ -143,7 +143,7 @@ const services = z
   });
 
 /** Annotations that belong to one cluster: agents on both sides that keep them up to date would overwrite each other without end. */
-const EXCLUDED_ANNOTATIONS = [
+export const EXCLUDED_ANNOTATIONS = [
   'control-plane.alpha.kubernetes.io/leader',
   'field.cattle.io/publicEndpoints',
   'kubectl.kubernetes.io/last-applied-configuration',
