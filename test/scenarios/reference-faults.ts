@@ -153,6 +153,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
+      world.expectErrors(/right is missing|cannot start/u);
       const least = leastRights(world);
       const write = ['create', 'update', 'delete'];
       const kinds = { apiGroups: [''], resources: ['secrets', 'configmaps'] };
