@@ -25,6 +25,7 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaderTimes): void {
     let replicas: Replicas;
     beforeAll(async () => {
       world = await newWorld();
+      world.expectErrors(/stopping because this replica lost the lease/u);
       replicas = await Replicas.start(world, REPLICAS, times);
       await replicas.startUpdates();
     }, TEST_MAX_MS);
