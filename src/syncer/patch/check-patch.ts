@@ -93,11 +93,7 @@ function checkExpression(
   if (text === undefined) return [];
   const compiled = compileExpression(text, 0);
   if (compiled.ok)
-    return compiled.warnings(facts).map(({ isError = false, ...found }) => ({
-      field,
-      ...found,
-      ...(isError ? {} : { severity: 'warning' }),
-    }));
+    return compiled.warnings(facts).map((warning) => ({ field, ...warning, severity: 'warning' }));
   return [{ field, message: compiled.problem.message, offset: compiled.problem.offset }];
 }
 
@@ -140,7 +136,7 @@ function checkReference(
   // With a namespacePath alone, it names a namespace and no object.
   const namesObjects = namePath !== '' || namespacePath === '';
   if (!isOpen && namesObjects && CLUSTER_SCOPED.has(`${groupOf(apiVersion)}/${kind}`))
-    return [{ field: 'reference.kind', message: CLUSTER_SCOPED_KIND, offset: 0 }];
+    return [{ field: 'reference.kind', message: CLUSTER_SCOPED_KIND, offset: 0, severity: 'warning' }];
   const plain: readonly PatchFieldProblem[] =
     valueType === 'string' && namePath === '' && namespacePath !== ''
       ? [{ field: 'reference.namespacePath', message: PLAIN_STRING, offset: 0, severity: 'warning' }]

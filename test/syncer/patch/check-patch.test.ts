@@ -325,8 +325,8 @@ describe('what fails on every object', () => {
     );
 
   test.each<[Omit<PatchConfig, 'path'>, string[]]>([
-    [{ expression: '(v) => v' }, ['error expression: the result is a function']],
-    [{ expression: 'function f() {}' }, ['error expression: the result is a function']],
+    [{ expression: '(v) => v' }, ['warning expression: the result is a function']],
+    [{ expression: 'function f() {}' }, ['warning expression: the result is a function']],
     [{ expression: 'value.toUpprCase()' }, ['warning expression: a string has no method `toUpprCase`']],
     [{ expression: 'value?.toUpprCase?.()' }, []],
     [
@@ -335,7 +335,7 @@ describe('what fails on every object', () => {
     ],
     [
       { reference: { apiVersion: 'v1', kind: 'Namespace' } },
-      ['error reference.kind: objects of this kind have no namespace'],
+      ['warning reference.kind: objects of this kind have no namespace'],
     ],
     [
       { reference: { apiVersion: 'v1', kind: 'Namespace', namespacePath: 'ns' } },
@@ -343,7 +343,7 @@ describe('what fails on every object', () => {
     ],
     [
       { reference: { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', namePath: 'n' } },
-      ['error reference.kind: objects of this kind have no namespace'],
+      ['warning reference.kind: objects of this kind have no namespace'],
     ],
     [
       { reference: { apiVersion: 'v1', kind: 'Secret', namespacePath: 'ns' } },

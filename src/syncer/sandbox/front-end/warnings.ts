@@ -19,8 +19,6 @@ export interface ExpressionWarning {
   readonly message: string;
   /** 0-based character in the expression. */
   readonly offset: number;
-  /** It fails on every value. */
-  readonly isError?: boolean;
 }
 
 /** Facts about the matches of the path. */
@@ -56,13 +54,13 @@ export function expressionWarnings(
     return message === undefined ? [] : [{ message, offset: node.start - shift }];
   });
   if (staticType(parsed.result, names) === 'function' && facts.element === undefined)
-    return [...found, { message: FUNCTION_RESULT, offset: parsed.result.start - shift, isError: true }];
+    return [...found, { message: FUNCTION_RESULT, offset: parsed.result.start - shift }];
   const message = independenceWarning(parsed, facts);
   return message === undefined ? found : [...found, { message, offset: 0 }];
 }
 
 const FUNCTION_RESULT =
-  'the result is a function, which no value can be: write its body, in which `value` is the value of the path';
+  'the result is a function, which fails on every object: write its body, in which `value` is the value of the path';
 
 const METHODS: Readonly<Partial<Record<StaticType, object>>> = {
   string: String.prototype,
