@@ -86,6 +86,16 @@ test(
     const url = `https://127.0.0.1:${(hanging.address() as AddressInfo).port}/convert`;
     const webhook = { clientConfig: { url }, conversionReviewVersions: ['v1'] };
     await changeDefinition({ conversion: { strategy: 'Webhook', webhook }, storage: 'v2' });
+    // The API server takes the change over a moment later.
+    const answer = async (): Promise<string> => {
+      const listed = world.virtual.request('GET', '/apis/example.com/v1/gadgets').then(
+        ({ status }) => `status ${status}`,
+        () => 'none',
+      );
+      const late = new Promise<string>((resolve) => setTimeout(resolve, 1000, 'none'));
+      return Promise.race([listed, late]);
+    };
+    await eventually(answer, (found) => found !== 'status 200', { what: 'a conversion that hangs' });
 
     const daemon = await world.startDaemon({ config: referencePatches({}, true) });
     await world.virtual.create('Endpoints', named('default/third', { gadget: 'stored' }));

@@ -14,7 +14,7 @@ beforeAll(async () => {
   const { virtual } = harness.clusters;
   const kubeconfig = selfContainedKubeconfig(virtual);
   await secret('vc-a', 'config', kubeconfig);
-  await secret('vc-key', 'value', kubeconfig);
+  await secret('vc-key', 'other', kubeconfig);
   await secret('vc-token', 'config', kubeconfig.replace(virtual.token, 'wrong'));
   await secret('vc-localhost', 'config', kubeconfig.replace(/127\.0\.0\.1:\d+/u, 'localhost:1'));
 });
@@ -48,7 +48,7 @@ describe('a start', () => {
     [
       'with a Secret without the key',
       { secret: 'vc-key' },
-      'has no key config with a kubeconfig; it has: value',
+      'has none of the keys config, value, kubeconfig, kubeconfig.yaml, admin.conf with a kubeconfig; it has: other',
     ],
     ['with rejected credentials', { secret: 'vc-token' }, 'check the token or certificate in the kubeconfig'],
   ])('%s ends with one line that says so', async (_, virtual, line) => {
