@@ -6,6 +6,7 @@ import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPa
 import { knownKeys } from './schema/schema-check.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema/schema-syncer.ts';
 import { nearestWord } from './schema/suggest.ts';
+import { keyMatcher } from '../kube/names.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
@@ -189,11 +190,7 @@ function droppedExclusions(own: Fields): Finding[] {
   const name = 'endpointSyncer.metadata.excludeAnnotations';
   const list = own.value(name);
   if (!Array.isArray(list) || list.length === 0) return [];
-  const isListed = (key: string): boolean =>
-    list.some(
-      (one) =>
-        one === key || (typeof one === 'string' && one.endsWith('*') && key.startsWith(one.slice(0, -1))),
-    );
+  const isListed = keyMatcher(list.filter((one) => typeof one === 'string'));
   const dropped = EXCLUDED_ANNOTATIONS.filter((key) => !isListed(key));
   if (dropped.length === 0) return [];
   const message = `this list replaces the default one, so these are copied: add ${dropped.join(', ')}, unless that is intended`;

@@ -113,3 +113,9 @@ export function dataKeyProblem(key: string): string | undefined {
     "regex used for validation is '[-._a-zA-Z0-9]+')"
   );
 }
+
+/** Matches keys of labels and annotations, and `PREFIX/*` all keys with that prefix. */
+export function keyMatcher(patterns: readonly string[]): (key: string) => boolean {
+  const keys = new Set(patterns);
+  return (key) => keys.has(key) || (key.includes('/') && keys.has(`${key.slice(0, key.indexOf('/'))}/*`));
+}

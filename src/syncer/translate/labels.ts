@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { MetadataConfig, NamespaceMode } from '../../config/types.ts';
+import { keyMatcher } from '../../kube/names.ts';
 import type { StringMap } from '../../kube/object.ts';
 import { ownValue, setOwn } from '../../base/json.ts';
 import { safeConcat } from './names.ts';
@@ -39,12 +40,6 @@ export function createLabelTranslator(
     isExcluded: (member, key) => isExcluded[member](key),
     isRewritten: (key) => toVirtual.has(key),
   };
-}
-
-/** Matches keys, and `PREFIX/*` all keys with that prefix. */
-function keyMatcher(patterns: readonly string[]): (key: string) => boolean {
-  const keys = new Set(patterns);
-  return (key) => keys.has(key) || (key.includes('/') && keys.has(`${key.slice(0, key.indexOf('/'))}/*`));
 }
 
 function rewrittenKey(key: string, vcluster: string): string {
