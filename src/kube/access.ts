@@ -67,3 +67,8 @@ export function plainAccess(server: string, token = ''): ServerAccess {
     trust: () => ({ isUnverified: false }),
   };
 }
+
+/** A server on the same machine. */
+export function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+}

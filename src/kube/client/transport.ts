@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
 import { TransportError } from '../types.ts';
-import type { RequestHeaders, ServerAccess, TlsMaterial } from '../access.ts';
+import { isLoopback, type RequestHeaders, type ServerAccess, type TlsMaterial } from '../access.ts';
 import {
   transportError,
   Exchange,
@@ -201,11 +201,12 @@ function addressOf({
   clock,
   responseBytesMax = RESPONSE_BYTES_MAX,
 }: TransportOptions): Address {
-  const { host, hostname, pathname } = new URL(server);
+  const url = new URL(server);
+  const { host, pathname } = url;
   return {
     server,
     basePath: pathname === '/' ? '' : pathname.replace(/\/+$/, ''),
-    isLocal: /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname),
+    isLocal: isLoopback(url),
     limits: { clock, host, responseBytesMax },
   };
 }

@@ -1,6 +1,7 @@
 /** The proxy that the environment names for a server, as client-go reads it (golang.org/x/net/http/httpproxy). */
 
 import { BlockList, isIP } from 'node:net';
+import { isLoopback } from '../access.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -18,11 +19,6 @@ function valueOf(env: Environment, name: string): string {
 
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/gu, '').toLowerCase();
-}
-
-function isLoopback(server: URL): boolean {
-  const host = hostOf(server);
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 /** Entries: `*`, an address, a CIDR, a domain with all below it, or `.domain` and `*.domain` for those below it alone; each with an optional port. */
