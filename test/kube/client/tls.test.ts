@@ -42,15 +42,19 @@ function port(): number {
   return (server.address() as AddressInfo).port;
 }
 
-function access(cluster: string, user = ''): ServerAccess {
-  const file = join(ROOT, 'config');
+function writeKubeconfig(file: string, server: string, cluster: string, user = ''): void {
   writeFileSync(
     file,
-    `clusters: [{name: c, cluster: {server: "https://127.0.0.1:${port()}", ${cluster}}}]
+    `clusters: [{name: c, cluster: {server: "${server}", ${cluster}}}]
 users: [{name: u, user: {${user}}}]
 contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x`,
   );
+}
+
+function access(cluster: string, user = ''): ServerAccess {
+  const file = join(ROOT, 'config');
+  writeKubeconfig(file, `https://127.0.0.1:${port()}`, cluster, user);
   return loadClusterAccess({ kubeconfig: file, context: '' }, { clock: systemClock });
 }
 
@@ -158,15 +162,7 @@ describe('a proxy', () => {
 test('a kubeconfig file that names another server, another authority or another user is followed', async () => {
   const clock = new FakeClock();
   const file = join(ROOT, 'followed');
-  const write = (url: string, cluster: string, user = ''): void =>
-    writeFileSync(
-      file,
-      `clusters: [{name: c, cluster: {server: "${url}", ${cluster}}}]
-users: [{name: u, user: {${user}}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x`,
-    );
-  write('https://127.0.0.1:1', TRUSTED);
+  writeKubeconfig(file, 'https://127.0.0.1:1', TRUSTED);
   const followed = loadClusterAccess({ kubeconfig: file, context: '' }, { clock });
   await using client = createClient({
     cluster: 'host',
@@ -178,11 +174,11 @@ current-context: x`,
   const asked = (): Promise<unknown> => client.request('GET', '/x');
   await expect(asked()).rejects.toThrow('connection refused');
   const wrong = `certificate-authority: ${join(CERTIFICATES, 'client.crt')}`;
-  write(`https://127.0.0.1:${port()}`, wrong);
+  writeKubeconfig(file, `https://127.0.0.1:${port()}`, wrong);
   clock.advance(2000);
   await expect(asked(), 'the next request reads the file').rejects.toThrow('connection refused');
   await expect(asked()).rejects.toThrow('not signed by the authority');
-  write(`https://127.0.0.1:${port()}`, TRUSTED);
+  writeKubeconfig(file, `https://127.0.0.1:${port()}`, TRUSTED);
   clock.advance(2000);
   await asked().catch(() => undefined);
   expect(await asked()).toMatchObject({ subject: 'anonymous' });
