@@ -226,7 +226,7 @@ export class References {
     };
   }
 
-  /** The copy names an object of the host: while its kind is not watched, nobody knows that it is gone. */
+  /** The copy names an object of the host: while its kind is not watched, no event tells that it is gone. */
   #kept(reference: ObjectReference, onHost: NamespacedName | undefined): NamespacedName | undefined {
     const group = groupOf(reference.apiVersion);
     const source = sourceKeyOf(
