@@ -82,6 +82,7 @@ export interface KeyOutcome {
   readonly entry: SyncedEntry | undefined;
 }
 
+export const HOLD: KeyPlan = { kind: 'hold' };
 const PUSH: KeyPlan = { kind: 'push' };
 const TAKE: KeyPlan = { kind: 'take' };
 const LEAVE: KeyPlan = { kind: 'leave', isRecorded: true };
@@ -97,6 +98,15 @@ export function planKey(state: KeyState): KeyPlan {
   if (flow === 'toHost' || virtual === undefined || base.kind !== 'recorded') return PUSH;
   if (state.host === forward) return PUSH; // nothing to carry either way, and no hash to be computed
   return isHostAhead(state, base) ? TAKE : PUSH;
+}
+
+/**
+ * A key that is not synced for now. Without its echo, the mark by which echoes are told would be removed from the virtual object, and the copied
+ * value would be taken for the virtual side's own as soon as the key is synced again.
+ */
+export function planHeldKey(state: KeyState): KeyPlan {
+  const echoed = echoedEntry(state);
+  return echoed === undefined ? HOLD : { kind: 'echo', entry: echoed };
 }
 
 function planHostOwned({ virtual, host, flow, base }: KeyState): KeyPlan {

@@ -12,7 +12,9 @@ import {
 import {
   isUncertain,
   followingSide,
+  HOLD,
   isUntranslated,
+  planHeldKey,
   planKey,
   resolveKey,
   type KeyBase,
@@ -33,8 +35,8 @@ export interface MapMergeInput {
   readonly isOwn: boolean;
   readonly arrival: Arrival;
   readonly flowOf: (key: string) => Flow;
-  /** The key is not synced: by configuration, or for now. */
-  readonly isHeld: (key: string) => boolean;
+  /** The key is not synced: by configuration (`excluded`), or for now. What another syncer copied back is told from it all the same. */
+  readonly holdOf: (key: string) => 'excluded' | 'held' | undefined;
   /** What is known of a key where the record is lost. */
   readonly lostBase: (key: string) => KeyBase & { readonly kind: 'lost' };
   /** The maps of both sides when they were in step last; undefined: not remembered. */
@@ -86,8 +88,9 @@ export function planMap(input: MapMergeInput): readonly PlannedKey[] {
       remembered: input.remembered?.get(shortHash(key)),
       ...input.echoes,
     };
-    if (input.isHeld(key)) return { key, state, plan: { kind: 'hold' }, isUncertain: false };
-    return { key, state, plan: planKey(state), isUncertain: isUncertain(state) };
+    const hold = input.holdOf(key);
+    if (hold === undefined) return { key, state, plan: planKey(state), isUncertain: isUncertain(state) };
+    return { key, state, plan: hold === 'held' ? planHeldKey(state) : HOLD, isUncertain: false };
   });
 }
 

@@ -221,15 +221,16 @@ export function idOfKey(member: 'annotations' | 'labels', key: string): string {
   return `${member} ${key}`;
 }
 
-/** A key that is not synced: by configuration, or for now. */
-function isHeld(
+/** Why a key is not synced: by configuration, or for now. */
+function holdOf(
   { labels, memory, kept }: MergeInput,
   member: 'annotations' | 'labels',
   key: string,
-): boolean {
+): 'excluded' | 'held' | undefined {
   const virtualKey = member === 'labels' ? labels.keyToVirtual(key) : key;
-  if (labels.isExcluded(member, virtualKey) || kept?.covers(['metadata', member, key]) === true) return true;
-  return memory?.held?.has(idOfKey(member, key)) === true;
+  if (labels.isExcluded(member, virtualKey)) return 'excluded';
+  const isHeld = kept?.covers(['metadata', member, key]) === true || memory?.held?.has(idOfKey(member, key));
+  return isHeld === true ? 'held' : undefined;
 }
 
 interface Recorded {
@@ -252,7 +253,7 @@ function planAnnotations(
     isOwn: record?.isOwn === true,
     arrival,
     flowOf,
-    isHeld: (key) => isHeld(input, 'annotations', key),
+    holdOf: (key) => holdOf(input, 'annotations', key),
     ...echoInput(input, 'annotations', (object) => pick(stringMapOf(object.metadata.annotations), crosses)),
     lostBase: (key) => ({
       kind: 'lost',
@@ -273,7 +274,7 @@ function planLabels(input: MergeInput, { record, arrival }: Recorded): readonly 
     section: record?.labels,
     isOwn: record?.isOwn === true,
     arrival,
-    isHeld: (key) => isHeld(input, 'labels', key),
+    holdOf: (key) => holdOf(input, 'labels', key),
     ...echoInput(input, 'labels', (object, side) => {
       const map = stringMapOf(object.metadata.labels);
       return pick(side === 'virtual' ? labelsToHost(map, labels) : map, crosses);
@@ -306,7 +307,7 @@ function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readon
     isOwn: record?.isOwn === true,
     arrival,
     flowOf: () => 'toHost',
-    isHeld: () => false,
+    holdOf: () => undefined,
     ...echo,
     // The translation is the same for what it has translated, and no user writes that.
     echoes: { ...echo.echoes, isRecordEchoed: true },
@@ -357,7 +358,7 @@ function planContent(input: MergeInput, { record, arrival }: Recorded): PlannedP
 /** A label key in the host's key space that may reach the virtual side. */
 function crossingLabel(input: MergeInput): (key: string) => boolean {
   const isOurs = isOurLabel(input);
-  return (key) => !isOurs(key) && !input.labels.isReserved(key) && !isHeld(input, 'labels', key);
+  return (key) => !isOurs(key) && !input.labels.isReserved(key) && holdOf(input, 'labels', key) === undefined;
 }
 
 /** A label of the host copy that comes from the translation alone. */
@@ -424,7 +425,7 @@ function resolvePair(
   const { input, paths } = planned;
   const { virtual, host, desired } = input;
   const crosses = (key: string): boolean =>
-    !isBookkeepingAnnotation(key) && !isHeld(input, 'annotations', key);
+    !isBookkeepingAnnotation(key) && holdOf(input, 'annotations', key) === undefined;
   const reversedAnnotations = reversed && pick(stringMapOf(reversed.metadata.annotations), crosses);
   const reversedLabels = reversed && labelsToHost(stringMapOf(reversed.metadata.labels), input.labels);
   const annotations = resolveMap(planned.annotations, reversedAnnotations);

@@ -5,7 +5,7 @@ import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
-import { mergePair } from '../../../src/syncer/translate/merge.ts';
+import { idOfKey, mergePair } from '../../../src/syncer/translate/merge.ts';
 import type { Flow } from '../../../src/syncer/translate/types.ts';
 import { merge, noPatches, plainFlows, type TestPatches } from './merge-setup.ts';
 import { endpoints, mappings, translators } from './setup.ts';
@@ -136,6 +136,26 @@ describe('a host value that another syncer copies back to the virtual object', a
     expect(Object.keys(merged.virtual.metadata.annotations ?? {}).toSorted()).toEqual(
       isKept ? Object.keys(own).toSorted() : ['k', 'own'],
     );
+  });
+
+  const failing: TestPatches = {
+    ...oneWay,
+    failures: () => ({ covers: (path) => path[2] === 'k', locate: () => [] }),
+  };
+  const rewritten = new Set([idOfKey('annotations', 'k')]);
+
+  test.each([
+    { what: 'a patch fails on it', patches: failing, held: new Set<string>() },
+    { what: 'both sides keep rewriting it', patches: oneWay, held: rewritten },
+  ])('is told as such, and keeps its mark, while $what', async ({ patches, held }) => {
+    const both = touch(echoed, { annotations: { [LAST_SYNCED]: record } });
+    const left = await merge({ virtual: both, host, patches, memory: { ...restores, held } });
+    expect(left.echo).toEqual({ keys: ['k', LAST_SYNCED], left: ['k', LAST_SYNCED] });
+    expect([left.isVirtualChanged, annotationOf(left.host, 'k')]).toEqual([false, 'team-v']);
+    const remembered = { agreed, restoresEchoes: true, held };
+    const restored = await merge({ virtual: both, host, patches, memory: remembered });
+    expect(restored.virtual.metadata.annotations).toEqual({ k: 'v', own: '1' });
+    expect(annotationOf(restored.host, 'k')).toBe('team-v');
   });
 
   test('the bookkeeping of a virtual cluster inside this one is not touched', async () => {
