@@ -441,6 +441,22 @@ test.each([1, 3, 4, 6])(
   },
 );
 
+test('of two slices with one host name, that of the Service on the host has its copy, also once another syncer has copied names back', async () => {
+  const slice = { kind: 'put', ...ENDPOINTS, plural: 'endpointslices' } as const;
+  const left = await run(
+    [
+      { atMs: 1000, ...slice, object: 4 },
+      { atMs: 10_000, kind: 'putService', ...SERVICE, object: 3, form: 'plain' },
+      { atMs: 10_400, kind: 'putService', ...SERVICE, object: 4, form: 'plain' },
+      { atMs: 20_000, ...slice, object: 3 },
+      { atMs: 30_000, kind: 'vcluster', plurals: ['endpoints', 'endpointslices'] },
+      { atMs: 31_000, ...slice, object: 1 },
+    ],
+    { areEndpointsSynced: false, areSlicesSynced: true, areServicesSynced: true },
+  );
+  expect(left).toEqual([]);
+});
+
 test('an object that has opted out and whose copy is deleted imports nothing', async () => {
   const side = { plural: 'endpoints', object: 0 } as const;
   const left = await history(

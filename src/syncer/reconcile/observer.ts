@@ -149,7 +149,7 @@ function straysOf(
 
 /** A single claim needs no comparison and is left out. */
 function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[] {
-  const { virtual, services, decide, kind, translator, foreignService } = options;
+  const { virtual, services, decide, kind } = options;
   const keys = virtual.byIndex(BY_HOST_KEY, hostKey);
   if (keys.size < 2) return [];
   return [...keys].flatMap((key) => {
@@ -157,10 +157,26 @@ function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[
     if (object === undefined) return [];
     const serviceKey = kind.serviceKey(key, object);
     const service = serviceKey === undefined ? undefined : services.get(serviceKey);
-    const hostService = serviceKey === undefined ? undefined : translator.toHost(parseKey(serviceKey));
-    const isForeign = hostService !== undefined && foreignService(keyOf(hostService), object) !== undefined;
+    const isForeign = hostServicesOf(object, parseKey(hostKey), options).some(
+      (hostService) => options.foreignService(hostService, object) !== undefined,
+    );
     return [claimOf(object, service, { ...decide, isForeign })];
   });
+}
+
+/**
+ * The host Services that the copy of `object` would get traffic from: that of its Service, and, where another syncer has copied the translated
+ * name of the Service back to the virtual object, which its copy then keeps, the one of that name.
+ */
+function hostServicesOf(
+  object: KubeObject,
+  target: NamespacedName,
+  { kind, translator }: ObserverOptions,
+): readonly ObjectKey[] {
+  const serviceKey = kind.serviceKey(objectKey(object), object);
+  const translated = serviceKey === undefined ? undefined : translator.toHost(parseKey(serviceKey));
+  const kept = kind.hostService({ ...object, metadata: { ...object.metadata, ...target } });
+  return [...(translated === undefined ? [] : [keyOf(translated)]), ...(kept === undefined ? [] : [kept])];
 }
 
 export interface EventContext {
