@@ -160,9 +160,15 @@ describe('runs', () => {
     await expect.poll(() => host.innerText(), RESULT).toContain('example.com/owner: team-checkout');
     await expect.poll(() => resultText(page), RESULT).toContain('example.com/owner: checkout');
     expect(await page.locator('#notes li').count()).toBe(0);
+    expect(await page.locator('#trace').innerText()).toContain('no change that flows back');
+    expect(await page.locator('#input .cm-content').first().getAttribute('aria-label')).toBe(
+      'Existing host object',
+    );
     const text = (await page.locator('#host .cm-line').allInnerTexts()).join('\n');
     await typeInto(page, 'Existing host object', text.replace('team-checkout', 'team-payments'));
     await expect.poll(() => resultText(page), RESULT).toContain('example.com/owner: payments');
+    await page.getByLabel('virtual → host').check();
+    expect(await page.locator('#input .cm-content').first().getAttribute('aria-label')).toBe('Patches');
   });
 
   test('a difference shows changes only, in the order of the virtual object, without managed fields', async () => {

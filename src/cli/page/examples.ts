@@ -78,6 +78,19 @@ ports:
   - {name: http, port: 8080, protocol: TCP}
 `;
 
+const WEB_SERVICE = `apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  namespace: shop
+  annotations:
+    example.com/owner: checkout
+spec:
+  type: ClusterIP
+  ports:
+    - {name: http, port: 8080, protocol: TCP}
+`;
+
 export const PAGE_EXAMPLES: readonly PageExample[] = [
   example(
     'Expression, with its reverse',
@@ -177,13 +190,7 @@ endpointSyncer:
 `,
     `${WEB}---
 ${WEB_SLICE}---
-apiVersion: v1
-kind: Service
-metadata: {name: web, namespace: shop}
-spec:
-  ports:
-    - {name: http, port: 8080, protocol: TCP}
-`,
+${WEB_SERVICE}`,
   ),
   example(
     'Add an annotation',
@@ -270,12 +277,22 @@ export function startState(config: Config, sample?: string): JsonValue {
             ...first,
             title: 'Your configuration',
             patches: printObject(patches, 'yaml'),
-            ...(sample === undefined ? {} : { virtual: sample }),
+            virtual: sample ?? patchedSamples(config),
           },
         ];
   const names = { name: config.name, hostNamespace: config.host.namespace };
   const definitions = schema['definitions'] ?? {};
   return { ...names, isDemo: sample !== undefined, examples: [...own, ...PAGE_EXAMPLES], definitions };
+}
+
+/** An object of each kind that the configuration patches, and the Endpoints without which a Service is not copied. */
+function patchedSamples({ sync: { endpoints, endpointSlices, services } }: Config): string {
+  const samples = [
+    { patches: [...endpoints.patches, ...services.patches], sample: WEB },
+    { patches: endpointSlices.patches, sample: WEB_SLICE },
+    { patches: services.patches, sample: WEB_SERVICE },
+  ];
+  return samples.flatMap(({ patches, sample }) => (patches.length === 0 ? [] : [sample])).join('---\n');
 }
 
 /** A list of patches where only Endpoints have some, else the part of the configuration that the editor can hold; undefined: there are none. */

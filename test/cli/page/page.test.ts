@@ -278,9 +278,11 @@ endpointSyncer: {name: other, services: sync}
   test('the page starts with the patches of all kinds of the configuration', async () => {
     const patches = [{ path: 'endpoints[*].hostname', expression: '"x"' }];
     const own = { ...CONFIG, sync: { ...CONFIG.sync, endpointSlices: { enabled: true, patches } } };
-    const { examples } = startState(own) as { examples: { patches: string }[] }; // its documented shape
-    const result = await run({ patches: examples[0]?.patches ?? '', virtual: SLICE });
+    const { examples } = startState(own) as { examples: { patches: string; virtual: string }[] }; // its documented shape
+    const { patches: text = '', virtual = '' } = examples[0] ?? {};
+    const result = await run({ patches: text, virtual });
     expect(result.plainResult).toContain('hostname: x');
+    expect(virtual).not.toContain('kind: Endpoints\n');
   });
 
   test('the page starts with the patches of the configuration', () => {

@@ -57,11 +57,22 @@ async function load({ patches, virtual, host, isReverse }) {
 /** A reverse run needs a host object to edit: without one, it starts from what the patches make of the virtual object. */
 async function startReverse() {
   const { isReverse, host, ...input } = state();
+  showInput(isReverse);
   if (isReverse && host.trim() === '') {
     const { result = '' } = await call('/api/run', { ...input, host, isReverse: false }).catch(() => ({}));
     if (editors.host.text.trim() === '') editors.host.text = result;
   }
   runSoon();
+}
+
+/** What is edited in this direction comes first. */
+function showInput(isReverse) {
+  const part = byId('host-part');
+  if (isReverse) byId('input').prepend(part);
+  else byId('input').append(part);
+  byId('host-hint').textContent = isReverse
+    ? 'edit it: what flows back is the result'
+    : 'if there is one already';
 }
 
 function runSoon() {
@@ -98,7 +109,7 @@ function show(result) {
   byId('output').classList.remove('stale');
   byId('run-status').textContent = '';
   showNotes(result.notes ?? []);
-  showTrace(byId('trace'), result.traces);
+  showTrace(byId('trace'), result.traces, last.isReverse);
   showResult();
 }
 

@@ -7,13 +7,17 @@ const ACTIONS = {
   labels: 'labels',
 };
 
-export function showTrace(list, traces) {
+const NOTHING_FLOWS_BACK =
+  'No patch ran: the host object has no change that flows back. Change a label, an annotation, or a value with a reverseExpression in the host object.';
+
+export function showTrace(list, traces, isReverse) {
   list.replaceChildren(
     ...traces.flatMap(({ object, patches }) =>
       patches.map((patch) => patchItem(patch, traces.length > 1 ? object : '')),
     ),
   );
-  if (list.children.length === 0) list.append(element('li', {}, 'No patch ran.'));
+  const nothing = isReverse ? NOTHING_FLOWS_BACK : 'No patch ran.';
+  if (list.children.length === 0) list.append(element('li', {}, nothing));
 }
 
 /** `object` is '' where the run has only one. */
