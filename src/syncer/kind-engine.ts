@@ -1,6 +1,5 @@
 /** Everything that syncs one kind: caches of both sides, work queue, controller, and the guards of its objects. */
 
-import { createBackoff } from '../base/retry.ts';
 import type { Semaphore } from '../base/semaphore.ts';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import {
@@ -24,12 +23,10 @@ import {
 import type { SyncedKind } from './kinds/kind.ts';
 import type { PatchPipeline } from './patch/types.ts';
 import {
-  createArrivals,
-  createContentionGuard,
-  KeyContests,
-  OwnDeletions,
-  createRecreationBackoff,
   FoughtDeletions,
+  hasLostCopy,
+  noteDeletion,
+  OwnDeletions,
   type ServiceDeletions,
 } from './reconcile/guards.ts';
 import {
@@ -54,12 +51,9 @@ import {
   rivalsOf,
 } from './reconcile/observer.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
-import type { SyncedPairs } from './reconcile/pair-memory.ts';
+import { ObjectStates } from './reconcile/object-state.ts';
 import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
 import { namedVirtual, ownershipOf } from './translate/ownership.ts';
-
-const TAKE_OVER_BASE_MS = 1000;
-const TAKE_OVER_MAX_MS = 5 * 60_000;
 
 /** One kind with its patches. */
 export interface KindPlan {
@@ -96,11 +90,9 @@ export class KindEngine {
   readonly #environment: KindEnvironment;
   readonly #queue;
   readonly #controller: Controller;
-  readonly #recreation;
+  readonly #states = new ObjectStates();
   readonly #ownDeletions: OwnDeletions;
-  readonly #pairs: SyncedPairs = new Map();
   readonly #foreignService: ForeignService;
-  readonly #awaitedServices = new Map<ObjectKey, ObjectKey>();
   #isWorking = false;
 
   constructor({ kind, pipeline }: KindPlan, environment: KindEnvironment, references: ReferenceRecords) {
@@ -111,7 +103,6 @@ export class KindEngine {
     this.host = environment.hostInformer(kind, hostIndexes(names, kind));
     this.#foreignService = foreignServices(kind, names, hostServices);
     this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
-    this.#recreation = createRecreationBackoff(clock);
     this.#ownDeletions = new OwnDeletions(clock);
     this.#controller = this.#createController(this.#createReconcile(pipeline, references));
     this.#connect();
@@ -161,7 +152,7 @@ export class KindEngine {
         services,
         host,
         translator: names,
-        pairs: this.#pairs,
+        states: this.#states,
         decide,
         foreignService,
         kind,
@@ -176,21 +167,16 @@ export class KindEngine {
         owner,
         foreignService,
       }),
-      awaitedServices: this.#awaitedServices,
       readsHostObject: pipeline.readsHostObject,
-      pairs: this.#pairs,
+      states: this.#states,
       host: {
         client: clients.host,
         cache: host,
         writer: this.#ownDeletions.noting(this.#createWriter('host'), (target) => this.#deleting(target)),
       },
       virtual: { client: clients.virtual, cache: virtual, services, writer: this.#createWriter('virtual') },
-      recreation: this.#recreation,
       foughtDeletions: new FoughtDeletions(clock),
-      takeOverBackoff: createBackoff(TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS),
-      contention: createContentionGuard(clock),
-      keyContests: new KeyContests(clock),
-      arrivals: createArrivals(clock),
+      clock,
       recorder,
       references: this.#reported(references),
       listener: this.#environment.listener,
@@ -269,7 +255,8 @@ export class KindEngine {
     const enqueueAll = (keys: readonly ObjectKey[], { isInitial, mayBeRestored }: CacheEvent): void => {
       for (const key of keys) {
         // The same versions may have other content.
-        if (mayBeRestored === true) this.#pairs.delete(key);
+        const state = mayBeRestored === true ? this.#states.find(key) : undefined;
+        if (state !== undefined) state.synced = undefined;
         this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
       }
     };
@@ -296,9 +283,7 @@ export class KindEngine {
   #keysOfHostService(service: ObjectKey): readonly ObjectKey[] {
     const { virtual, host, kind } = this;
     const context = { virtual, translator: this.#environment.names, kind };
-    const refused = [...this.#awaitedServices].flatMap(([key, awaited]) =>
-      awaited === service ? rivalsOf(key, context) : [],
-    );
+    const refused = this.#states.awaiting(service).flatMap((key) => rivalsOf(key, context));
     const copied = [...host.byIndex(BY_HOST_SERVICE, service)].flatMap((key) => {
       const object = host.get(key);
       return object === undefined ? [] : keysOfHostObject(key, [object], context);
@@ -313,14 +298,15 @@ export class KindEngine {
     const virtualUid = this.#copiedUid(key, object);
     if (virtualUid === undefined) return;
     const isConsequence = this.#environment.serviceDeletions.has(hostKey);
-    this.#recreation.noteDeletion(key, isConsequence ? undefined : virtualUid);
+    const state = this.#states.of(key);
+    const nowMs = this.#environment.clock.monotonicMs();
+    state.deletions = noteDeletion(state.deletions, nowMs, isConsequence ? undefined : virtualUid);
   }
 
   /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
   #copiedUid(key: ObjectKey, object: KubeObject): string | undefined {
-    const pair = this.#pairs.get(key);
-    if (pair !== undefined && pair.host.metadata.uid === object.metadata.uid)
-      return pair.virtual.metadata.uid ?? '';
+    const state = this.#states.find(key);
+    if (state?.isKnownCopy(object) === true) return state.synced?.virtual.metadata.uid ?? '';
     const owner = ownershipOf(object, this.kind.resource, this.#environment.names, parseKey(key));
     return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;
   }
@@ -358,14 +344,15 @@ export class KindEngine {
 
   /** A user has deleted the copy of this object, which is deleted for that. The event of the copy's deletion may still be on its way. */
   async isDeletingVirtual(key: ObjectKey, target: NamespacedName): Promise<boolean> {
-    const { clients, dryRun } = this.#environment;
+    const { clients, dryRun, clock } = this.#environment;
     const virtual = this.virtual.get(key);
     if (virtual === undefined || isOptedOut(virtual) || dryRun !== undefined) return false;
     const uid = this.host.get(keyOf(target))?.metadata.uid;
     const isGone = async (): Promise<boolean> =>
       (await ignoreNotFound(clients.host.get(this.kind.resource, target))) === undefined;
     if (uid !== undefined && (await isGone())) this.host.observeAbsence(keyOf(target), uid);
-    return this.#recreation.hasLostCopy(key, virtual.metadata.uid ?? '');
+    const deletions = this.#states.find(key)?.deletions;
+    return hasLostCopy(deletions, clock.monotonicMs(), virtual.metadata.uid ?? '');
   }
 
   /** Watches the kinds whose objects decide whether objects of this kind are synced. */

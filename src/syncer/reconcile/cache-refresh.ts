@@ -13,6 +13,7 @@ import {
 import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import type { Observation } from './decide.ts';
+import type { ObjectStates } from './object-state.ts';
 import type { LeftOut } from './observer.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { ClusterClient, Informer } from '../../kube/types.ts';
@@ -21,6 +22,7 @@ export interface CacheRefreshOptions {
   readonly kind: SyncedKind;
   readonly host: { readonly client: ClusterClient; readonly cache: Informer };
   readonly virtual: { readonly client: ClusterClient; readonly cache: Informer; readonly services: Informer };
+  readonly states: ObjectStates;
   readonly enqueue: (key: ObjectKey) => void;
   /** The virtual object that the bookkeeping of a host object names. */
   readonly ownerOf: (host: KubeObject) => ObjectKey | undefined;
@@ -28,8 +30,6 @@ export interface CacheRefreshOptions {
 
 export class CacheRefresh {
   readonly #options: CacheRefreshOptions;
-  /** Keys whose host object exists, and is left out of the cache by the label selector of the kind. */
-  readonly #keysLeftOut = new Set<ObjectKey>();
 
   constructor(options: CacheRefreshOptions) {
     this.#options = options;
@@ -70,15 +70,11 @@ export class CacheRefresh {
       return read && { virtual: read };
     }
     if (host !== undefined || target === undefined) return undefined;
-    if (!isCopyGone && !this.#keysLeftOut.has(key)) return undefined;
+    const { states } = this.#options;
+    if (!isCopyGone && states.find(key)?.isLeftOut !== true) return undefined;
     const read = await this.#readHost(target);
-    if (read === undefined) this.#keysLeftOut.delete(key);
+    if (read === undefined) states.of(key).isLeftOut = false;
     return read && { host: read };
-  }
-
-  /** Neither object exists any more. */
-  forget(key: ObjectKey): void {
-    this.#keysLeftOut.delete(key);
   }
 
   async #readHost(target: NamespacedName): Promise<KubeObject | undefined> {
@@ -135,10 +131,11 @@ export class CacheRefresh {
 
   /** The host object may be the copy of another object, or of none: without an event, only this brings up its key. */
   #noteLeftOut(key: ObjectKey, host: KubeObject): void {
-    this.#keysLeftOut.add(key);
+    const { states } = this.#options;
+    states.of(key).isLeftOut = true;
     const owner = this.#options.ownerOf(host);
     if (owner === undefined || owner === key) return;
-    this.#keysLeftOut.add(owner);
+    states.of(owner).isLeftOut = true;
     this.#options.enqueue(owner);
   }
 }

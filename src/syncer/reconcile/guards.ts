@@ -1,11 +1,12 @@
 /**
  * What keeps a reconcile from working against others: another writer that keeps overwriting our data, another client that keeps deleting
- * copies, another syncer, another daemon. State of this process alone, on the injected clock.
+ * copies, another syncer, another daemon. What belongs to one object is a value in its {@link ObjectState}, which these functions turn into the
+ * next one.
  */
 
 import type { Clock } from '../../base/clock.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
-import { type ObjectKey, type NamespacedName, isOlder } from '../../kube/object.ts';
+import { type NamespacedName, type ObjectKey, isOlder } from '../../kube/object.ts';
 import type { Arrival } from '../translate/last-synced.ts';
 import type { Writer } from './writer.ts';
 
@@ -19,17 +20,17 @@ const MAX_MS = 5 * 60_000;
 /** Another client has given up after this long. */
 const QUIET_MS = 10 * 60_000;
 
-export interface ContentionGuard {
-  /**
-   * Another client changed our data on the target, and the source object did not change. `isEcho`: another syncer has changed the source
-   * object to what the target has.
-   */
-  noteDrift(key: string, isEcho?: boolean): DriftVerdict;
-  /** A change of the source object has been written, and corrected any drift with it. */
-  noteChange(key: string): void;
-  /** Milliseconds until the pending correction may be written; 0: none is pending. */
-  waitMs(key: string): number;
-  forget(key: string): void;
+/** Another writer keeps overwriting our data on a target whose source does not change. */
+export interface Contest {
+  /** Times of overwrites within the last minute, until the target is contested. */
+  readonly overwritesMs: readonly number[];
+  /** Corrections that were overwritten again while contested; undefined: not contested. */
+  readonly level: number | undefined;
+  /** When the pending correction is due; undefined: none is pending. */
+  readonly dueMs: number | undefined;
+  /** The last write was a correction, so another overwrite proves that the other writer is still active. */
+  readonly wasCorrection: boolean;
+  readonly lastMs: number;
 }
 
 export interface DriftVerdict {
@@ -39,68 +40,57 @@ export interface DriftVerdict {
   readonly isReportable: boolean;
 }
 
-interface Contest {
-  /** Times of overwrites within the last minute, until the object is contested. */
-  overwritesMs: number[];
-  /** Corrections that were overwritten again while contested; undefined: not contested. */
-  level: number | undefined;
-  /** When the pending correction is due; undefined: none is pending. */
-  dueMs: number | undefined;
-  /** The last write was a correction, so another overwrite proves that the other writer is still active. */
-  wasCorrection: boolean;
-  lastMs: number;
+interface Drift {
+  readonly contest: Contest;
+  readonly verdict: DriftVerdict;
 }
 
 const WRITE_NOW: DriftVerdict = { waitMs: 0, isReportable: false };
 
-export function createContentionGuard(clock: Clock): ContentionGuard {
-  const contests = new Map<string, Contest>();
-  const current = (key: string): Contest => {
-    const found = contests.get(key);
-    if (found !== undefined && clock.monotonicMs() - found.lastMs < QUIET_MS) return found;
-    const contest = {
-      overwritesMs: [],
-      level: undefined,
-      dueMs: undefined,
-      wasCorrection: false,
-      lastMs: clock.monotonicMs(),
-    };
-    contests.set(key, contest);
-    return contest;
-  };
+/**
+ * Another client changed our data on the target, and the source object did not change. `isEcho`: another syncer has changed the source object
+ * to what the target has.
+ */
+export function noteDrift(known: Contest | undefined, nowMs: number, isEcho = false): Drift {
+  const contest = { ...(isCurrent(known, nowMs) ? known : UNCONTESTED), lastMs: nowMs };
+  if (contest.dueMs !== undefined) return correctWhenDue(contest, contest.dueMs, nowMs);
+  const overwritesMs = [...contest.overwritesMs.filter((atMs) => nowMs - atMs < WINDOW_MS), nowMs];
+  const isContested = contest.level !== undefined;
+  if (!isContested && overwritesMs.length < (isEcho ? ECHOES_MAX : OVERWRITES_MAX))
+    return { contest: { ...contest, overwritesMs }, verdict: WRITE_NOW };
+  const level = (contest.level ?? 0) + (isContested && contest.wasCorrection ? 1 : 0);
+  const waitMs = backoffDelayMs(level, BASE_MS, MAX_MS);
   return {
-    noteDrift: (key, isEcho = false) =>
-      noteDrift(current(key), clock.monotonicMs(), isEcho ? ECHOES_MAX : OVERWRITES_MAX),
-    noteChange(key) {
-      const contest = contests.get(key);
-      if (contest === undefined) return;
-      contest.dueMs = undefined;
-      contest.wasCorrection = false;
-    },
-    waitMs: (key) => Math.max(0, (contests.get(key)?.dueMs ?? 0) - clock.monotonicMs()),
-    forget: (key) => void contests.delete(key),
+    contest: { ...contest, overwritesMs: [], level, dueMs: nowMs + waitMs },
+    verdict: { waitMs, isReportable: true },
   };
 }
 
-function noteDrift(contest: Contest, nowMs: number, overwritesMax: number): DriftVerdict {
-  contest.lastMs = nowMs;
-  if (contest.dueMs !== undefined) return correctWhenDue(contest, contest.dueMs, nowMs);
-  if (contest.level === undefined) {
-    contest.overwritesMs = contest.overwritesMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
-    if (contest.overwritesMs.push(nowMs) < overwritesMax) return WRITE_NOW;
-    contest.level = 0;
-  } else if (contest.wasCorrection) contest.level += 1;
-  const waitMs = backoffDelayMs(contest.level, BASE_MS, MAX_MS);
-  contest.dueMs = nowMs + waitMs;
-  return { waitMs, isReportable: true };
-}
+const UNCONTESTED: Omit<Contest, 'lastMs'> = {
+  overwritesMs: [],
+  level: undefined,
+  dueMs: undefined,
+  wasCorrection: false,
+};
 
 /** Any number of overwrites before the correction count as one. */
-function correctWhenDue(contest: Contest, dueMs: number, nowMs: number): DriftVerdict {
-  if (nowMs < dueMs) return { waitMs: dueMs - nowMs, isReportable: false };
-  contest.dueMs = undefined;
-  contest.wasCorrection = true;
-  return WRITE_NOW;
+function correctWhenDue(contest: Contest, dueMs: number, nowMs: number): Drift {
+  if (nowMs < dueMs) return { contest, verdict: { waitMs: dueMs - nowMs, isReportable: false } };
+  return { contest: { ...contest, dueMs: undefined, wasCorrection: true }, verdict: WRITE_NOW };
+}
+
+/** A change of the source object has been written, and corrected any drift with it. */
+export function noteChange(contest: Contest | undefined): Contest | undefined {
+  return contest && { ...contest, dueMs: undefined, wasCorrection: false };
+}
+
+/** Milliseconds until the pending correction may be written; 0: none is pending. */
+export function correctionWaitMs(contest: Contest | undefined, nowMs: number): number {
+  return Math.max(0, (contest?.dueMs ?? 0) - nowMs);
+}
+
+function isCurrent<T extends { readonly lastMs: number }>(state: T | undefined, nowMs: number): state is T {
+  return state !== undefined && nowMs - state.lastMs < QUIET_MS;
 }
 
 /** A change of one key is about to go to the other side. */
@@ -115,72 +105,53 @@ export interface KeyVerdict extends DriftVerdict {
 }
 
 /**
- * Annotations and labels that two writers, one on each side, keep rewriting: changes of such a key go to and fro without end. After five times
- * within a minute, the key alone backs off, like the correction of a contested object, and the rest of the object is synced as before.
+ * Annotations and labels of one object that two writers, one on each side, keep rewriting: changes of such a key go to and fro without end.
+ * After five times within a minute, the key alone backs off, like the correction of a contested object, and the rest of the object is synced as
+ * before. Only keys that have gone to the virtual side are listed, with the side that the last change went to.
  */
-export class KeyContests {
-  readonly #guard: ContentionGuard;
-  /** By object: for each key that has gone to the virtual side, the side that the last change went to. */
-  readonly #directions = new Map<ObjectKey, Map<string, KeyChange['to']>>();
+export type KeyContests = ReadonlyMap<
+  string,
+  { readonly to: KeyChange['to']; readonly contest: Contest | undefined }
+>;
 
-  constructor(clock: Clock) {
-    this.#guard = createContentionGuard(clock);
-  }
-
-  /** The keys of this object that are left alone for now, with the remaining delay in milliseconds. */
-  held(object: ObjectKey): ReadonlyMap<string, number> {
-    const ids = [...(this.#directions.get(object)?.keys() ?? [])];
-    const waits = ids.map((id): [string, number] => [id, this.#guard.waitMs(guardKey(object, id))]);
-    return new Map(waits.filter(([, waitMs]) => waitMs > 0));
-  }
-
-  /** Call before the changes are written. Returns the keys that have to wait instead. */
-  note(object: ObjectKey, changes: readonly KeyChange[]): readonly KeyVerdict[] {
-    const directions = this.#directions.get(object) ?? new Map<string, KeyChange['to']>();
-    const verdicts = changes.flatMap(({ id, to }): KeyVerdict[] => {
-      const last = directions.get(id);
-      if (last === undefined && to === 'host') return [];
-      const verdict =
-        last !== undefined && last !== to ? this.#guard.noteDrift(guardKey(object, id)) : WRITE_NOW;
-      if (verdict.waitMs > 0) return [{ id, ...verdict }];
-      directions.set(id, to);
-      return [];
-    });
-    if (directions.size > 0) this.#directions.set(object, directions);
-    return verdicts;
-  }
-
-  forget(object: ObjectKey): void {
-    for (const id of this.#directions.get(object)?.keys() ?? []) this.#guard.forget(guardKey(object, id));
-    this.#directions.delete(object);
-  }
+/** The keys that are left alone for now, with the remaining delay in milliseconds. */
+export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<string, number> {
+  const waits = [...contests].map(([id, { contest }]): [string, number] => [
+    id,
+    correctionWaitMs(contest, nowMs),
+  ]);
+  return new Map(waits.filter(([, waitMs]) => waitMs > 0));
 }
 
-function guardKey(object: ObjectKey, id: string): string {
-  return `${object} ${id}`;
+/** Call before the changes are written. `verdicts`: the keys that have to wait instead. */
+export function noteKeyChanges(
+  before: KeyContests,
+  changes: readonly KeyChange[],
+  nowMs: number,
+): { readonly contests: KeyContests; readonly verdicts: readonly KeyVerdict[] } {
+  const contests = new Map(before);
+  const verdicts: KeyVerdict[] = [];
+  for (const { id, to } of changes) {
+    const last = contests.get(id);
+    if (last === undefined && to === 'host') continue;
+    const isReversed = last !== undefined && last.to !== to;
+    const drift = isReversed ? noteDrift(last.contest, nowMs) : undefined;
+    const contest = drift?.contest ?? last?.contest;
+    const waits = drift !== undefined && drift.verdict.waitMs > 0;
+    if (waits) verdicts.push({ id, ...drift.verdict });
+    contests.set(id, { to: waits && last !== undefined ? last.to : to, contest });
+  }
+  return { contests, verdicts };
 }
 
 const RECREATION_BASE_MS = 250;
 
-export interface RecreationBackoff {
-  /**
-   * The host copy of this key was deleted, not by this process. `virtualUid`: the object of which it was the copy, where that is known
-   * and the deletion may be a user's.
-   */
-  noteDeletion(key: string, virtualUid?: string): void;
-  /** How long to wait before the copy may be created again, milliseconds; 0: now. */
-  waitMs(key: string): number;
-  /** Deletions in this streak; 0 if the last one was more than ten minutes ago. */
-  deletions(key: string): number;
-  /** The last deletion of this streak was that of the copy of the virtual object with this uid. */
-  hasLostCopy(key: string, virtualUid: string): boolean;
-  forget(key: string): void;
-}
-
-interface Streak {
-  count: number;
-  lastMs: number;
-  virtualUid: string | undefined;
+/** Deletions of the copy of one object, none of them by this process. */
+export interface Streak {
+  readonly count: number;
+  readonly lastMs: number;
+  /** The object of which the last one was the copy; undefined: that is not known, or the deletion is no user's. */
+  readonly virtualUid: string | undefined;
 }
 
 export interface RecreationDelays {
@@ -190,32 +161,32 @@ export interface RecreationDelays {
   readonly baseMs: number;
 }
 
-export function createRecreationBackoff(
-  clock: Clock,
-  delays: RecreationDelays = { free: 1, baseMs: RECREATION_BASE_MS },
-): RecreationBackoff {
-  const streaks = new Map<string, Streak>();
-  const current = (key: string): Streak | undefined => {
-    const streak = streaks.get(key);
-    if (streak === undefined || clock.monotonicMs() - streak.lastMs < QUIET_MS) return streak;
-    streaks.delete(key);
-    return undefined;
-  };
-  return {
-    noteDeletion(key, virtualUid) {
-      const count = (current(key)?.count ?? 0) + 1;
-      streaks.set(key, { count, lastMs: clock.monotonicMs(), virtualUid });
-    },
-    waitMs(key) {
-      const streak = current(key);
-      if (streak === undefined || streak.count <= delays.free) return 0;
-      const dueMs = streak.lastMs + backoffDelayMs(streak.count - delays.free - 1, delays.baseMs, MAX_MS);
-      return Math.max(0, dueMs - clock.monotonicMs());
-    },
-    deletions: (key) => current(key)?.count ?? 0,
-    hasLostCopy: (key, virtualUid) => virtualUid !== '' && current(key)?.virtualUid === virtualUid,
-    forget: (key) => void streaks.delete(key),
-  };
+const RECREATION: RecreationDelays = { free: 1, baseMs: RECREATION_BASE_MS };
+
+/** See `Streak.virtualUid`. */
+export function noteDeletion(streak: Streak | undefined, nowMs: number, virtualUid?: string): Streak {
+  return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, virtualUid };
+}
+
+/** In this streak; 0 if the last one was more than ten minutes ago. */
+export function deletionsOf(streak: Streak | undefined, nowMs: number): number {
+  return isCurrent(streak, nowMs) ? streak.count : 0;
+}
+
+/** How long to wait before the copy may be created again, milliseconds; 0: now. */
+export function recreationWaitMs(
+  streak: Streak | undefined,
+  nowMs: number,
+  { free, baseMs }: RecreationDelays = RECREATION,
+): number {
+  if (!isCurrent(streak, nowMs) || streak.count <= free) return 0;
+  const dueMs = streak.lastMs + backoffDelayMs(streak.count - free - 1, baseMs, MAX_MS);
+  return Math.max(0, dueMs - nowMs);
+}
+
+/** The last deletion of this streak was that of the copy of the virtual object with this uid. */
+export function hasLostCopy(streak: Streak | undefined, nowMs: number, virtualUid: string): boolean {
+  return virtualUid !== '' && isCurrent(streak, nowMs) && streak.virtualUid === virtualUid;
 }
 
 /** Deletions of copies that another syncer creates again at once. */
@@ -311,51 +282,38 @@ const UNCERTAIN_MS = 2000;
 /** The current record, and records whose write failed or got no response: the copy may have one of them later. */
 const RECORDS_MAX = 8;
 
-export interface Arrivals {
-  of(key: ObjectKey, record: string | undefined): Arrival;
-  /** Call when the virtual object was written or read with all incoming values of this record, or when its write was rejected (`due`). */
-  note(key: ObjectKey, record: string | undefined, arrival: Arrival): void;
-  /** The record does not tell whether a value arrived. Returns how long to wait for another daemon's write; 0: do not wait. */
-  uncertainWaitMs(key: ObjectKey, record: string | undefined): number;
-  forget(key: ObjectKey): void;
-}
+/** What is known of the values of one object that records list as on their way to the virtual side. */
+export class Arrivals {
+  readonly #records = new Map<string, Arrival>();
+  #uncertain: { readonly record: string; readonly sinceMs: number } | undefined;
 
-export function createArrivals(clock: Clock): Arrivals {
-  const known = new Map<ObjectKey, Map<string, Arrival>>();
-  const uncertain = new Map<ObjectKey, { readonly record: string; readonly sinceMs: number }>();
-  const forget = (key: ObjectKey): void => {
-    known.delete(key);
-    uncertain.delete(key);
-  };
-  return {
-    of(key, record = '') {
-      const records = known.get(key);
-      const arrival = records?.get(record);
-      if (records === undefined || arrival === undefined) return 'unknown';
-      // Moves the record of the copy to the end, so that failed writes never evict it.
-      records.delete(record);
-      records.set(record, arrival);
-      return arrival;
-    },
-    note(key, record, arrival) {
-      uncertain.delete(key);
-      if (record === undefined) return;
-      const records = known.get(key) ?? new Map<string, Arrival>();
-      known.set(key, records);
-      records.delete(record);
-      records.set(record, arrival);
-      const [oldest] = records.keys();
-      if (oldest !== undefined && records.size > RECORDS_MAX) records.delete(oldest);
-    },
-    uncertainWaitMs(key, record = '') {
-      const now = clock.monotonicMs();
-      const before = uncertain.get(key);
-      const since = before?.record === record ? before : { record, sinceMs: now };
-      uncertain.set(key, since);
-      return Math.max(0, since.sinceMs + UNCERTAIN_MS - now);
-    },
-    forget,
-  };
+  of(record = ''): Arrival {
+    const arrival = this.#records.get(record);
+    if (arrival === undefined) return 'unknown';
+    // Moves the record of the copy to the end, so that failed writes never evict it.
+    this.#records.delete(record);
+    this.#records.set(record, arrival);
+    return arrival;
+  }
+
+  /** Call when the virtual object was written or read with all incoming values of this record, or when its write was rejected (`due`). */
+  note(record: string | undefined, arrival: Arrival): void {
+    this.#uncertain = undefined;
+    if (record === undefined) return;
+    const records = this.#records;
+    records.delete(record);
+    records.set(record, arrival);
+    const [oldest] = records.keys();
+    if (oldest !== undefined && records.size > RECORDS_MAX) records.delete(oldest);
+  }
+
+  /** The record does not tell whether a value arrived. Returns how long to wait for another daemon's write; 0: do not wait. */
+  uncertainWaitMs(nowMs: number, record = ''): number {
+    const before = this.#uncertain;
+    const since = before?.record === record ? before : { record, sinceMs: nowMs };
+    this.#uncertain = since;
+    return Math.max(0, since.sinceMs + UNCERTAIN_MS - nowMs);
+  }
 }
 
 /** After a lost response the event may take as long as a silent watch. */

@@ -14,7 +14,7 @@ import { namedVirtual, ownershipOf, virtualOf } from '../translate/ownership.ts'
 import type { NameTranslator } from '../translate/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import { claimOf, isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
-import type { SyncedPairs } from './pair-memory.ts';
+import type { ObjectStates } from './object-state.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 
 /** Index on virtual objects: the key of their host copy. */
@@ -95,7 +95,7 @@ export interface ObserverOptions {
   readonly services: Lister;
   readonly host: Lister;
   readonly translator: NameTranslator;
-  readonly pairs: SyncedPairs;
+  readonly states: ObjectStates;
   readonly decide: DecideOptions;
   readonly foreignService: ForeignService;
   readonly kind: SyncedKind;
@@ -108,7 +108,7 @@ export type LeftOut = Pick<Partial<Observation>, 'virtual' | 'host'>;
 export type Observe = (key: ObjectKey, leftOut?: LeftOut) => Observation;
 
 export function createObserver(options: ObserverOptions): Observe {
-  const { virtual, services, host, translator, pairs, foreignService, kind } = options;
+  const { virtual, services, host, translator, states, foreignService, kind } = options;
   return (key, leftOut = {}) => {
     const object = virtual.get(key) ?? leftOut.virtual;
     const serviceKey = kind.serviceKey(key, object);
@@ -127,7 +127,7 @@ export function createObserver(options: ObserverOptions): Observe {
       claims: hostKey === undefined ? [] : claimsOn(hostKey, options),
       hasForeignService:
         hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
-      isKnownCopy: hostObject !== undefined && pairs.get(key)?.host.metadata.uid === hostObject.metadata.uid,
+      isKnownCopy: hostObject !== undefined && states.find(key)?.isKnownCopy(hostObject) === true,
     };
   };
 }

@@ -8,14 +8,18 @@ import { hasSelector, type SyncedKind } from '../kinds/kind.ts';
 import { CacheRefresh, type CacheRefreshOptions } from './cache-refresh.ts';
 import { RefusedCopy, virtualPatch, type MergedCopy, type PlacedPair, type CopyForge } from './copy.ts';
 import { decide, isOverOwnCopy, type Decision, type Observation, type DecideOptions } from './decide.ts';
-import type {
-  DriftVerdict,
-  KeyVerdict,
-  Arrivals,
-  ContentionGuard,
-  KeyContests,
-  FoughtDeletions,
-  RecreationBackoff,
+import {
+  correctionWaitMs,
+  deletionsOf,
+  hasLostCopy,
+  heldKeys,
+  noteChange,
+  noteDrift,
+  noteKeyChanges,
+  recreationWaitMs,
+  type DriftVerdict,
+  type FoughtDeletions,
+  type KeyVerdict,
 } from './guards.ts';
 import {
   contestedKeyNotice,
@@ -23,37 +27,38 @@ import {
   contestedStatusNotice,
   echoNotice,
   keepsDeletingNotice,
+  notAllowedNotice,
   recreatedNotice,
   repairedNotice,
   syncedNotice,
   takenOverNotice,
   warning,
 } from './notices.ts';
-import { PairMemory, type PairMemoryOptions } from './pair-memory.ts';
+import { cachedAs, type ObjectState, type ObjectStates } from './object-state.ts';
 import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './controller.ts';
 import { needsWrite } from '../translate/content.ts';
 import { FIELD_MANAGER, type Writer } from './writer.ts';
 import { recordOf } from '../translate/last-synced.ts';
-import type { Backoff } from '../../base/retry.ts';
+import { backoffDelayMs } from '../../base/retry.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { EventRecorder, RecordedEvent } from '../../kube/types.ts';
+import type { ObjectReference } from '../patch/types.ts';
 import type { Observe } from './observer.ts';
-import type { SyncListener } from './environment.ts';
+import type { ReferenceRecords, SyncListener } from './environment.ts';
 
-export interface ReconcilerOptions extends PairMemoryOptions, CacheRefreshOptions {
+export interface ReconcilerOptions extends CacheRefreshOptions {
   readonly observe: Observe;
   readonly decide: DecideOptions;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly forge: CopyForge;
   readonly host: CacheRefreshOptions['host'] & { readonly writer: Writer };
   readonly virtual: CacheRefreshOptions['virtual'] & { readonly writer: Writer };
-  /** Objects that are refused because of a host Service, and the key of that Service. */
-  readonly awaitedServices: Map<ObjectKey, ObjectKey>;
-  readonly arrivals: Arrivals;
-  readonly recreation: RecreationBackoff;
+  /** An expression towards the host reads `context.hostObject`. */
+  readonly readsHostObject: boolean;
   readonly foughtDeletions: FoughtDeletions;
-  /** Interval between reads of a host Service that prevents a take-over. */
-  readonly takeOverBackoff: Backoff;
-  readonly contention: ContentionGuard;
-  readonly keyContests: KeyContests;
+  readonly recorder: EventRecorder;
+  readonly references: ReferenceRecords;
+  readonly clock: Clock;
   readonly listener: SyncListener | undefined;
   /** Called when this program has created a host object, on which objects of other kinds may depend. Our own writes cause no event. */
   readonly created: (target: NamespacedName) => void;
@@ -75,6 +80,9 @@ const FROM_HOST = 'changed on the host';
 const DELETION_CHECK_MS = 5000;
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
+/** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
+const TAKE_OVER_BASE_MS = 1000;
+const TAKE_OVER_MAX_MS = 5 * 60_000;
 
 /** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
 const WAITING_FOR_FINALIZERS: ReconcileResult = {
@@ -102,12 +110,12 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
 
 class KindReconciler {
   readonly #options: ReconcilerOptions;
-  readonly #memory: PairMemory;
+  readonly #states: ObjectStates;
   readonly #caches: CacheRefresh;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
-    this.#memory = new PairMemory(options);
+    this.#states = options.states;
     this.#caches = new CacheRefresh(options);
   }
 
@@ -123,13 +131,13 @@ class KindReconciler {
   }
 
   async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
-    this.#options.awaitedServices.delete(key);
+    this.#states.awaitService(key, undefined);
     const seen = await this.#observe(key);
     const decision = decide(seen, this.#options.decide);
     // A change of an object of another kind can change the decision for an unchanged pair, so decide first. A former leader may still have
     // written a copy to another place.
     const isUpdate = decision.kind === 'update' && seen.strays.length === 0;
-    if (isUpdate && this.#memory.isUnchanged(seen)) return UNCHANGED;
+    if (isUpdate && this.#isUnchanged(seen)) return UNCHANGED;
     const { kind, listener } = this.#options;
     try {
       for (const stray of seen.strays) await this.#deleteStray(stray);
@@ -147,12 +155,13 @@ class KindReconciler {
   }
 
   async #observe(key: ObjectKey): Promise<Observation> {
-    const { observe, recreation } = this.#options;
+    const { observe } = this.#options;
     const seen = observe(key);
-    const leftOut = await this.#caches.readLeftOut(seen, recreation.deletions(key) > 0);
+    const deletions = deletionsOf(this.#states.find(key)?.deletions, this.#nowMs());
+    const leftOut = await this.#caches.readLeftOut(seen, deletions > 0);
     if (leftOut === undefined) return seen;
     // The copy was changed, not deleted.
-    if (leftOut.host !== undefined) recreation.forget(key);
+    if (leftOut.host !== undefined) this.#states.of(key).deletions = undefined;
     return observe(key, leftOut);
   }
 
@@ -177,7 +186,7 @@ class KindReconciler {
 
   #ignore(seen: Observation, reason: string): ReconcileResult {
     if (seen.virtual === undefined) this.#forget(seen.key);
-    else this.#memory.reportIgnored(seen, reason);
+    else this.#reportIgnored(seen, reason);
     // The copy of an opted-out object stays, and therefore the objects that the copy references.
     const isCopyKept = reason === 'controlled by another' || reason === 'skip-backsync';
     if (!isCopyKept || seen.host === undefined) this.#options.references.clearReferences(seen.key);
@@ -185,7 +194,7 @@ class KindReconciler {
   }
 
   #refuse(seen: Observation, { reason, note }: Decision & { kind: 'refuse' }): ReconcileResult {
-    this.#memory.report(seen, warning(reason, note));
+    this.#report(seen, warning(reason, note));
     this.#options.references.clearReferences(seen.key);
     return { outcome: 'refused', reason };
   }
@@ -196,7 +205,7 @@ class KindReconciler {
     decision: Decision,
     { refusal, service }: RefusedCopy,
   ): Promise<ReconcileResult> {
-    this.#options.awaitedServices.set(seen.key, service);
+    this.#states.awaitService(seen.key, service);
     return isOverOwnCopy(decision) ? this.#delete(seen, refusal.reason) : this.#refuse(seen, refusal);
   }
 
@@ -226,7 +235,7 @@ class KindReconciler {
     const { waitMs, isReportable } = foughtDeletions.verdict(group, metadata.resourceVersion);
     // Without the virtual object, the Event would be lost.
     if (isReportable && seen.virtual !== undefined) {
-      this.#memory.report(seen, recreatedNotice(copy, waitMs));
+      this.#report(seen, recreatedNotice(copy, waitMs));
       foughtDeletions.noteReported(group);
     }
     if (waitMs === 0) foughtDeletions.note(group, metadata.resourceVersion, host.cache.resourceVersion);
@@ -241,30 +250,31 @@ class KindReconciler {
 
   async #create(seen: Observation): Promise<ReconcileResult> {
     const { virtual, key } = seen;
-    const { recreation, onHostDelete, forge, host, references } = this.#options;
+    const { onHostDelete, forge, host, references } = this.#options;
     invariant(virtual, 'an object that is copied exists');
-    if (onHostDelete === 'deleteVirtual' && recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))
-      return this.#deleteVirtual(seen, virtual);
-    const waitMs = recreation.waitMs(key);
+    const state = this.#states.of(key);
+    const isLost = hasLostCopy(state.deletions, this.#nowMs(), virtual.metadata.uid ?? '');
+    if (onHostDelete === 'deleteVirtual' && isLost) return this.#deleteVirtual(seen, virtual);
+    const waitMs = recreationWaitMs(state.deletions, this.#nowMs());
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
     if (await this.#caches.learnService(seen, virtual)) return STALE;
     if (seen.target !== undefined && !this.#options.areDependentsRead(seen.target))
       return dependentsFirst('no host copy');
-    const copy = await forge.fresh(placed(seen), this.#memory.lastSync(key, virtual));
-    this.#memory.reportNotAllowed(seen, copy.notAllowed);
+    const copy = await forge.fresh(placed(seen), state.lastSync(virtual));
+    this.#reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
     if (stored !== undefined && seen.target !== undefined) this.#options.created(seen.target);
     references.recordReferences(key, copy.references);
-    this.#memory.report(seen, syncedNotice(copy.host));
+    this.#report(seen, syncedNotice(copy.host));
     await this.#rememberWithStatus(seen, virtual, stored ?? copy.host, copy.isEchoed);
     if (copy.isEchoed) return { outcome: 'created', waitMs: 0 };
-    return this.#unlessFailed(key, this.#memory.rerunAfterWrite(key, { outcome: 'created' }), copy.failure);
+    return this.#unlessFailed(key, this.#rerunAfterWrite(key, { outcome: 'created' }), copy.failure);
   }
 
   /** Everything but the path of a failed patch is written. The error is reported like one that stops the whole object. */
   #unlessFailed(key: ObjectKey, result: ReconcileResult, failure: PatchError | undefined): ReconcileResult {
     if (failure === undefined) return result;
-    this.#memory.keepOpen(key);
+    this.#states.of(key).isOpen = true;
     if (result.waitMs === undefined) throw failure.ofSyncedRest();
     return result;
   }
@@ -275,8 +285,8 @@ class KindReconciler {
     const { forge, kind, references } = this.#options;
     invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
     if (await this.#caches.isVirtualBehind(virtual, host, true)) return STALE;
-    const copy = await forge.fresh(placed(seen), this.#memory.lastSync(seen.key, virtual));
-    this.#memory.reportNotAllowed(seen, copy.notAllowed);
+    const copy = await forge.fresh(placed(seen), this.#states.of(seen.key).lastSync(virtual));
+    this.#reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.#deleteToRecreate(seen, host);
     // Without its finalizers, an object that is being deleted is removed before another client is done with it.
     const { resourceVersion, uid = '', finalizers } = host.metadata;
@@ -286,7 +296,7 @@ class KindReconciler {
     references.recordReferences(seen.key, copy.references);
     await this.#rememberWithStatus(seen, virtual, stored ?? host, copy.isEchoed);
     if (copy.isEchoed) return { outcome: 'rewritten', reason, waitMs: 0 };
-    const result = this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
+    const result = this.#rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
     return this.#unlessFailed(seen.key, result, copy.failure);
   }
 
@@ -298,23 +308,25 @@ class KindReconciler {
     isEchoed = false,
   ): Promise<void> {
     if ((await this.#copyStatus(seen, virtual, host)) === undefined)
-      this.#memory.remember(seen, virtual, host, isEchoed);
+      this.#remember(seen, virtual, host, isEchoed);
   }
 
   /** While the host Service has a selector, the host's endpoints controller still writes the object. */
   async #takeOver(seen: Observation): Promise<ReconcileResult> {
     const { key, target, host } = seen;
-    const { takeOverBackoff, references } = this.#options;
+    const { references } = this.#options;
     invariant(target && host, 'an object that is taken over exists on the host');
+    const state = this.#states.of(key);
     const service = await this.#caches.readHostService(target);
     if (service !== undefined && hasSelector(service)) {
       references.clearReferences(key);
-      const waitMs = takeOverBackoff.next(key);
+      const waitMs = backoffDelayMs(state.takeOverReads, TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS);
+      state.takeOverReads += 1;
       return { outcome: 'waiting', reason: 'host Service has a selector', waitMs };
     }
-    takeOverBackoff.forget(key);
+    state.takeOverReads = 0;
     const result = await this.#rewrite(seen, 'taken over');
-    if (result.isStale !== true) this.#memory.report(seen, takenOverNotice(host));
+    if (result.isStale !== true) this.#report(seen, takenOverNotice(host));
     return result;
   }
 
@@ -325,7 +337,7 @@ class KindReconciler {
     if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
     if (!this.#options.areDependentsRead(target)) return dependentsFirst(reason);
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
-    this.#options.pairs.delete(key);
+    this.#states.of(key).synced = undefined;
     // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
     return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
   }
@@ -341,52 +353,49 @@ class KindReconciler {
 
   /** There is neither a virtual object nor a copy of ours. */
   #forget(key: ObjectKey): void {
-    const { recreation, takeOverBackoff, contention, keyContests, arrivals, references } = this.#options;
-    for (const guard of [recreation, takeOverBackoff, contention, keyContests, arrivals]) guard.forget(key);
-    this.#caches.forget(key);
-    this.#memory.forget(key);
-    references.clearReferences(key);
+    this.#states.forget(key);
+    this.#options.references.clearReferences(key);
   }
 
   /** Reports once per streak that another client keeps deleting the host copy. */
   #waitForRecreation(seen: Observation, waitMs: number): ReconcileResult {
-    if (this.#options.recreation.deletions(seen.key) === 2)
-      this.#memory.report(seen, keepsDeletingNotice(this.#options.kind.deletionHint));
+    if (this.#states.find(seen.key)?.deletions?.count === 2)
+      this.#report(seen, keepsDeletingNotice(this.#options.kind.deletionHint));
     return { outcome: 'waiting', reason: HOST_DELETED, waitMs };
   }
 
   async #update(observation: Observation): Promise<ReconcileResult> {
     const seen = asPair(observation);
     const { host, virtual, key } = seen;
-    const { contention, keyContests, arrivals } = this.#options;
+    const state = this.#states.of(key);
     const contestedMs = this.#contestedWaitMs(seen);
     if (contestedMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs: contestedMs };
     if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;
     const record = recordOf(host);
-    const held = keyContests.held(key);
+    const held = heldKeys(state.keyContests, this.#nowMs());
     const merged = await this.#merged(seen, held);
-    const uncertainMs = merged.isUncertain ? arrivals.uncertainWaitMs(key, record) : 0;
+    const uncertainMs = merged.isUncertain ? state.arrivals.uncertainWaitMs(this.#nowMs(), record) : 0;
     if (uncertainMs > 0)
       return { outcome: 'waiting', reason: 'change is in progress', waitMs: uncertainMs, isTransient: true };
-    this.#memory.reportNotAllowed(seen, merged.notAllowed);
+    this.#reportNotAllowed(seen, merged.notAllowed);
     const isDrift = this.#isOverwritten(seen, merged);
     const isEchoed = merged.echo !== undefined;
-    const verdict = isDrift ? contention.noteDrift(key, isEchoed) : undefined;
+    const verdict = isDrift ? this.#drift(state, isEchoed) : undefined;
     if (verdict !== undefined && verdict.waitMs > 0) return this.#waitWhileContested(seen, merged, verdict);
-    if (merged.echo !== undefined) this.#memory.report(seen, echoNotice(virtual, merged.echo));
-    const contested = keyContests.note(key, merged.flows);
-    if (contested.length > 0) return this.#withoutContested(seen, contested);
+    if (merged.echo !== undefined) this.#report(seen, echoNotice(virtual, merged.echo));
+    const { contests, verdicts } = noteKeyChanges(state.keyContests, merged.flows, this.#nowMs());
+    state.keyContests = contests;
+    if (verdicts.length > 0) return this.#withoutContested(seen, verdicts);
     const result = await this.#write(seen, merged);
-    if (!isDrift && result.outcome !== 'unchanged') contention.noteChange(key);
+    if (!isDrift && result.outcome !== 'unchanged') state.contest = noteChange(state.contest);
     return this.#unlessFailed(key, this.#untilDue(key, result, held), merged.failure);
   }
 
   /** Both sides keep rewriting these annotations or labels. They are left alone, and the rest is synced. */
   async #withoutContested(seen: SeenPair, contested: readonly KeyVerdict[]): Promise<ReconcileResult> {
-    const memory = this.#memory;
     for (const { id, waitMs, isReportable } of contested)
-      if (isReportable) memory.report(seen, contestedKeyNotice(seen, id, waitMs));
-    const held = this.#options.keyContests.held(seen.key);
+      if (isReportable) this.#report(seen, contestedKeyNotice(seen, id, waitMs));
+    const held = heldKeys(this.#states.of(seen.key).keyContests, this.#nowMs());
     const merged = await this.#merged(seen, held);
     const result = this.#untilDue(seen.key, await this.#write(seen, merged), held);
     return this.#unlessFailed(seen.key, result, merged.failure);
@@ -395,7 +404,7 @@ class KindReconciler {
   /** The key is requeued for annotations and labels that were left alone. */
   #untilDue(key: ObjectKey, result: ReconcileResult, held: ReadonlyMap<string, number>): ReconcileResult {
     if (held.size === 0) return result;
-    this.#memory.keepOpen(key);
+    this.#states.of(key).isOpen = true;
     const waitMs = Math.ceil(Math.min(result.waitMs ?? Infinity, ...held.values()));
     return result.outcome === 'unchanged'
       ? { outcome: 'waiting', reason: 'Contested', waitMs }
@@ -403,11 +412,11 @@ class KindReconciler {
   }
 
   #merged(seen: SeenPair, held: ReadonlyMap<string, number>): Promise<MergedCopy> {
-    const { forge, arrivals, contention } = this.#options;
     const { key, host } = seen;
-    return forge.merged({ ...placed(seen), host }, arrivals.of(key, recordOf(host)), {
-      ...this.#memory.lastSync(key, seen.virtual),
-      restoresEchoes: contention.waitMs(key) === 0,
+    const state = this.#states.of(key);
+    return this.#options.forge.merged({ ...placed(seen), host }, state.arrivals.of(recordOf(host)), {
+      ...state.lastSync(seen.virtual),
+      restoresEchoes: correctionWaitMs(state.contest, this.#nowMs()) === 0,
       held: new Set(held.keys()),
     });
   }
@@ -416,16 +425,16 @@ class KindReconciler {
    * them. The virtual write completes the sync.
    */
   async #write(seen: SeenPair, merged: MergedCopy): Promise<ReconcileResult> {
-    const { kind, arrivals, references, host: side } = this.#options;
+    const { kind, references, host: side } = this.#options;
     const { host, key } = seen;
     const reason = merged.correctsDrift ? 'differs from the virtual object' : 'bookkeeping';
     if (merged.host !== undefined && kind.needsRecreation(merged.host, host))
       return this.#deleteToRecreate(seen, host);
     // Before the write, because its response may be lost.
     if (merged.host !== undefined && merged.virtual !== undefined)
-      arrivals.note(key, recordOf(merged.host), 'due');
+      this.#states.of(key).arrivals.note(recordOf(merged.host), 'due');
     const stored = merged.host && (await side.writer.update(merged.host, reason));
-    if (merged.repaired.length > 0) this.#memory.report(seen, repairedNotice(host, merged.repaired));
+    if (merged.repaired.length > 0) this.#report(seen, repairedNotice(host, merged.repaired));
     references.recordReferences(key, merged.references);
     if (merged.virtual !== undefined) return this.#writeVirtual(seen, merged, merged.virtual, stored ?? host);
     return this.#finishHost(seen, merged, { copy: stored ?? host, reason });
@@ -436,15 +445,15 @@ class KindReconciler {
     merged: MergedCopy,
     { copy, reason }: { readonly copy: KubeObject; readonly reason: string },
   ): Promise<ReconcileResult> {
-    const memory = this.#memory;
     const { key, virtual } = seen;
-    if (merged.hasIncoming) this.#options.arrivals.note(key, recordOf(copy), 'arrived');
+    const state = this.#states.of(key);
+    if (merged.hasIncoming) state.arrivals.note(recordOf(copy), 'arrived');
     const copied = await this.#copyStatus(seen, virtual, copy);
     if (copied !== undefined) return copied;
     // Values that another syncer has copied back are left: their delay has not passed, or the earlier values are unknown.
-    memory.remember(seen, virtual, copy, merged.echo !== undefined);
-    if (merged.host !== undefined) return memory.rerunAfterWrite(key, { outcome: 'updated', reason });
-    memory.endReruns(key);
+    this.#remember(seen, virtual, copy, merged.echo !== undefined);
+    if (merged.host !== undefined) return this.#rerunAfterWrite(key, { outcome: 'updated', reason });
+    state.reruns = 0;
     if (merged.echo !== undefined)
       return { outcome: 'waiting', reason: 'Contested', waitMs: ECHO_RECHECK_MS };
     return UNCHANGED;
@@ -456,7 +465,6 @@ class KindReconciler {
     wanted: KubeObject,
     copy: KubeObject,
   ): Promise<ReconcileResult> {
-    const memory = this.#memory;
     const patch = virtualPatch(this.#options.kind, seen.virtual, wanted);
     const patched = await this.#patchVirtual(seen, patch, recordOf(merged.host ?? seen.host));
     const result = { outcome: 'updated', reason: FROM_HOST } as const;
@@ -466,12 +474,12 @@ class KindReconciler {
     const copied = await this.#copyStatus(seen, patched ?? seen.virtual, copy);
     if (copied !== undefined) return copied;
     const isEchoLeft = (merged.echo?.left.length ?? 0) > 0;
-    memory.remember(seen, patched ?? seen.virtual, copy, merged.echo !== undefined);
+    this.#remember(seen, patched ?? seen.virtual, copy, merged.echo !== undefined);
     // A label from the host may decide that the object is not synced, and our own write causes no event.
     if (patched !== undefined && !this.#isGateOpen(seen, patched)) return { ...result, waitMs: 0 };
     // The host follows the restored values in the next reconcile: they may translate to others than before.
     if (merged.echo !== undefined) return { ...result, waitMs: isEchoLeft ? ECHO_RECHECK_MS : 0 };
-    return memory.rerunAfterWrite(seen.key, result);
+    return this.#rerunAfterWrite(seen.key, result);
   }
 
   #isGateOpen({ service }: Observation, virtual: KubeObject): boolean {
@@ -484,18 +492,19 @@ class KindReconciler {
     body: JsonObject,
     record: string | undefined,
   ): Promise<KubeObject | undefined> {
-    const { arrivals, virtual: side } = this.#options;
+    const side = this.#options.virtual;
+    const { arrivals } = this.#states.of(key);
     try {
       const stored = await side.writer.mergePatch(parseKey(key), body, FROM_HOST);
       if (stored !== undefined) {
-        arrivals.note(key, record, 'arrived');
+        arrivals.note(record, 'arrived');
         this.#options.patched(stored);
       }
       return stored;
     } catch (error) {
       // Without a response, the patch may have been applied; then the virtual object shows its values. That it was applied and reverted
       // meanwhile is far less likely than that it was lost.
-      arrivals.note(key, record, 'due');
+      arrivals.note(record, 'due');
       if (isConflict(error)) await this.#caches.readVirtual(virtual);
       throw error;
     }
@@ -503,17 +512,25 @@ class KindReconciler {
 
   /** Another client changed our data since our last write: on the host, or on the virtual side to what the host has; no user changed it. */
   #isOverwritten(seen: Observation, { correctsDrift, echo }: MergedCopy): boolean {
-    const memory = this.#memory;
+    const state = this.#states.of(seen.key);
     const isDamaged = correctsDrift || (seen.host !== undefined && recordOf(seen.host) === undefined);
-    const isOverwritten = echo !== undefined || (isDamaged && !memory.isHostUnchanged(seen));
-    return isOverwritten && memory.isVirtualUnchanged(seen);
+    const isOverwritten = echo !== undefined || (isDamaged && !state.isHostUnchanged(seen.host));
+    return isOverwritten && state.isVirtualUnchanged(seen.virtual);
   }
 
   /** Only corrections are delayed. Changes of the virtual object or of its references are written immediately. */
   #contestedWaitMs(seen: Observation): number {
-    const { references, contention } = this.#options;
-    const isCorrection = this.#memory.isVirtualUnchanged(seen) && !references.isStale(seen.key);
-    return isCorrection ? contention.waitMs(seen.key) : 0;
+    const state = this.#states.of(seen.key);
+    const isStale = this.#options.references.isStale(seen.key);
+    const isCorrection = state.isVirtualUnchanged(seen.virtual) && !isStale;
+    return isCorrection ? correctionWaitMs(state.contest, this.#nowMs()) : 0;
+  }
+
+  /** Another client has overwritten what this process wrote. */
+  #drift(state: ObjectState, isEcho = false): DriftVerdict {
+    const { contest, verdict } = noteDrift(state.contest, this.#nowMs(), isEcho);
+    state.contest = contest;
+    return verdict;
   }
 
   #waitWhileContested(
@@ -523,7 +540,7 @@ class KindReconciler {
   ): ReconcileResult {
     const notice =
       echo === undefined ? contestedNotice(seen.host, waitMs) : echoNotice(seen.virtual, echo, waitMs);
-    if (isReportable) this.#memory.report(seen, notice);
+    if (isReportable) this.#report(seen, notice);
     return { outcome: 'waiting', reason: 'Contested', note: notice.note, waitMs };
   }
 
@@ -533,19 +550,19 @@ class KindReconciler {
     virtual: KubeObject,
     host: KubeObject,
   ): Promise<ReconcileResult | undefined> {
-    const { kind, contention } = this.#options;
+    const { kind } = this.#options;
     const patch = kind.statusPatch(virtual, host);
     if (patch === undefined) return undefined;
     // The pair was in sync with this state of the host, so another client of the virtual cluster has written the status since.
-    const isOverwritten = this.#memory.isHostUnchanged({ ...seen, host });
-    const verdict = isOverwritten ? contention.noteDrift(seen.key) : undefined;
+    const state = this.#states.of(seen.key);
+    const verdict = state.isHostUnchanged(host) ? this.#drift(state) : undefined;
     if (verdict !== undefined && verdict.waitMs > 0) {
-      if (verdict.isReportable) this.#memory.report(seen, contestedStatusNotice(virtual, verdict.waitMs));
+      if (verdict.isReportable) this.#report(seen, contestedStatusNotice(virtual, verdict.waitMs));
       return { outcome: 'waiting', reason: 'Contested', waitMs: verdict.waitMs };
     }
     const reason = 'status of the host copy';
     const patched = await this.#patchStatus(virtual, patch, reason);
-    this.#memory.remember(seen, patched ?? virtual, host);
+    this.#remember(seen, patched ?? virtual, host);
     return { outcome: 'updated', reason };
   }
 
@@ -561,6 +578,51 @@ class KindReconciler {
     const { name, namespace = '', uid = null, resourceVersion = null } = virtual.metadata;
     const body = { ...patch, metadata: { uid, resourceVersion } };
     return this.#options.virtual.writer.mergePatch({ name, namespace }, body, reason, 'status');
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+
+  /** Nothing has changed since the pair was written, so no update is needed. */
+  #isUnchanged(seen: Observation): boolean {
+    if (this.#options.references.isStale(seen.key)) return false;
+    return this.#states.find(seen.key)?.isUnchanged(seen) === true;
+  }
+
+  /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
+  #remember(seen: Observation, virtual: KubeObject, host: KubeObject, isEchoed = false): void {
+    const options = this.#options;
+    const pair = {
+      virtual: cachedAs(options.virtual.cache, virtual),
+      host: cachedAs(options.host.cache, host),
+    };
+    const notice = options.kind.noticeOf(pair.virtual, seen.service);
+    if (notice !== undefined) this.#report(seen, notice);
+    this.#states.of(seen.key).remember(pair, seen.service, isEchoed);
+  }
+
+  #rerunAfterWrite(key: ObjectKey, result: ReconcileResult): ReconcileResult {
+    const isRerun = this.#options.readsHostObject && this.#states.of(key).countRerun();
+    return isRerun ? { ...result, waitMs: 0 } : result;
+  }
+
+  #report({ virtual }: Observation, notice: RecordedEvent): void {
+    if (virtual !== undefined) this.#options.recorder.event(virtual, this.#options.kind.resource, notice);
+  }
+
+  /** Reports each change of the reason once. */
+  #reportIgnored(seen: Observation, reason: string): void {
+    const state = this.#states.of(seen.key);
+    const ignored = `${seen.virtual?.metadata.uid} ${reason}`;
+    if (state.reportedIgnored === ignored) return;
+    state.reportedIgnored = ignored;
+    const notice = this.#options.kind.noticeOfGate(reason);
+    if (notice !== undefined) this.#report(seen, notice);
+  }
+
+  #reportNotAllowed(seen: Observation, references: readonly ObjectReference[]): void {
+    for (const reference of references) this.#report(seen, notAllowedNotice(reference));
   }
 }
 

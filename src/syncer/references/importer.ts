@@ -20,7 +20,7 @@ import {
 } from './decide-reference.ts';
 import type { ReferenceListener } from './environment.ts';
 import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import-forge.ts';
-import { ImportTracker, type ImportGuards } from './import-tracker.ts';
+import type { ImportTracker } from './import-tracker.ts';
 import { isWhole } from './kind-caches.ts';
 import type { KindResources } from './kind-registry.ts';
 import { parseReferenceId, type ReferenceId } from './reference-index.ts';
@@ -48,7 +48,7 @@ export interface ImporterOptions {
   /** A host copy still references this host object, although it should reference another one. */
   isStillWritten(id: ReferenceId, hostKey: string): boolean;
   readonly decided: ReferenceListener | undefined;
-  readonly guards: Readonly<Record<'host' | 'virtual', ImportGuards>>;
+  readonly trackers: Readonly<Record<'host' | 'virtual', ImportTracker>>;
 }
 
 const UNREFERENCED = 'no longer referenced';
@@ -82,8 +82,7 @@ export class Importer {
 
   constructor(options: ImporterOptions) {
     this.#options = options;
-    const { host, virtual } = options.guards;
-    this.#trackers = { host: new ImportTracker(host), virtual: new ImportTracker(virtual) };
+    this.#trackers = options.trackers;
   }
 
   async reconcile(id: ReferenceId): Promise<ReconcileResult> {

@@ -9,13 +9,13 @@ import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { namespaceAdvice, namespaceCreator } from '../reconcile/environment.ts';
-import { createContentionGuard, createRecreationBackoff } from '../reconcile/guards.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 import { decideReference, sourceKeyOf, virtualNamed } from './decide-reference.ts';
 import { refusalRules, type RefusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
+import { ImportTracker } from './import-tracker.ts';
 import { Importer } from './importer.ts';
 import {
   parseReferenceId,
@@ -274,12 +274,9 @@ export class References {
       reportProblem: (id, problem) => this.#notices.problem(id, problem),
       reportImported: (id, note) => this.#notices.imported(id, note),
       alert: (id, reason, note) => this.#notices.alert(id, reason, note),
-      guards: {
-        host: { recreation: createRecreationBackoff(clock), contention: createContentionGuard(clock) },
-        virtual: {
-          recreation: createRecreationBackoff(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
-          contention: createContentionGuard(clock),
-        },
+      trackers: {
+        host: new ImportTracker(clock),
+        virtual: new ImportTracker(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
       },
     });
   }

@@ -109,19 +109,19 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'deletion: the virtual object of a deleted copy stays',
     file: RECONCILER,
     snippet: "if (onHostDelete === 'deleteVirtual' &&",
-    replacement: "if (onHostDelete === 'recreate' && recreation.deletions(key) > 99 &&",
+    replacement: "if (onHostDelete === 'recreate' && (state.deletions?.count ?? 0) > 99 &&",
   },
   {
     name: 'deletion: an object that has no copy yet is deleted',
     file: RECONCILER,
-    snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
-    replacement: 'recreation.deletions(key) >= 0)',
+    snippet: "hasLostCopy(state.deletions, this.#nowMs(), virtual.metadata.uid ?? '');",
+    replacement: 'deletionsOf(state.deletions, this.#nowMs()) >= 0;',
   },
   {
     name: 'deletion: the object that was created again is deleted',
     file: RECONCILER,
-    snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
-    replacement: 'recreation.deletions(key) > 0)',
+    snippet: "hasLostCopy(state.deletions, this.#nowMs(), virtual.metadata.uid ?? '');",
+    replacement: 'deletionsOf(state.deletions, this.#nowMs()) > 0;',
     steps: 80,
   },
   {
@@ -163,7 +163,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'reconciler: refusals are not reported',
     file: RECONCILER,
-    snippet: '    this.#memory.report(seen, warning(reason, note));\n',
+    snippet: '    this.#report(seen, warning(reason, note));\n',
     replacement: '    warning(reason, note);\n',
   },
   {
@@ -202,14 +202,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'contention: an overwritten copy is corrected without end',
     file: GUARDS,
-    snippet: 'const waitMs = backoffDelayMs(contest.level, BASE_MS, MAX_MS);',
-    replacement: 'const waitMs = MAX_MS * 1000 + backoffDelayMs(contest.level, BASE_MS, MAX_MS);',
+    snippet: 'const waitMs = backoffDelayMs(level, BASE_MS, MAX_MS);',
+    replacement: 'const waitMs = MAX_MS * 1000 + backoffDelayMs(level, BASE_MS, MAX_MS);',
   },
   {
     name: 'recreation: a deleted copy does not come back',
     file: GUARDS,
-    snippet: 'return Math.max(0, dueMs - clock.monotonicMs());',
-    replacement: 'return Math.max(1e9, dueMs - clock.monotonicMs());',
+    snippet: 'return Math.max(0, dueMs - nowMs);',
+    replacement: 'return Math.max(1e9, dueMs - nowMs);',
   },
   {
     name: 'list-watch: a list does not remove what is gone',
@@ -330,7 +330,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: an edited copy is not corrected',
     file: 'syncer/references/import-tracker.ts',
-    snippet: 'return this.isSourceUnchanged(id, source) && this.#states.get(id)?.copy === versionOf(copy);',
+    snippet:
+      'return this.isSourceUnchanged(id, source) && this.#states.get(id)?.synced?.copy === versionOf(copy);',
     replacement: 'return this.isSourceUnchanged(id, source);',
   },
   // The decision and the import check every rule alike, each as a defence of its own: a bug must be in a rule, or in the last look.

@@ -2,44 +2,45 @@
 
 import { describe, expect, test } from 'vitest';
 import {
-  createContentionGuard,
-  KeyContests,
-  createRecreationBackoff,
+  Arrivals,
+  correctionWaitMs,
+  deletionsOf,
   FoughtDeletions,
+  heldKeys,
+  noteChange,
+  noteDeletion,
+  noteDrift,
+  noteKeyChanges,
+  recreationWaitMs,
+  type Contest,
+  type KeyContests,
+  type Streak,
 } from '../../../src/syncer/reconcile/guards.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 describe('back-off of recreations', () => {
-  test('immediate the first time, then 250 ms × 2ⁿ up to five minutes', () => {
-    const clock = new FakeClock();
-    const backoff = createRecreationBackoff(clock);
-    const waits: number[] = [];
-    for (let i = 0; i < 14; i++) {
-      backoff.noteDeletion('a');
-      waits.push(backoff.waitMs('a'));
-    }
-    expect(waits.slice(0, 5)).toEqual([0, 250, 500, 1000, 2000]);
-    expect(waits.at(-1)).toBe(300_000);
+  const deleted = (streak: Streak | undefined, times: number): Streak | undefined =>
+    times === 0 ? streak : deleted(noteDeletion(streak, 0), times - 1);
+
+  test.each([
+    [1, 0],
+    [2, 250],
+    [3, 500],
+    [4, 1000],
+    [5, 2000],
+    [14, 300_000],
+  ])('after %i deletions in a row, the copy is created after %i ms', (times, waitMs) => {
+    expect(recreationWaitMs(deleted(undefined, times), 0)).toBe(waitMs);
   });
 
   test('is reset after ten minutes without a deletion', () => {
-    const clock = new FakeClock();
-    const backoff = createRecreationBackoff(clock);
-    backoff.noteDeletion('a');
-    backoff.noteDeletion('a');
-    clock.advance(10 * 60_000);
-    expect(backoff.deletions('a')).toBe(0);
-    backoff.noteDeletion('a');
-    expect(backoff.waitMs('a')).toBe(0);
+    const twice = deleted(undefined, 2);
+    expect(deletionsOf(twice, 10 * 60_000)).toBe(0);
+    expect(recreationWaitMs(noteDeletion(twice, 10 * 60_000), 10 * 60_000)).toBe(0);
   });
 
   test('the delay expires', () => {
-    const clock = new FakeClock();
-    const backoff = createRecreationBackoff(clock);
-    backoff.noteDeletion('a');
-    backoff.noteDeletion('a');
-    clock.advance(250);
-    expect(backoff.waitMs('a')).toBe(0);
+    expect(recreationWaitMs(deleted(undefined, 2), 250)).toBe(0);
   });
 });
 
@@ -97,22 +98,25 @@ describe('deletions of copies that another syncer creates again', () => {
 describe('keys that two writers rewrite on both sides', () => {
   const contest = () => {
     const clock = new FakeClock();
-    const contests = new KeyContests(clock);
-    const change = (to: 'host' | 'virtual', id = 'annotations a') =>
-      contests.note('shop/web', [{ id, to }]).map(({ waitMs }) => waitMs);
-    return { clock, contests, change };
+    let contests: KeyContests = new Map();
+    const change = (to: 'host' | 'virtual', id = 'annotations a') => {
+      const noted = noteKeyChanges(contests, [{ id, to }], clock.monotonicMs());
+      ({ contests } = noted);
+      return noted.verdicts.map(({ waitMs }) => waitMs);
+    };
+    return { clock, held: () => [...heldKeys(contests, clock.monotonicMs())], change };
   };
 
   test('back off alone from the fifth time within a minute: 1 s × 2ⁿ', () => {
-    const { clock, contests, change } = contest();
+    const { clock, held, change } = contest();
     const waits = ['virtual', 'host', 'virtual', 'host', 'virtual', 'host'].map((to) =>
       change(to as 'host' | 'virtual'),
     );
     expect(waits).toEqual([[], [], [], [], [], [1000]]);
-    expect([...contests.held('shop/web')]).toEqual([['annotations a', 1000]]);
+    expect(held()).toEqual([['annotations a', 1000]]);
     expect(change('virtual', 'annotations b')).toEqual([]);
     clock.advance(1000);
-    expect(contests.held('shop/web').size).toBe(0);
+    expect(held()).toEqual([]);
     expect([change('host'), change('virtual')]).toEqual([[], [2000]]);
   });
 
@@ -125,27 +129,27 @@ describe('keys that two writers rewrite on both sides', () => {
     }
     expect(waits.flat()).toEqual([]);
   });
-
-  test('are forgotten with the object', () => {
-    const { contests, change } = contest();
-    for (let time = 0; time < 6; time++) change(time % 2 === 0 ? 'virtual' : 'host');
-    contests.forget('shop/web');
-    expect(contests.held('shop/web').size).toBe(0);
-  });
 });
 
-describe('contention guard', () => {
+describe('contested targets', () => {
   const contested = () => {
     const clock = new FakeClock();
-    const guard = createContentionGuard(clock);
-    const drift = () => guard.noteDrift('a').waitMs;
+    let contest: Contest | undefined;
+    const note = (isEcho = false) => {
+      const noted = noteDrift(contest, clock.monotonicMs(), isEcho);
+      ({ contest } = noted);
+      return noted.verdict;
+    };
+    const drift = () => note().waitMs;
+    const waitMs = () => correctionWaitMs(contest, clock.monotonicMs());
     /** Waits until the correction is due, writes it, and has it overwritten. */
     const correctAndDrift = (): number => {
-      clock.advance(guard.waitMs('a'));
+      clock.advance(waitMs());
       expect(drift()).toBe(0);
       return drift();
     };
-    return { clock, guard, drift, correctAndDrift };
+    const change = () => void (contest = noteChange(contest));
+    return { clock, note, drift, waitMs, change, correctAndDrift };
   };
 
   test('corrections are delayed from the fifth overwrite within a minute: 1 s × 2ⁿ up to five minutes', () => {
@@ -156,38 +160,38 @@ describe('contention guard', () => {
   });
 
   test('values that another syncer copies back are replaced once, and with delays from the second time within a minute', () => {
-    const { clock, guard } = contested();
-    const echo = () => guard.noteDrift('a', true).waitMs;
+    const { clock, note } = contested();
+    const echo = () => note(true).waitMs;
     expect([echo(), echo()]).toEqual([0, 1000]);
     clock.advance(1000);
     expect([echo(), echo()]).toEqual([0, 2000]);
   });
 
   test('several overwrites before one correction do not increase the delay, and are reported once', () => {
-    const { clock, guard } = contested();
+    const { clock, note, waitMs } = contested();
     const verdicts = Array.from({ length: 30 }, () => {
       clock.advance(10);
-      return guard.noteDrift('a');
+      return note();
     });
     expect(verdicts.filter(({ isReportable }) => isReportable)).toHaveLength(1);
-    expect(guard.waitMs('a')).toBeLessThanOrEqual(1000);
+    expect(waitMs()).toBeLessThanOrEqual(1000);
     clock.advance(1000);
-    expect(guard.noteDrift('a').waitMs).toBe(0);
+    expect(note().waitMs).toBe(0);
   });
 
   test('a write of a change corrects the drift, and its overwrite does not increase the delay', () => {
-    const { guard, drift, correctAndDrift } = contested();
+    const { change, drift, waitMs, correctAndDrift } = contested();
     Array.from({ length: 5 }, drift);
     expect(correctAndDrift()).toBe(2000);
     for (let i = 0; i < 10; i++) {
-      guard.noteChange('a');
-      expect(guard.waitMs('a')).toBe(0);
+      change();
+      expect(waitMs()).toBe(0);
       expect(drift()).toBe(2000);
     }
     expect(correctAndDrift()).toBe(4000);
   });
 
-  test('is reset after ten minutes without a deletion', () => {
+  test('are forgotten after ten minutes without an overwrite', () => {
     const { clock, drift, correctAndDrift } = contested();
     Array.from({ length: 5 }, drift);
     correctAndDrift();
@@ -195,12 +199,38 @@ describe('contention guard', () => {
     expect(drift()).toBe(0);
   });
 
-  test('slow drift is not contention', () => {
-    const clock = new FakeClock();
-    const guard = createContentionGuard(clock);
+  test('are not those that drift slowly', () => {
+    const { clock, drift } = contested();
     for (let i = 0; i < 20; i++) {
-      expect(guard.noteDrift('a').waitMs).toBe(0);
+      expect(drift()).toBe(0);
       clock.advance(20_000);
     }
+  });
+});
+
+describe('values that are being synced back', () => {
+  test('are known for the record on the copy while later writes fail', () => {
+    const arrivals = new Arrivals();
+    arrivals.note('shown', 'due');
+    for (let attempt = 0; attempt < 50; attempt++) {
+      expect(arrivals.of('shown')).toBe('due');
+      arrivals.note(`failed ${attempt}`, 'due');
+    }
+    expect(arrivals.of('failed 49')).toBe('due');
+    expect(arrivals.of('failed 0')).toBe('unknown');
+  });
+
+  test('are unknown for the record of another daemon', () => {
+    const arrivals = new Arrivals();
+    arrivals.note('ours', 'arrived');
+    expect(arrivals.of('foreign')).toBe('unknown');
+  });
+
+  test('wait two seconds for another daemon, once for each record', () => {
+    const arrivals = new Arrivals();
+    expect(arrivals.uncertainWaitMs(0, 'r')).toBe(2000);
+    expect(arrivals.uncertainWaitMs(1500, 'r')).toBe(500);
+    expect(arrivals.uncertainWaitMs(2000, 'r')).toBe(0);
+    expect(arrivals.uncertainWaitMs(2000, 'other')).toBe(2000);
   });
 });

@@ -1,0 +1,185 @@
+/**
+ * What this process knows of one key, beyond what both caches hold: all of it in one {@link ObjectState}, so that one call forgets it and one
+ * look shows it. A restart loses it, and nothing is wrong afterwards: it saves requests, restores values exactly, and slows down fights.
+ */
+
+import { objectKey, type KubeObject, type ObjectKey, type StringMap } from '../../kube/object.ts';
+import type { Lister } from '../../kube/types.ts';
+import type { Observation } from './decide.ts';
+import { jsonEquals, type JsonObject } from '../../base/json.ts';
+import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
+import { recordOf } from '../translate/last-synced.ts';
+import type { MergeMemory } from '../translate/merge.ts';
+import { Arrivals, type Contest, type KeyContests, type Streak } from './guards.ts';
+
+/** A pair at its last sync. The objects are those of the caches, so they take no memory of their own. */
+export interface SyncedPair {
+  readonly virtual: KubeObject;
+  readonly host: KubeObject;
+  /** Version of the Service at that time; '' for none. */
+  readonly serviceVersion: string;
+  /** Both objects when they were in step last; another pair of objects only while something of another syncer is left in `virtual`. */
+  readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
+  /** The last record of the copy, before another syncer replaced it. */
+  readonly record: string | undefined;
+}
+
+/** Limit for an expression that reads the host object and changes it in every run. */
+const RERUNS_MAX = 4;
+
+export class ObjectState {
+  /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
+  synced: SyncedPair | undefined;
+  /** Something is left to do once a delay has passed, although neither side changes. */
+  isOpen = false;
+  /** Runs in a row of expressions that read a host object that our own write has changed. */
+  reruns = 0;
+  /** Another writer overwrites the copy, or the status of the virtual object. */
+  contest: Contest | undefined;
+  keyContests: KeyContests = NO_CONTESTS;
+  /** Other clients delete the copy. */
+  deletions: Streak | undefined;
+  /** Of a host Service with a selector, which prevents a take-over. */
+  takeOverReads = 0;
+  /** The host object exists, and is left out of the cache by the label selector of the kind. */
+  isLeftOut = false;
+  /** Uid of the object, and why it was ignored, as the last Event said. */
+  reportedIgnored: string | undefined;
+  #arrivals: Arrivals | undefined;
+
+  get arrivals(): Arrivals {
+    return (this.#arrivals ??= new Arrivals());
+  }
+
+  /** Nothing has changed since the pair was written, so no update is needed: both objects and the Service are exactly those of the last sync. */
+  isUnchanged({ virtual, host, service }: Observation): boolean {
+    const { synced } = this;
+    return (
+      synced !== undefined &&
+      !this.isOpen &&
+      this.reruns === 0 &&
+      isSameVersion(synced.virtual, virtual) &&
+      isSameVersion(synced.host, host) &&
+      (service?.metadata.resourceVersion ?? '') === synced.serviceVersion
+    );
+  }
+
+  /** No user has changed the virtual object. What another syncer has copied back from the host copy does not count. */
+  isVirtualUnchanged(virtual: KubeObject | undefined): boolean {
+    if (this.synced === undefined || virtual === undefined) return false;
+    return isSameVersion(this.synced.virtual, virtual) || isEchoOnly(this.synced, virtual);
+  }
+
+  isHostUnchanged(host: KubeObject | undefined): boolean {
+    return this.synced !== undefined && isSameVersion(this.synced.host, host);
+  }
+
+  /** This process wrote or read this host object (same uid) as the copy, even if the bookkeeping was changed since. */
+  isKnownCopy(host: KubeObject): boolean {
+    return this.synced !== undefined && this.synced.host.metadata.uid === host.metadata.uid;
+  }
+
+  /** Both objects when they were in step last, and the last record, unless `virtual` is another object of that name. */
+  lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'record'> {
+    const { synced } = this;
+    if (synced === undefined || synced.virtual.metadata.uid !== uid) return { agreed: undefined };
+    const { agreed, record } = synced;
+    return { agreed: agreed?.virtual.metadata.uid === uid ? agreed : undefined, record };
+  }
+
+  /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
+  remember(
+    { virtual, host }: { readonly virtual: KubeObject; readonly host: KubeObject },
+    service: KubeObject | undefined,
+    isEchoed: boolean,
+  ): void {
+    const before = this.lastSync(virtual);
+    this.synced = {
+      virtual,
+      host,
+      serviceVersion: service?.metadata.resourceVersion ?? '',
+      agreed: isEchoed ? before.agreed : { virtual, host },
+      record: recordOf(host) ?? before.record,
+    };
+    this.isOpen = isEchoed;
+    this.reportedIgnored = undefined;
+  }
+
+  /** True: expressions that read the host object run again after each of our writes, until the result is stable. */
+  countRerun(): boolean {
+    this.reruns = this.reruns < RERUNS_MAX ? this.reruns + 1 : 0;
+    return this.reruns > 0;
+  }
+}
+
+const NO_CONTESTS: KeyContests = new Map();
+
+/** The states of all keys of a kind. */
+export class ObjectStates {
+  readonly #states = new Map<ObjectKey, ObjectState>();
+  /** The few objects that are refused because of a host Service, and its key: an index, so that an event of a Service finds them. */
+  readonly #awaitedServices = new Map<ObjectKey, ObjectKey>();
+
+  /** Creates it where there is none. */
+  of(key: ObjectKey): ObjectState {
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
+    const state = new ObjectState();
+    this.#states.set(key, state);
+    return state;
+  }
+
+  find(key: ObjectKey): ObjectState | undefined {
+    return this.#states.get(key);
+  }
+
+  /** The object is refused until this host Service changes; undefined: it is not. */
+  awaitService(key: ObjectKey, service: ObjectKey | undefined): void {
+    if (service === undefined) this.#awaitedServices.delete(key);
+    else this.#awaitedServices.set(key, service);
+  }
+
+  awaiting(service: ObjectKey): readonly ObjectKey[] {
+    return [...this.#awaitedServices].flatMap(([key, awaited]) => (awaited === service ? [key] : []));
+  }
+
+  /** There is neither a virtual object nor a copy of ours. */
+  forget(key: ObjectKey): void {
+    this.#states.delete(key);
+    this.#awaitedServices.delete(key);
+  }
+}
+
+function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean {
+  return a.metadata.resourceVersion === b?.metadata.resourceVersion && a.metadata.uid === b?.metadata.uid;
+}
+
+/**
+ * True if the virtual object differs from that of the last sync only by what another syncer has copied back from the host copy: that is no
+ * change of a user.
+ */
+function isEchoOnly(pair: SyncedPair, { metadata, ...content }: KubeObject): boolean {
+  const { metadata: before, ...contentBefore } = pair.virtual;
+  if (metadata.uid !== before.uid || !jsonEquals(content as JsonObject, contentBefore as JsonObject))
+    return false;
+  return (
+    isMapEcho(metadata.annotations, [before.annotations, pair.host.metadata.annotations]) &&
+    isMapEcho(metadata.labels, [before.labels, pair.host.metadata.labels])
+  );
+}
+
+function isMapEcho(
+  now: StringMap = {},
+  [before = {}, host = {}]: readonly [StringMap | undefined, StringMap | undefined],
+): boolean {
+  const keys = new Set([...Object.keys(now), ...Object.keys(before)]);
+  return [...keys].every(
+    (key) => now[key] === before[key] || isBookkeepingAnnotation(key) || now[key] === host[key],
+  );
+}
+
+/** The object of the cache, where that is the same: a second one would take memory for as long as the pair exists. */
+export function cachedAs(cache: Pick<Lister, 'get'>, object: KubeObject): KubeObject {
+  const cached = cache.get(objectKey(object));
+  return cached !== undefined && isSameVersion(cached, object) ? cached : object;
+}
