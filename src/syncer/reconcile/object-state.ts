@@ -8,21 +8,30 @@ import type { Lister } from '../../kube/types.ts';
 import type { Observation } from './decide.ts';
 import { jsonEquals, type JsonObject } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
-import { recordOf } from '../translate/last-synced.ts';
+import { recordOf, shortHash } from '../translate/last-synced.ts';
 import type { MergeMemory } from '../translate/merge.ts';
 import { Arrivals, type Contest, type KeyContests, type Streak } from './guards.ts';
 
-/** A pair at its last sync. The objects are those of the caches, so they take no memory of their own. */
-export interface SyncedPair {
+/** Both objects and the Service as of the last sync. The objects are those of the caches, so they take no memory of their own. */
+interface SyncedPair {
   readonly virtual: KubeObject;
   readonly host: KubeObject;
   /** Version of the Service at that time; '' for none. */
   readonly serviceVersion: string;
-  /** Both objects when they were in step last; another pair of objects only while something of another syncer is left in `virtual`. */
-  readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
+}
+
+/** What tells the values of this process from those of others: hashes prove it, so it outlasts a restore of either cluster. */
+interface LastSync {
+  /** Of the virtual object. */
+  readonly uid: string | undefined;
+  /** Both objects when they were in step last; not those of `synced` while something of another syncer is left in the virtual object. */
+  readonly agreed: MergeMemory['agreed'];
   /** The last record of the copy, before another syncer replaced it. */
   readonly record: string | undefined;
 }
+
+/** Another syncer copies a record back within moments of its write. */
+const FORMER_RECORDS_MAX = 4;
 
 /** Limit for an expression that reads the host object and changes it in every run. */
 const RERUNS_MAX = 4;
@@ -30,6 +39,9 @@ const RERUNS_MAX = 4;
 export class ObjectState {
   /** Undefined: this process has not synced the pair, or its versions may have other content after a restore. */
   synced: SyncedPair | undefined;
+  #lastSync: LastSync | undefined;
+  /** Hashes of the records that this process has replaced on the copy, the last one at the end. */
+  #formerRecords: readonly string[] = [];
   /** Something is left to do once a delay has passed, although neither side changes. */
   isOpen = false;
   /** Runs in a row of expressions that read a host object that our own write has changed. */
@@ -79,12 +91,17 @@ export class ObjectState {
     return this.synced !== undefined && this.synced.host.metadata.uid === host.metadata.uid;
   }
 
-  /** Both objects when they were in step last, and the last record, unless `virtual` is another object of that name. */
-  lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'record'> {
-    const { synced } = this;
-    if (synced === undefined || synced.virtual.metadata.uid !== uid) return { agreed: undefined };
-    const { agreed, record } = synced;
-    return { agreed: agreed?.virtual.metadata.uid === uid ? agreed : undefined, record };
+  /** Nothing of it is known for another object of that name. */
+  lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'record' | 'formerRecords'> {
+    const last = this.#lastSync;
+    if (last === undefined || last.uid !== uid) return { agreed: undefined };
+    return { agreed: last.agreed, record: last.record, formerRecords: this.#formerRecords };
+  }
+
+  /** This process is about to replace this record on the copy. */
+  noteReplaced(record: string | undefined): void {
+    if (record !== undefined)
+      this.#formerRecords = [...this.#formerRecords, shortHash(record)].slice(-FORMER_RECORDS_MAX);
   }
 
   /** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
@@ -94,10 +111,10 @@ export class ObjectState {
     isEchoed: boolean,
   ): void {
     const before = this.lastSync(virtual);
-    this.synced = {
-      virtual,
-      host,
-      serviceVersion: service?.metadata.resourceVersion ?? '',
+    if (this.#lastSync !== undefined && this.#lastSync.uid !== virtual.metadata.uid) this.#formerRecords = [];
+    this.synced = { virtual, host, serviceVersion: service?.metadata.resourceVersion ?? '' };
+    this.#lastSync = {
+      uid: virtual.metadata.uid,
       agreed: isEchoed ? before.agreed : { virtual, host },
       record: recordOf(host) ?? before.record,
     };

@@ -433,6 +433,7 @@ class KindReconciler {
     // Before the write, because its response may be lost.
     if (merged.host !== undefined && merged.virtual !== undefined)
       this.#states.of(key).arrivals.note(recordOf(merged.host), 'due');
+    if (merged.host !== undefined) this.#states.of(key).noteReplaced(recordOf(host));
     const stored = merged.host && (await side.writer.update(merged.host, reason));
     if (merged.repaired.length > 0) this.#report(seen, repairedNotice(host, merged.repaired));
     references.recordReferences(key, merged.references);

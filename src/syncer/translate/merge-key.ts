@@ -26,6 +26,8 @@ export interface KeyState {
   readonly agreed?: SidedValues | undefined;
   /** The entry of the last record that this process saw or wrote; undefined: none, or it is not needed. */
   readonly remembered?: SyncedEntry | undefined;
+  /** The entry of an earlier record that this process wrote and that has come back to the virtual object; undefined: none has. */
+  readonly former?: SyncedEntry | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed?: boolean;
   /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
@@ -146,7 +148,19 @@ function echoedEntry(state: KeyState): SyncedEntry | undefined {
   if (virtual === forward && !isRecordEchoed) return undefined;
   const value = hashOf(virtual);
   const arrival = base.kind === 'recorded' ? base.arrival : 'unknown';
-  return isEchoOf(lastEntries(state), value, arrival);
+  const entries = lastEntries(state);
+  return isEchoOf(entries, value, arrival) ?? lateEcho(state, entries, value);
+}
+
+/** What another syncer has copied back is older than the last sync, whose values both sides keep. */
+function lateEcho(
+  { former }: KeyState,
+  entries: readonly (SyncedEntry | undefined)[],
+  value: string | undefined,
+): SyncedEntry | undefined {
+  const last = entries.find((entry) => entry !== undefined);
+  const isOfFormer = former !== undefined && value === former.host && value !== former.virtual;
+  return isOfFormer && value !== last?.virtual ? last : undefined;
 }
 
 function isEchoOf(
@@ -161,7 +175,8 @@ function isEchoOf(
 
 /**
  * The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore
- * from a backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any.
+ * from a backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process
+ * wrote.
  */
 function lastEntries({
   base,

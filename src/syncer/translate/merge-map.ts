@@ -44,6 +44,8 @@ export interface MapMergeInput {
   readonly echoes: Pick<KeyState, 'isRecordEchoed' | 'restoresEcho'>;
   /** Of the last record that this process saw or wrote. */
   readonly remembered: SyncedSection | undefined;
+  /** Of the record before the present one that came back to the virtual object. */
+  readonly former: SyncedSection | undefined;
 }
 
 export interface PlannedKey {
@@ -86,6 +88,7 @@ export function planMap(input: MapMergeInput): readonly PlannedKey[] {
       base: baseOf(input, key),
       agreed: agreed && { virtual: stringAt(agreed.virtual, key), host: stringAt(agreed.host, key) },
       remembered: input.remembered?.get(shortHash(key)),
+      former: input.former?.get(shortHash(key)),
       ...input.echoes,
     };
     const hold = input.holdOf(key);

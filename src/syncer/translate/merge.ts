@@ -61,6 +61,8 @@ export interface MergeMemory {
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
   /** The last record of the copy that this process saw or wrote. */
   readonly record?: string | undefined;
+  /** Hashes of the records before it, which this process has replaced on the copy. */
+  readonly formerRecords?: readonly string[];
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
   /** Annotations and labels that both sides keep rewriting, as {@link idOfKey}: they are left alone for now. */
@@ -319,7 +321,7 @@ function echoInput(
   input: MergeInput,
   member: 'annotations' | 'labels',
   mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap,
-): Pick<MapMergeInput, 'agreed' | 'echoes' | 'remembered'> {
+): Pick<MapMergeInput, 'agreed' | 'echoes' | 'remembered' | 'former'> {
   const { memory } = input;
   const agreed = memory?.agreed;
   const isRecordEchoed = echoedBookkeeping(input).length > 0;
@@ -328,7 +330,15 @@ function echoInput(
     echoes: { isRecordEchoed, restoresEcho: memory?.restoresEchoes === true },
     // Without anything that came back, the record of the copy is the last one.
     remembered: isRecordEchoed ? decodeLastSynced(memory?.record)?.[member] : undefined,
+    former: formerRecord(input)?.[member],
   };
+}
+
+/** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
+function formerRecord({ virtual, memory }: MergeInput): LastSynced | undefined {
+  const record = recordOf(virtual);
+  if (record === undefined || memory?.formerRecords?.includes(shortHash(record)) !== true) return undefined;
+  return decodeLastSynced(record);
 }
 
 /** Annotations of the virtual object that are the bookkeeping of its own copy. Those of a virtual cluster inside this one name other objects. */

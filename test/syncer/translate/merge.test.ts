@@ -5,6 +5,7 @@ import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
+import { shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import { idOfKey, mergePair } from '../../../src/syncer/translate/merge.ts';
 import type { Flow } from '../../../src/syncer/translate/types.ts';
 import { merge, noPatches, plainFlows, type TestPatches } from './merge-setup.ts';
@@ -156,6 +157,18 @@ describe('a host value that another syncer copies back to the virtual object', a
     const restored = await merge({ virtual: both, host, patches, memory: remembered });
     expect(restored.virtual.metadata.annotations).toEqual({ k: 'v', own: '1' });
     expect(annotationOf(restored.host, 'k')).toBe('team-v');
+  });
+
+  test('is told from a record that this process has replaced, and from no other one', async () => {
+    const later = await copyOf(touch(virtual, { annotations: { k: 'w' } }), oneWay);
+    const back = touch(echoed, { annotations: { [LAST_SYNCED]: record } });
+    const last = { agreed: { virtual: touch(virtual, { annotations: { k: 'w' } }), host: later } };
+    const late = { ...last, formerRecords: [shortHash(record ?? '')], restoresEchoes: true };
+    const merged = await merge({ virtual: back, host: later, patches: oneWay, memory: late });
+    expect([annotationOf(merged.virtual, 'k'), annotationOf(merged.host, 'k')]).toEqual(['w', 'team-w']);
+    const forged = { ...late, formerRecords: [shortHash('another')] };
+    const believed = await merge({ virtual: back, host: later, patches: oneWay, memory: forged });
+    expect(annotationOf(believed.host, 'k')).toBe('team-team-v');
   });
 
   test('the bookkeeping of a virtual cluster inside this one is not touched', async () => {

@@ -1,0 +1,115 @@
+/** What this process knows of one key. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import type { Observation } from '../../../src/syncer/reconcile/decide.ts';
+import { ObjectState, ObjectStates } from '../../../src/syncer/reconcile/object-state.ts';
+import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
+import { shortHash } from '../../../src/syncer/translate/last-synced.ts';
+
+const KEY = 'shop/web';
+
+function object(uid: string, resourceVersion: string, annotations: Record<string, string> = {}): KubeObject {
+  return { metadata: { name: 'web', namespace: 'shop', uid, resourceVersion, annotations } };
+}
+
+const VIRTUAL = object('v', '1', { a: '1' });
+const HOST = object('h', '10', { a: 'team-1', [LAST_SYNCED]: 'record' });
+const SERVICE = object('s', '5');
+
+function seen(change: Partial<Observation> = {}): Observation {
+  return {
+    key: KEY,
+    virtual: VIRTUAL,
+    host: HOST,
+    service: SERVICE,
+    target: { namespace: 'host', name: 'web' },
+    unmapped: undefined,
+    ownership: undefined,
+    strays: [],
+    claims: [],
+    hasForeignService: false,
+    isKnownCopy: true,
+    ...change,
+  };
+}
+
+function synced(isEchoed = false): ObjectState {
+  const state = new ObjectState();
+  state.remember({ virtual: VIRTUAL, host: HOST }, SERVICE, isEchoed);
+  return state;
+}
+
+describe('a pair is unchanged', () => {
+  test.each<[string, ObjectState, Partial<Observation>, boolean]>([
+    ['as it was synced', synced(), {}, true],
+    ['never synced', new ObjectState(), {}, false],
+    ['with another version of the virtual object', synced(), { virtual: object('v', '2') }, false],
+    ['with another object of the same version', synced(), { virtual: object('w', '1') }, false],
+    ['with another version of the copy', synced(), { host: object('h', '11') }, false],
+    ['with another version of the Service', synced(), { service: object('s', '6') }, false],
+    ['without its Service', synced(), { service: undefined }, false],
+    ['while something of another syncer is left', synced(true), {}, false],
+  ])('%s', (_, state, change, isUnchanged) => {
+    expect(state.isUnchanged(seen(change))).toBe(isUnchanged);
+  });
+
+  test('not while expressions run again after our own write, which ends', () => {
+    const state = synced();
+    const runs = Array.from({ length: 5 }, () => state.countRerun());
+    expect(runs).toEqual([true, true, true, true, false]);
+    expect(state.isUnchanged(seen())).toBe(true);
+  });
+});
+
+test.each<[string, KubeObject | undefined, boolean]>([
+  ['the same version', VIRTUAL, true],
+  ['what another syncer has copied back', object('v', '2', { a: 'team-1', [LAST_SYNCED]: 'record' }), true],
+  ['a value that the copy does not have', object('v', '2', { a: '2' }), false],
+  ['another object', object('w', '1', { a: '1' }), false],
+  ['nothing', undefined, false],
+])('no user has changed a virtual object: %s', (_, virtual, isUnchanged) => {
+  expect(synced().isVirtualUnchanged(virtual)).toBe(isUnchanged);
+});
+
+describe('the last sync', () => {
+  test('is that of this object, and not of a later one with its name', () => {
+    const agreed = { virtual: VIRTUAL, host: HOST };
+    expect(synced().lastSync(VIRTUAL)).toEqual({ agreed, record: 'record', formerRecords: [] });
+    expect(synced().lastSync(object('w', '1'))).toEqual({ agreed: undefined });
+  });
+
+  test('outlasts a restore, after which versions tell nothing', () => {
+    const state = synced();
+    state.synced = undefined;
+    expect(state.isUnchanged(seen())).toBe(false);
+    expect(state.lastSync(VIRTUAL).record).toBe('record');
+  });
+
+  test('keeps what both agreed on while the virtual object holds an echo, and the record that another syncer removed', () => {
+    const state = synced();
+    const echoed = object('v', '2', { a: 'team-1' });
+    state.remember({ virtual: echoed, host: object('h', '11') }, SERVICE, true);
+    expect(state.lastSync(echoed)).toMatchObject({
+      agreed: { virtual: VIRTUAL, host: HOST },
+      record: 'record',
+    });
+  });
+
+  test('has the last four records that were replaced', () => {
+    const state = synced();
+    for (const record of ['a', undefined, 'b', 'c', 'd', 'e']) state.noteReplaced(record);
+    expect(state.lastSync(VIRTUAL).formerRecords).toEqual(['b', 'c', 'd', 'e'].map(shortHash));
+  });
+});
+
+test('one call forgets an object, and no other one', () => {
+  const states = new ObjectStates();
+  for (const key of [KEY, 'shop/db']) {
+    states.of(key).remember({ virtual: VIRTUAL, host: HOST }, SERVICE, false);
+    states.awaitService(key, 'host/web');
+  }
+  states.forget(KEY);
+  expect([states.find(KEY), states.awaiting('host/web')]).toEqual([undefined, ['shop/db']]);
+  expect(states.find('shop/db')?.isKnownCopy(HOST)).toBe(true);
+});
