@@ -4,7 +4,7 @@ import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
 import type { ObjectKey } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isReported, type LogFields, type Logger } from '../../base/logger.ts';
-import { createBackoff } from '../../base/retry.ts';
+import { backoffDelayMs } from '../../base/retry.ts';
 import type { DryRun, VirtualObjectId } from './dry-run.ts';
 import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
 import { StatusError, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
@@ -83,20 +83,31 @@ export interface Controller {
   run(): Promise<void>;
 }
 
+/** What the controller knows of a key that is not synced yet; a key that is has none. */
+class Progress {
+  /** Arrival time of the oldest event that is not synced yet; undefined: none is pending. */
+  sinceMs: number | undefined;
+  /** The last logged problem, and how often it occurred in a row. */
+  problem: { readonly text: string; readonly count: number } | undefined;
+  blockedBy: string | undefined;
+  /** In a row. The change that unblocks a rejected key causes an event; the periodic retry is only a safety net. */
+  refusals = 0;
+
+  get isOver(): boolean {
+    const { sinceMs, problem, blockedBy, refusals } = this;
+    return sinceMs === undefined && problem === undefined && blockedBy === undefined && refusals === 0;
+  }
+}
+
 export function createController(options: ControllerOptions): Controller {
   return new QueueController(options);
 }
 
 class QueueController implements Controller {
   readonly #options: ControllerOptions;
-  /** Arrival time of the oldest event that is not synced yet, by key. */
-  readonly #pendingSinceMs = new Map<ObjectKey, number>();
-  /** The last logged problem of each object, and how often it occurred in a row. */
-  readonly #problems = new Map<ObjectKey, { readonly text: string; readonly count: number }>();
-  readonly #blockedReasons = new Map<ObjectKey, string>();
+  /** Keys that are queued, in progress, or blocked. */
+  readonly #progress = new Map<ObjectKey, Progress>();
   readonly #blockedCounts = new Map<string, number>();
-  /** The change that unblocks a rejected key causes an event; the periodic retry is only a safety net. */
-  readonly #refusals = createBackoff(REFUSAL_BASE_MS, REFUSAL_MAX_MS);
   #active = 0;
   #turnStartedMs = 0;
   /** Resolves in the next turn of the event loop. */
@@ -107,14 +118,15 @@ class QueueController implements Controller {
   }
 
   enqueue(key: ObjectKey, priority: KeyPriority = 'live'): void {
-    if (!this.#pendingSinceMs.has(key)) this.#pendingSinceMs.set(key, this.#options.clock.monotonicMs());
+    this.#progressOf(key).sinceMs ??= this.#options.clock.monotonicMs();
     this.#options.queue.add(key, priority);
   }
 
   async run(): Promise<void> {
     // A standby collects keys while another replica leads; their latency is measured from now.
     const now = this.#options.clock.monotonicMs();
-    for (const key of this.#pendingSinceMs.keys()) this.#pendingSinceMs.set(key, now);
+    for (const progress of this.#progress.values())
+      if (progress.sinceMs !== undefined) progress.sinceMs = now;
     await Promise.all(Array.from({ length: DECISIONS_MAX }, () => this.#work()));
   }
 
@@ -151,24 +163,27 @@ class QueueController implements Controller {
   async #handle(key: ObjectKey): Promise<void> {
     const { clock, reconcile, queue, metrics } = this.#options;
     const startedMs = clock.monotonicMs();
-    const sinceMs = this.#pendingSinceMs.get(key) ?? startedMs;
-    this.#pendingSinceMs.delete(key);
+    const progress = this.#progressOf(key);
+    const { sinceMs = startedMs } = progress;
+    progress.sinceMs = undefined;
     let label: ReconcileLabel;
     try {
       const result = await reconcile(key);
       queue.forget(key);
-      if (result.outcome !== 'refused') this.#refusals.forget(key);
       label = this.#settle(key, result, sinceMs);
     } catch (error) {
       label = await this.#fail(key, error);
     }
+    if (progress.isOver) this.#progress.delete(key);
     metrics.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
     const { logger, queue, metrics, clock, name, identify, dryRun } = this.#options;
     const isBlocked = result.outcome === 'refused' || (result.outcome === 'waiting' && !result.isTransient);
-    if (!isBlocked) this.#problems.delete(key);
+    const progress = this.#progressOf(key);
+    if (!isBlocked) progress.problem = undefined;
+    if (result.outcome !== 'refused') progress.refusals = 0;
     const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
     this.#block(key, blockedBy);
     dryRun?.settled(identify(key), blockedBy);
@@ -182,7 +197,7 @@ class QueueController implements Controller {
       metrics.latency(latencyMs / 1000);
       logger.info({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
     }
-    const waitMs = result.outcome === 'refused' ? this.#refusals.next(key) : result.waitMs;
+    const waitMs = result.outcome === 'refused' ? refusalDelayMs(progress.refusals++) : result.waitMs;
     if (waitMs === undefined) return 'success';
     queue.addAfter(key, waitMs);
     return 'requeue_after';
@@ -224,9 +239,10 @@ class QueueController implements Controller {
   /** A repeated problem is logged at its 1st, 2nd, 4th, 8th, … occurrence. Notes differ in details such as delays. */
   #logProblem(key: ObjectKey, fields: LogFields, message: string): void {
     const text = JSON.stringify({ ...fields, note: undefined });
-    const known = this.#problems.get(key);
+    const progress = this.#progressOf(key);
+    const known = progress.problem;
     const count = known?.text === text ? known.count + 1 : 1;
-    this.#problems.set(key, { text, count });
+    progress.problem = { text, count };
     if (isReported(count)) this.#options.logger.warn(count === 1 ? fields : { ...fields, count }, message);
   }
 
@@ -242,14 +258,20 @@ class QueueController implements Controller {
   }
 
   #block(key: ObjectKey, reason: string | undefined): void {
-    const before = this.#blockedReasons.get(key);
+    const progress = this.#progressOf(key);
+    const before = progress.blockedBy;
     if (before === reason) return;
     if (before !== undefined) this.#countBlocked(before, -1);
-    if (reason === undefined) this.#blockedReasons.delete(key);
-    else {
-      this.#blockedReasons.set(key, reason);
-      this.#countBlocked(reason, 1);
-    }
+    if (reason !== undefined) this.#countBlocked(reason, 1);
+    progress.blockedBy = reason;
+  }
+
+  #progressOf(key: ObjectKey): Progress {
+    const known = this.#progress.get(key);
+    if (known !== undefined) return known;
+    const progress = new Progress();
+    this.#progress.set(key, progress);
+    return progress;
   }
 
   #countBlocked(reason: string, change: number): void {
@@ -257,6 +279,10 @@ class QueueController implements Controller {
     this.#blockedCounts.set(reason, count);
     this.#options.metrics.blocked(reason, count);
   }
+}
+
+function refusalDelayMs(refusals: number): number {
+  return backoffDelayMs(refusals, REFUSAL_BASE_MS, REFUSAL_MAX_MS);
 }
 
 function isQuiet({ outcome, isTransient = false }: ReconcileResult): boolean {
