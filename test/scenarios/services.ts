@@ -324,6 +324,17 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(isReal && specOf(copy)['clusterIPs']).not.toEqual(clusterIPs);
     });
 
+    test('have the IP family of the virtual Service, whichever the host prefers', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/six`;
+      const spec = { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'] };
+      await world.virtual.create('Service', plain(key, { spec }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const copy = await whenService(world, key);
+      expect(specOf(copy)).toMatchObject(spec);
+      if (world.clusters.kind !== 'embedded') expect(specOf(copy)['clusterIP']).toContain(':');
+    });
+
     test('without a cluster IP keep their IP families and their order', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/headless`;

@@ -61,7 +61,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 };
 const FLAGS = ['allocateLoadBalancerNodePorts', 'publishNotReadyAddresses'];
 /** Allocated by the host for its copy. */
-const ALLOCATED = ['clusterIP', 'clusterIPs', 'ipFamilies', 'healthCheckNodePort'];
+const ALLOCATED = ['clusterIP', 'clusterIPs', 'healthCheckNodePort'];
 const IS_ALLOCATED = 'is allocated by the host, so a patch may not set it';
 const AFFINITY_SECONDS_MAX = 86_400;
 /** The kubelet's: no load balancer may expose it. */
@@ -106,6 +106,9 @@ function checkWithheld(spec: Place, withheld: readonly string[]): void {
     const place = below(spec, field);
     if (!isUnset(place.now) && !isOld(place)) refuse(place.path, IS_ALLOCATED);
   }
+  const families = below(spec, 'ipFamilies');
+  if (!isUnset(families.now) && !isOld(families))
+    refuse(families.path, 'is that of the virtual Service, so a patch may not set it');
 }
 
 function checkSpec(spec: Place): void {

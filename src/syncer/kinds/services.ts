@@ -33,8 +33,9 @@ const STATUS = 'status';
 const PORTS = 'ports';
 const DNS_NAME = 'externalName';
 
-/** Allocated by each API server. The spec of a headless Service sets them itself: `clusterIP: None` and the families. */
-const ALLOCATED: ReadonlySet<string> = new Set(['clusterIP', 'clusterIPs', 'ipFamilies']);
+/** Allocated by each API server. The spec of a headless Service sets them itself: `clusterIP: None`. */
+const ALLOCATED: ReadonlySet<string> = new Set(['clusterIP', 'clusterIPs']);
+const FAMILIES = 'ipFamilies';
 /** Absent in the virtual Service, these fields are removed from the copy. Any other absent field keeps the host's value. */
 const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
   'externalIPs',
@@ -221,14 +222,32 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
   }
   if (!isStillValid('externalTrafficPolicy', spec)) delete spec['externalTrafficPolicy'];
   spec['ports'] = portsToHost(virtual, host, { type, spec });
+  if (!isHeadless && Object.hasOwn(spec, FAMILIES)) spec[FAMILIES] = familiesToHost(virtual, host);
   for (const [field, value] of Object.entries(host ?? {})) {
     if (Object.hasOwn(spec, field) || WITHOUT_DEFAULT.has(field)) continue;
     const isKept = (TYPES_OF_FIELD[field]?.includes(type) ?? true) && isStillValid(field, spec);
     const isAlike = !ALLOCATED.has(field) || isHeadless === isHeadlessSpec(host ?? {});
-    if (isKept && isAlike) spec[field] = value;
+    if (isKept && isAlike) spec[field] = field === 'clusterIPs' ? addressesOf(spec, value) : value;
   }
   if (spec['sessionAffinity'] === 'ClientIP') keep(spec, host, 'sessionAffinityConfig');
   return spec;
+}
+
+/**
+ * Those of the virtual Service: one that the host does not have is an error of its API server, and never silently the other one. A second family
+ * that is only preferred is the host's to give.
+ */
+function familiesToHost(virtual: JsonObject, host: JsonObject | undefined): JsonValue[] {
+  const families = listAt(virtual, FAMILIES);
+  if (virtual['ipFamilyPolicy'] !== 'PreferDualStack') return [...families];
+  const given = listAt(host, FAMILIES);
+  return given[0] === families[0] ? [...given] : families.slice(0, 1);
+}
+
+/** The cluster IPs that the host has allocated, without that of a family which the Service no longer has. */
+function addressesOf(spec: JsonObject, allocated: JsonValue): JsonValue {
+  const families = listAt(spec, FAMILIES).length;
+  return families > 0 && Array.isArray(allocated) ? allocated.slice(0, families) : allocated;
 }
 
 /** Without what a patch has left of another type, as an API server drops it when the type changes. */
@@ -249,7 +268,8 @@ function specToVirtual(host: JsonObject, virtual: JsonObject, allow: readonly Ad
   const spec = Object.fromEntries(
     Object.entries(specToHost(host, virtual)).filter(([field]) => !isDefault(field)),
   );
-  for (const field of ['selector', ...withheldFields(allow)]) keep(spec, virtual, field);
+  delete spec[FAMILIES];
+  for (const field of ['selector', FAMILIES, ...withheldFields(allow)]) keep(spec, virtual, field);
   if (namedService(spec) !== undefined) {
     // A Service of the host: the virtual cluster does not know it.
     delete spec[DNS_NAME];
