@@ -175,6 +175,7 @@ async function explanationOf(
     namespaceAdvice: namespaceAdvice(snapshot.config),
     lease,
     runsOther,
+    syncsServices: snapshot.config.services.mode === 'sync',
     missingRights: missing,
   });
   const address = addressOf(target.plan);

@@ -1,7 +1,7 @@
 /** Why an object is, or is not, in sync or imported: one state, one reason, one sentence. Pure. */
 
 import { messageOf, PatchError } from '../../base/errors.ts';
-import { keyOf } from '../../kube/object.ts';
+import { ENDPOINT_SLICES, keyOf } from '../../kube/object.ts';
 import { isNamespaceMissing } from '../../syncer/reconcile/controller.ts';
 import {
   CONTROLLED_BY,
@@ -14,6 +14,7 @@ import { describePatchError } from '../output/error-report.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/types.ts';
+import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
 import type { Target } from './target.ts';
@@ -38,6 +39,8 @@ export interface StatusFacts {
   readonly lease: LeaseState | undefined;
   /** The daemon in charge runs another configuration, so it does not write what this one would. */
   readonly runsOther: boolean;
+  /** This program syncs Services, because there is no vCluster that syncs them and their Pods. */
+  readonly syncsServices: boolean;
   /** Rights that the daemon needs and this user does not have, described. */
   readonly missingRights: readonly string[];
 }
@@ -53,7 +56,7 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
       return {
         state: 'skipped',
         reason: decision.reason,
-        sentence: ignoredSentence(plan, decision.reason, what),
+        sentence: ignoredSentence(plan, decision.reason, what, facts.syncsServices),
       };
     case 'refuse':
       return {
@@ -252,7 +255,12 @@ function sentenceOf(note: string): string {
   return /^[A-Z][a-z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
-function ignoredSentence({ seen, key, kind }: ObjectPlan, reason: IgnoreReason, what: string): string {
+function ignoredSentence(
+  { seen, key, kind }: ObjectPlan,
+  reason: IgnoreReason,
+  what: string,
+  syncsServices: boolean,
+): string {
   const copy = seen.host === undefined ? '' : `; the host copy ${hostKey(seen.host.metadata)} stays as it is`;
   const service = `Service "${kind.serviceKey(key, seen.virtual) ?? key}"`;
   const copies = kind.resource.kind.replace(/s?$/u, 's');
@@ -268,13 +276,15 @@ function ignoredSentence({ seen, key, kind }: ObjectPlan, reason: IgnoreReason, 
     case 'gone on both sides':
       return `${what} exists neither in the virtual cluster nor on the host`;
     case 'service has a selector':
-      return `${what} is not copied: ${service} has a selector, so the host's own controllers create the host ${copies}`;
+      return `${what} is not copied: ${selectorReason({ seen, kind }, service, syncsServices)}`;
     case 'no service':
       return `${what} is not copied: there is no ${service}, and endpointSyncer.requireService is true`;
     case 'no service name':
       return `${what} is not copied: it has no label kubernetes.io/service-name, so it belongs to no Service`;
     case 'made by the EndpointSlice controller':
-      return `${what} is not copied: the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host ${copies}`;
+      return syncsServices
+        ? `${what} is not copied: the virtual cluster's EndpointSlice controller created it for the Pods of ${service}, and no Pods are synced`
+        : `${what} is not copied: the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host ${copies}`;
     case 'mirrored from Endpoints':
       return `${what} is not copied: it mirrors the Endpoints of ${service}, which are synced, and the host mirrors their copy`;
     case 'selects Pods':
@@ -288,6 +298,21 @@ function ignoredSentence({ seen, key, kind }: ObjectPlan, reason: IgnoreReason, 
     default:
       return reason satisfies never;
   }
+}
+
+/** What a Service with a selector means depends on who copies Services, and on who made the object. */
+function selectorReason(
+  { seen, kind }: Pick<ObjectPlan, 'seen' | 'kind'>,
+  service: string,
+  syncsServices: boolean,
+): string {
+  if (syncsServices)
+    return `${service} has a selector, so it is not copied either: no Pods are synced that it could select on the host`;
+  if (kind.resource.plural !== ENDPOINT_SLICES.plural)
+    return `${service} has a selector, so the host's own controllers create the host Endpoints`;
+  const manager = seen.virtual?.metadata.labels?.[MANAGED_BY];
+  const whose = manager === undefined ? 'slices without a manager' : `slices of the manager "${manager}"`;
+  return `${service} has a selector, so its addresses on the host are those of its Pods there; ${whose} are copied for Services without a selector only`;
 }
 
 function hostKey({ namespace = '', name }: { namespace?: string; name: string }): string {

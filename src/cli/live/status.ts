@@ -152,6 +152,7 @@ export function rowsOf({ snapshot, objects, references }: WorldPlan, reports: St
     ...reports,
     missingNamespaces,
     namespaceAdvice: namespaceAdvice(config),
+    syncsServices: config.services.mode === 'sync',
     missingRights: [],
   };
   const synced = objects.map((plan): StatusRow => {

@@ -21,7 +21,7 @@ import { NO_STATUS, serviceGate, type GateReason, type SyncedKind } from './kind
 import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
-const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 /** Why the slices of a controller of the virtual cluster are not synced. The host's own controllers generate the same ones. */

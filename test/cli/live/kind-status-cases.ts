@@ -33,7 +33,30 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     expected: [
       'skipped',
       'service has a selector',
-      `EndpointSlice "shop/web-1" is not copied: Service "shop/web" has a selector, so the host's own controllers create the host EndpointSlices`,
+      /Service "shop\/web" has a selector, so it is not copied either: no Pods are synced/,
+    ],
+  },
+  'a slice of another manager for a Service with a selector, beside vCluster': {
+    config: configWith({ sync: '    endpointSlices: {enabled: true}' }),
+    virtual: [
+      sliceOf('web', 'mesh.example.com'),
+      object('Service', 'shop/web', { spec: { selector: { app: 'a' } } }),
+    ],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'service has a selector',
+      `EndpointSlice "shop/web-1" is not copied: Service "shop/web" has a selector, so its addresses on the host are those of its Pods there; slices of the manager "mesh.example.com" are copied for Services without a selector only`,
+    ],
+  },
+  'a slice of the EndpointSlice controller, beside vCluster': {
+    config: configWith({ sync: '    endpointSlices: {enabled: true}' }),
+    virtual: [sliceOf('web', 'endpointslice-controller.k8s.io')],
+    key: 'shop/web-1',
+    expected: [
+      'skipped',
+      'made by the EndpointSlice controller',
+      /created it, and the host's own controller creates the host EndpointSlices$/,
     ],
   },
   'a slice without a Service, where one is required': {
@@ -63,7 +86,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
     expected: [
       'skipped',
       'made by the EndpointSlice controller',
-      /the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host EndpointSlices$/,
+      `EndpointSlice "shop/web-1" is not copied: the virtual cluster's EndpointSlice controller created it for the Pods of Service "shop/web", and no Pods are synced`,
     ],
   },
   'a mirrored slice': {

@@ -37,6 +37,15 @@ const CASES: Record<string, Case> = {
       `Endpoints "shop/web" is not copied: Service "shop/web" has a selector, so the host's own controllers create the host Endpoints`,
     ],
   },
+  'a Service with a selector, without vCluster': {
+    config: configWith({ own: '  services: sync' }),
+    virtual: [web(), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+    expected: [
+      'skipped',
+      'service has a selector',
+      `Endpoints "shop/web" is not copied: Service "shop/web" has a selector, so it is not copied either: no Pods are synced that it could select on the host`,
+    ],
+  },
   'a Service that gets a selector': {
     virtual: [web()],
     after: ({ virtual, host }) => ({
@@ -418,6 +427,7 @@ async function statusIn({
     namespaceAdvice: namespaceAdvice(loaded),
     lease: undefined,
     runsOther: false,
+    syncsServices: loaded.services.mode === 'sync',
     missingRights: [],
     ...facts,
   });
