@@ -70,6 +70,9 @@ export interface OfflineOptions {
 
 export interface RenderedWorld {
   readonly rendered: readonly Rendered[];
+  readonly events: Rehearsal['events'];
+  /** Referenced objects that are in no file, as `Secret "shop/tls"`. */
+  readonly missing: readonly string[];
   readonly pipelines: readonly KindPipeline[];
 }
 
@@ -99,6 +102,8 @@ export async function renderToHost(
   });
   return {
     rendered: inOrder(rendered, rehearsal, 'to-host', { ...world, host }, config),
+    events: rehearsal.events,
+    missing: missingReferences(rehearsal),
     pipelines,
   };
 }
@@ -147,8 +152,18 @@ export async function renderToVirtual(
   });
   return {
     rendered: inOrder((await Promise.all(rendered)).flat(), rehearsal, 'to-virtual', world, config),
+    events: rehearsal.events,
+    missing: missingReferences(rehearsal),
     pipelines,
   };
+}
+
+function missingReferences({ references }: Rehearsal): string[] {
+  return references.flatMap(({ seen, decision, isReferenced }) =>
+    isReferenced && decision.problem?.reason === 'ReferenceNotFound'
+      ? [`${seen.kind.virtual.kind} "${keyOf(seen.virtual)}"`]
+      : [],
+  );
 }
 
 /** With `onError: path`, everything but the path of the failed patch is written. `before`: the object as it was given. */

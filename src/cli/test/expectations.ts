@@ -12,8 +12,8 @@ import type { Expectation } from './test-file.ts';
 import { printPath } from '../../syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 import { PatchError, messageOf } from '../../base/errors.ts';
-import { asJson, parseKey } from '../../kube/object.ts';
-import type { Rendered } from '../offline/offline-sync.ts';
+import { asJson, objectKey, parseKey } from '../../kube/object.ts';
+import type { RenderedWorld } from '../offline/offline-sync.ts';
 import { withoutBookkeeping } from '../output/objects.ts';
 
 const OBJECTS: EntryRules = {
@@ -42,7 +42,15 @@ const ERRORS: EntryRules = {
     entry['patch'] === undefined ? 'of the sync' : `of patches[${JSON.stringify(entry['patch'])}]`,
 };
 
-/** The object of an error. */
+const EVENTS: EntryRules = {
+  isSame: (expected, actual) =>
+    ['type', 'reason'].every((key) => isAbsentOrEqual(expected, actual, key)) &&
+    SKIPPED.isSame(objectOf(expected), objectOf(actual)) &&
+    textAt(actual, 'contains').includes(textAt(expected, 'contains')),
+  describe: (entry) => textAt(entry, 'reason'),
+};
+
+/** The object of an error or an Event. */
 function objectOf(entry: JsonObject): JsonObject {
   const object = ownValue(entry, 'object');
   return isJsonObject(object) ? object : {};
@@ -54,11 +62,12 @@ export const ENTRY_RULES: Readonly<Record<keyof Expectation, EntryRules>> = {
   virtual: OBJECTS,
   skipped: SKIPPED,
   errors: ERRORS,
+  events: EVENTS,
 };
 
 /** Where the outcome differs from what is expected. `prefix` begins the subject of each mismatch. */
 export function compareOutcome(prefix: string, expected: Expectation, actual: Outcome): Mismatch[] {
-  const { host, virtual, skipped } = expected;
+  const { host, virtual, skipped, events } = expected;
   // An unexpected error is a failure even where nothing else is compared.
   const errors = expected.errors ?? [];
   return [
@@ -79,6 +88,14 @@ export function compareOutcome(prefix: string, expected: Expectation, actual: Ou
       ERRORS,
     ),
     ...unexpectedErrors(`${prefix}error`, errors, actual.errors),
+    ...(events === undefined
+      ? []
+      : compareEntries(
+          `${prefix}event`,
+          events,
+          containing(actual.events, events, EVENTS, 'contains'),
+          EVENTS,
+        )),
   ];
 }
 
@@ -238,11 +255,17 @@ interface EntryRules {
 export type Outcome = Readonly<Record<keyof Expectation, readonly JsonObject[]>>;
 
 /** `side`: the cluster to which the objects were rendered. */
-export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual'): Outcome {
-  const outcome = { host: [], virtual: [], skipped: [], errors: [] } as Record<
-    keyof Expectation,
-    JsonObject[]
-  >;
+export function outcomeOf(
+  { rendered, events }: Pick<RenderedWorld, 'rendered' | 'events'>,
+  side: 'host' | 'virtual',
+): Outcome {
+  const outcome: Record<keyof Expectation, JsonObject[]> = {
+    host: [],
+    virtual: [],
+    skipped: [],
+    errors: [],
+    events: events.map(eventEntry),
+  };
   const other = side === 'host' ? 'virtual' : 'host';
   for (const one of rendered) {
     switch (one.kind) {
@@ -264,6 +287,17 @@ export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual
     }
   }
   return outcome;
+}
+
+function eventEntry({
+  resource,
+  regarding,
+  type,
+  reason,
+  note,
+}: RenderedWorld['events'][number]): JsonObject {
+  const object = { kind: resource.kind, ...parseKey(objectKey(regarding)) };
+  return { object, type, reason, contains: note };
 }
 
 /** A failure as an entry of `errors`, without its object. */

@@ -38,6 +38,8 @@ export interface CaseRun {
   readonly mismatches: readonly Mismatch[];
   /** Where the round trip is not the identity: no expectation could be changed so that it holds. */
   readonly brokenRoundTrip: readonly Mismatch[];
+  /** See `RenderedWorld`; empty where the case expects Events. */
+  readonly missing: readonly string[];
 }
 
 export async function runCase(test: TestCase, config: Config, options: OfflineOptions): Promise<CaseRun> {
@@ -45,20 +47,22 @@ export async function runCase(test: TestCase, config: Config, options: OfflineOp
     virtual: inNamespace(test.virtual, 'default'),
     host: inNamespace(test.host, config.host.namespace),
   };
-  const { rendered, pipelines } = await renderToHost(world, config, options);
-  const forward = outcomeOf(rendered, 'host');
+  const there = await renderToHost(world, config, options);
+  const { rendered, pipelines } = there;
+  const forward = outcomeOf(there, 'host');
+  const missing = test.expect.events === undefined ? there.missing : [];
   const copies = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const mismatches = compareOutcome('', test.expect, forward);
   const brokenRoundTrip = test.roundTrip
     ? await roundTrips(world, copies, pipelines, createTranslators(config))
     : [];
   if (test.reverse === undefined || pipelines.length === 0)
-    return { forward, reverse: undefined, mismatches, brokenRoundTrip };
+    return { forward, reverse: undefined, mismatches, brokenRoundTrip, missing };
   const changed = { virtual: world.virtual, host: hostAfter(world.host, copies) };
   const back = await renderToVirtual(changed, config, options);
-  const reverse = outcomeOf(back.rendered, 'virtual');
+  const reverse = outcomeOf(back, 'virtual');
   mismatches.push(...compareOutcome('reverse: ', test.reverse, reverse));
-  return { forward, reverse, mismatches, brokenRoundTrip };
+  return { forward, reverse, mismatches, brokenRoundTrip, missing };
 }
 
 /** The host objects that flow back: those of the case; where it gives none, or only a name, the copy of the forward run. */

@@ -40,6 +40,7 @@ export interface Expectation {
   readonly virtual?: readonly JsonObject[];
   readonly skipped?: readonly JsonObject[];
   readonly errors?: readonly JsonObject[];
+  readonly events?: readonly JsonObject[];
 }
 
 /** Members of an {@link Expectation}, with the keys of their entries; undefined: an object of any shape. */
@@ -48,8 +49,9 @@ const EXPECTATION: Readonly<Record<keyof Expectation, readonly string[] | undefi
   virtual: undefined,
   skipped: ['kind', 'namespace', 'name', 'reason'],
   errors: ['object', 'patch', 'path', 'kind', 'contains'],
+  events: ['object', 'type', 'reason', 'contains'],
 };
-const ERROR_OBJECT_KEYS = ['kind', 'namespace', 'name'];
+const REGARDED_KEYS = ['kind', 'namespace', 'name'];
 const CASE_KEYS = ['name', 'virtual', 'host', 'expect', 'reverse', 'roundTrip'];
 
 /** Test files at or below the given paths, in order. A file that is given itself may have any name. */
@@ -187,16 +189,16 @@ class TestFileReader {
       expectation[member] = this.#list(object, at).map((entry, index) => {
         const expected = this.#object(entry, [...at, index]);
         if (keys !== undefined) this.#checkKeys(expected, [...at, index], keys);
-        if (member === 'errors') this.#checkErrorObject(expected, [...at, index, 'object']);
+        if (keys?.includes('object') === true) this.#checkRegarded(expected, [...at, index, 'object']);
         return expected;
       });
     }
     return expectation;
   }
 
-  #checkErrorObject(entry: JsonObject, path: ConfigPath): void {
+  #checkRegarded(entry: JsonObject, path: ConfigPath): void {
     const value = ownValue(entry, 'object');
-    if (value !== undefined) this.#checkKeys(this.#object(value, path), path, ERROR_OBJECT_KEYS);
+    if (value !== undefined) this.#checkKeys(this.#object(value, path), path, REGARDED_KEYS);
   }
 
   /** The list that is the last step of the path; empty where there is none. */

@@ -72,6 +72,7 @@ async function runOnce(paths: readonly string[], flags: TestFlags): Promise<Roun
 async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<number> {
   const monotonicMs = (): number => systemClock.monotonicMs();
   const results: CaseResult[] = [];
+  const notes: string[] = [];
   const coverage: FileCoverage[] = [];
   const total = files.reduce((sum, { cases }) => sum + cases.length, 0);
   using progress = showProgress('testing');
@@ -94,6 +95,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
         const wrong = flags.update === true ? [] : run.mismatches;
         const mismatches = [...wrong, ...run.brokenRoundTrip];
         results.push({ file: file.path, name: test.name, mismatches, durationMs });
+        notes.push(...run.missing.map((object) => `${file.path}: ${test.name}: ${object} ${IN_NO_FILE}`));
         progress.update(results.length, total);
       }
       if (flags.update === true) await update(file, runs);
@@ -103,8 +105,12 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   const report = { cases: results, coverage: flags.coverage === true ? coverage : undefined };
   progress[Symbol.dispose]();
   process.stdout.write(formatReport(report, flags.output, paintFor(process.stdout)));
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0;
 }
+
+const IN_NO_FILE =
+  'is referenced and in no file of the case, so nothing is imported: add it, or expect the Event ReferenceNotFound';
 
 async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {
   const text = updatedText(file, runs);

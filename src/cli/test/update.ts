@@ -39,7 +39,7 @@ function bareExpectation({ host, skipped, errors }: Outcome): Expectation {
 
 function updateExpectation(document: Document, at: Path, expect: Expectation, actual: Outcome): boolean {
   let isChanged = false;
-  for (const member of ['host', 'virtual', 'skipped', 'errors'] as const) {
+  for (const member of ['host', 'virtual', 'skipped', 'errors', 'events'] as const) {
     const expected = expect[member] ?? (member === 'errors' && actual.errors.length > 0 ? [] : undefined);
     if (expected === undefined) continue;
     if (updateEntries(document, [...at, member], expected, actual[member], member)) isChanged = true;

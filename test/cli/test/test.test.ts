@@ -31,6 +31,8 @@ const CONFIG = `sync:
           reverseExpression: value.replace(/^team-/, "")
         - path: metadata.labels.broken
           expression: value.a.b
+        - path: metadata.annotations.tls
+          reference: {apiVersion: v1, kind: Secret}
 endpointSyncer: {name: vc, host: {namespace: host}}
 `;
 const WEB = `apiVersion: v1
@@ -83,6 +85,10 @@ expect:
   errors:
     - {object: {kind: Endpoints, namespace: shop, name: b}, patch: 1, path: metadata.labels.broken}
     - {object: {name: a}, contains: Cannot read properties}`,
+  'an Event about a reference': `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, annotations: {tls: ca}}}]
+expect: {events: [{reason: ReferenceNotFound, type: Warning, object: {name: a}, contains: default/ca}]}`,
+  'no Event': `virtual: []
+expect: {events: []}`,
   'the way back': `${VIRTUAL_WEB}
 reverse: {expect: {virtual: [{metadata: {name: web, namespace: shop, annotations: {owner: shop}}}]}}`,
   'a change on the host comes back': `${VIRTUAL_WEB}
@@ -131,6 +137,22 @@ expect: {host: []}`,
     `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: kubernetes, namespace: default}}]
 expect: {skipped: [{name: kubernetes, reason: no service}]}`,
     [{ path: 'reason', expected: 'no service', actual: 'never synced' }],
+  ],
+  'an Event that is not there': [
+    `${VIRTUAL_WEB}
+expect: {events: [{reason: ReferenceNotFound}]}`,
+    [
+      {
+        subject: 'event ReferenceNotFound',
+        expected: { reason: 'ReferenceNotFound' },
+        actual: ['Synced'],
+      },
+    ],
+  ],
+  'an Event that says something else': [
+    `${VIRTUAL_WEB}
+expect: {events: [{reason: Synced, contains: elsewhere}]}`,
+    [{ subject: 'event Synced', actual: ['Synced'] }],
   ],
   'an error that no case expects': [
     `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, labels: {broken: x}}}]`,
@@ -184,6 +206,17 @@ describe('test', () => {
     expect(out).toContain('host object web-x-shop-x-vc: metadata.annotations.owner\n');
     expect(out).toContain('    - expected: "shop"\n    + actual:   "team-shop"\n');
     expect(out).toContain('0 of 1 cases passed');
+  });
+
+  test('a reference to an object in no file is noted once, unless the case expects Events', async () => {
+    const missing =
+      'virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, annotations: {tls: ca}}}]';
+    const expecting = `${missing}\nexpect: {events: [{reason: ReferenceNotFound}]}`;
+    const { code, err } = await capturedRun(['test', folderWith(casesOf([missing, expecting]))]);
+    expect(code).toBe(0);
+    expect(err).toMatch(
+      /^note: .*endpoint-syncer-test\.yaml: it: Secret "default\/ca" is referenced and in no file of the case, [^\n]*\n$/u,
+    );
   });
 
   test('EndpointSlices are synced with their own patches, in both directions', async () => {
@@ -247,6 +280,7 @@ cases:
     expect((JSON.parse(out) as JsonReport).coverage?.[0]?.missed).toEqual([
       'patches[0] metadata.annotations.owner: virtual to host, branch never taken at 1:22: "none"',
       'patches[1] metadata.labels.broken: never matched',
+      'patches[2] metadata.annotations.tls: never matched',
     ]);
   });
 
