@@ -79,7 +79,7 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
   try {
     const checked = await checkConfig(file, { ...options, isNameOptional: isForApiOnly });
     if (checked.config === undefined) return checked.problems;
-    const found = (await reverseWarnings(checked.config, checked.file)).map(checked.locate);
+    const found = (await sampleWarnings(checked.config, checked.file)).map(checked.locate);
     return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
@@ -107,34 +107,51 @@ function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
-// Warnings about reverse expressions that do not undo their expressions, found by running both in the sandbox.
+// Warnings about expressions that fail on an empty list, and about reverse expressions that do not undo theirs, found by running them in the sandbox.
 
 const SAMPLE = { apiVersion: 'v1', metadata: { name: 'web', namespace: 'default' } };
 
-interface TwoWayPatch {
+interface SampledPatch {
   readonly list: PatchedKey;
   readonly kind: string;
   readonly patch: CompiledPatch;
   readonly forward: Program;
-  readonly reverse: Program;
+  /** Undefined: there is no way back. */
+  readonly reverse: Program | undefined;
 }
 
+type TwoWayPatch = SampledPatch & { readonly reverse: Program };
+
 /** `file`: the configuration file, whose test cases give values besides the built-in samples; undefined: there is none. */
-async function reverseWarnings(config: Config, file: string | undefined): Promise<Finding[]> {
-  const patches = twoWayPatches(config);
-  if (patches.length === 0) return [];
+async function sampleWarnings(config: Config, file: string | undefined): Promise<Finding[]> {
+  const all = sampledPatches(config);
+  const patches = all.filter((patch): patch is TwoWayPatch => patch.reverse !== undefined);
+  const lists = all.filter(({ patch }) => isEmptyWithoutAddresses(patch));
+  if (patches.length + lists.length === 0) return [];
   const objects = file === undefined ? [] : await objectsOfTestCases(file);
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
-    programs: patches.flatMap(({ patch, forward, reverse }) => [
+    programs: [...new Set([...patches, ...lists])].flatMap(({ patch, forward, reverse }) => [
       forward,
-      reverse,
+      ...(reverse === undefined ? [] : [reverse]),
       ...patch.filters.map(({ program }) => program),
     ]),
     clock: systemClock,
     logger: silentLogger,
   });
   const findings: Finding[] = [];
+  for (const { list, patch, forward } of lists) {
+    const { errors } = await evaluate(sandbox, forward, [[]]);
+    const error = errors?.get(0);
+    const path = ['sync', 'toHost', list, 'patches', patch.index, 'expression'];
+    if (error !== undefined)
+      findings.push(
+        warningAtValue(
+          path,
+          `fails on an empty list, as objects without addresses have it: ${error.message}`,
+        ),
+      );
+  }
   for (const patch of patches) {
     const message = await firstMismatch(patch, objects, sandbox);
     const path = ['sync', 'toHost', patch.list, 'patches', patch.patch.index, 'reverseExpression'];
@@ -146,15 +163,24 @@ async function reverseWarnings(config: Config, file: string | undefined): Promis
   return findings;
 }
 
-function twoWayPatches({ sync }: Config): readonly TwoWayPatch[] {
+/** API servers keep these lists where they are empty, for example when the last Pod is gone. */
+const LISTS: ReadonlySet<string> = new Set(['subsets', 'endpoints', 'ports']);
+
+function isEmptyWithoutAddresses({ segments }: CompiledPatch): boolean {
+  const [first, ...rest] = segments;
+  return first?.kind === 'key' && rest.length === 0 && LISTS.has(first.key);
+}
+
+function sampledPatches({ sync }: Config): readonly SampledPatch[] {
   let programs = 0;
   return PATCHED_KINDS.flatMap(({ configKey: list, resource: { kind } }) => {
     const compiled = compilePatches(sync[list].patches, programs);
     programs += compiled.programs.length;
     return compiled.patches.flatMap((patch) => {
       const { toHost, toVirtual } = patch.actions;
-      if (toHost.kind !== 'evaluate' || toVirtual.kind !== 'evaluate') return [];
-      return [{ list, kind, patch, forward: toHost.program, reverse: toVirtual.program }];
+      if (toHost.kind !== 'evaluate') return [];
+      const reverse = toVirtual.kind === 'evaluate' ? toVirtual.program : undefined;
+      return [{ list, kind, patch, forward: toHost.program, reverse }];
     });
   });
 }

@@ -46,6 +46,12 @@ test.each([
     `${FIRST}.reverseExpression: warning: fails on a result of expression: 80 becomes 81 on the host, then TypeError: Cannot read properties of undefined (reading 'b')`,
   ],
   [
+    'an expression that fails on an empty list',
+    withPatch('{path: subsets, expression: "[value[0].addresses[0]]"}'),
+    '"[value',
+    `${FIRST}.expression: warning: fails on an empty list, as objects without addresses have it: TypeError: Cannot read properties of undefined (reading 'addresses')`,
+  ],
+  [
     'a filter that its own patch changes',
     withPatch(
       `{path: 'subsets[*].ports[?(@.port === 5432)].port', expression: value + 1, reverseExpression: value - 1}`,
