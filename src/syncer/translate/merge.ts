@@ -545,11 +545,10 @@ function hostAnnotations(
     ...merge.host,
     ...pick(desired, isBookkeepingAnnotation),
   };
-  const managed = printManagedAnnotations(merge.managed);
-  if (managed === undefined) delete annotations[MANAGED_ANNOTATIONS];
-  else annotations[MANAGED_ANNOTATIONS] = managed;
   delete annotations[LAST_SYNCED];
-  const text = fittingRecord(record, annotations);
+  delete annotations[MANAGED_ANNOTATIONS];
+  const { text, managed } = fittingBookkeeping(record, printManagedAnnotations(merge.managed), annotations);
+  if (managed !== undefined) annotations[MANAGED_ANNOTATIONS] = managed;
   if (text === undefined) return annotations;
   const isSame =
     before !== undefined &&
@@ -583,14 +582,30 @@ function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefi
   return encodeLastSynced(record) === text;
 }
 
-/** If the annotations are too large for the whole record, it is written without paths, or not at all. The object is synced in any case. */
-function fittingRecord(record: LastSynced, annotations: StringMap): string | undefined {
-  let bytesLeft = ANNOTATION_BYTES_MAX - LAST_SYNCED.length;
-  for (const [key, value] of Object.entries(annotations)) {
-    bytesLeft -= Buffer.byteLength(key) + Buffer.byteLength(value);
-  }
-  const whole = encodeLastSynced(record);
-  if (whole.length <= bytesLeft) return whole;
-  const withoutPaths = encodeLastSynced({ ...record, paths: new Map() });
-  return withoutPaths.length <= bytesLeft ? withoutPaths : undefined;
+/**
+ * What fits beside the annotations, which are synced in any case: the list of their keys is left out first, because the record proves more, then
+ * the paths of the record, then all of it.
+ */
+function fittingBookkeeping(
+  record: LastSynced,
+  managed: string | undefined,
+  annotations: StringMap,
+): { readonly text?: string; readonly managed?: string } {
+  const bytesLeft = ANNOTATION_BYTES_MAX - bytesOf(annotations);
+  const list = managed === undefined ? {} : { managed };
+  const listBytes = managed === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: managed });
+  const text = encodeLastSynced(record);
+  const textBytes = bytesOf({ [LAST_SYNCED]: text });
+  if (textBytes + listBytes <= bytesLeft) return { text, ...list };
+  if (textBytes <= bytesLeft) return { text };
+  const shorter = encodeLastSynced({ ...record, paths: new Map() });
+  return bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? { text: shorter } : {};
+}
+
+/** As an API server counts them. */
+function bytesOf(annotations: StringMap): number {
+  return Object.entries(annotations).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
 }

@@ -646,3 +646,30 @@ describe('labels of this program', () => {
     expect((await copyOf(virtual)).metadata.labels).toMatchObject({ 'app.kubernetes.io/managed-by': 'Helm' });
   });
 });
+
+describe('bookkeeping that does not fit beside the annotations', () => {
+  const sizeOf = ({ metadata: { annotations = {} } }: KubeObject): number =>
+    Object.entries(annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  const sized = (keys: number, valueLength: number): KubeObject => {
+    const entries = Array.from({ length: keys }, (_, at) => [
+      `example.com/${String(at).padStart(50, 'k')}`,
+      'v'.repeat(valueLength),
+    ]);
+    return endpoints({ annotations: Object.fromEntries(entries) as StringMap });
+  };
+
+  test.each([
+    { what: 'nothing', keys: 100, valueLength: 100, kept: [LAST_SYNCED, MANAGED_ANNOTATIONS] },
+    { what: 'the list of the keys', keys: 1000, valueLength: 130, kept: [LAST_SYNCED] },
+    { what: 'the record too', keys: 1000, valueLength: 190, kept: [] },
+  ])('leaves out $what', async ({ keys, valueLength, kept }) => {
+    const virtual = sized(keys, valueLength);
+    const { host } = await merge({ virtual, host: undefined });
+    const { annotations = {} } = host.metadata;
+    expect(annotations).toMatchObject(virtual.metadata.annotations ?? {});
+    expect([LAST_SYNCED, MANAGED_ANNOTATIONS].filter((key) => Object.hasOwn(annotations, key))).toEqual(kept);
+    expect(sizeOf(host)).toBeLessThanOrEqual(256 * 1024);
+    const again = await merge({ virtual, host });
+    expect(again.host.metadata).toEqual(host.metadata);
+  });
+});
