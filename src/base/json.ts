@@ -7,6 +7,36 @@ export interface JsonObject {
 }
 export type JsonValue = JsonPrimitive | JsonArray | JsonObject;
 
+/**
+ * Parses JSON text. An integer beyond 2^53, which no number holds, becomes a BigInt, which everything else passes on as any other primitive value and
+ * `JSON.stringify` writes with all its digits: counters and identifiers of custom resources must not be rounded. Throws a `SyntaxError`.
+ */
+export function parseJson(text: string): JsonValue {
+  const parsed: unknown = LONG_INTEGER.test(text) ? JSON.parse(text, exactly) : JSON.parse(text);
+  return parsed as JsonValue; // JSON text is a JSON value
+}
+
+/** Of a member, an element, or the whole text. A reviver takes five times as long as the parser, and this a tenth of it. */
+const LONG_INTEGER = /(?:^|[:,[])\s*-?\d{16}/;
+
+function exactly(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === 'number' ? exactInteger(value, context?.source ?? '') : value;
+}
+
+/** `source`: the text of the number. */
+export function exactInteger(value: number, source: string): number {
+  if (Number.isSafeInteger(value) || !/^-?\d+$/.test(source)) return value;
+  return BigInt(source) as unknown as number; // a primitive value: what asks for its type takes it for none that it knows
+}
+
+// The only global that this program changes: JSON.stringify throws for a BigInt without it. `rawJSON` is of ES2026, later than the types.
+Object.defineProperty(BigInt.prototype, 'toJSON', {
+  value(this: bigint): unknown {
+    return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(this));
+  },
+  configurable: true,
+});
+
 /** True for a JSON object: neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

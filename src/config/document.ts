@@ -12,7 +12,7 @@ import {
   type Pair,
   type ParsedNode,
 } from 'yaml';
-import { type JsonObject, type JsonValue, isJsonObject, setOwn } from '../base/json.ts';
+import { exactInteger, type JsonObject, type JsonValue, isJsonObject, setOwn } from '../base/json.ts';
 import type { ConfigPath } from './finding.ts';
 import { createSourceFile, positionOf, type SourceFile } from './source-file.ts';
 import { DEPTH_MAX, readYaml, type SyntaxProblem, Unreadable } from './yaml-source.ts';
@@ -218,7 +218,7 @@ function scalarToJson(node: ParsedNode): JsonValue {
   const value: unknown = isScalar(node) ? node.value : null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value !== 'number') return null;
-  if (Number.isFinite(value)) return value;
+  if (Number.isFinite(value)) return exactInteger(value, isScalar(node) ? (node.source ?? '') : '');
   throw new Unreadable(node.range[0], 'a number must be finite: put it in quotes if it is text');
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/base/json.ts';
+import { parseJson, type JsonValue } from '../../src/base/json.ts';
 import { eventually, type WaitOptions } from '../support/eventually.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
@@ -215,7 +215,7 @@ export class TestCluster implements AsyncDisposable {
     for await (const chunk of answer.body) {
       const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n'); // undici's bodies are bytes
       rest = lines.pop() ?? '';
-      for (const line of lines) if (line !== '') options.onEvent(JSON.parse(line) as WatchEvent); // an API server's own
+      for (const line of lines) if (line !== '') options.onEvent(parseJson(line) as unknown as WatchEvent); // an API server's own
     }
     throw new Error(`the watch of ${kind} in ${this.url} ended`);
   }
@@ -233,7 +233,7 @@ function pathOf(kind: KindName, namespace: string, name: string): string {
 
 function parseBody(text: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseJson(text);
   } catch {
     return text;
   }

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { jsonEquals, type JsonObject } from '../../src/base/json.ts';
+import { jsonEquals, parseJson, type JsonObject } from '../../src/base/json.ts';
 import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { eventually } from '../support/eventually.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
@@ -239,6 +239,21 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.delete('Endpoints', ns, 'web');
       await gone(world, 'Gadget', [hostNs, name]);
       await world.virtual.merge('Gadget', [ns, 'g'], { metadata: { finalizers: null } });
+    });
+
+    test('keeps integers that no JavaScript number holds', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const text = '{"max":9223372036854775807,"min":-9223372036854775808,"list":[9007199254740993]}';
+      await world.virtual.create('Gadget', gadget(`${ns}/big`, parseJson(text)));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { gadget: 'big' }));
+      const copy = await importedTo(world, 'Gadget', `${ns}/big`);
+      expect(JSON.parse(JSON.stringify(copy['spec']))).toEqual(JSON.parse(text));
+      expect(copy['spec']).toEqual(parseJson(text));
+      await world.settle(daemon);
+      const log = await world.log('host', 'Gadget');
+      await world.settle(daemon);
+      expect(log.of(short(world, `${ns}/big`)[1])).toEqual([]);
     });
 
     test('with a copy of another syncer is referenced by the name of that copy, which is not changed', async () => {

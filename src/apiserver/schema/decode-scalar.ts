@@ -62,10 +62,12 @@ export function zeroOf(schema: ScalarSchema): JsonValue {
 }
 
 /** Throws {@link DecodeError}. */
-export function decodeScalar(schema: ScalarSchema, input: JsonValue, at: Place): JsonValue {
+export function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonValue {
+  // Only values of any type keep the digits of long integers (see `parseJson`): typed fields are numbers, which validation bounds.
+  const input = typeof given === 'bigint' ? Number(given) : given;
   switch (schema.scalar) {
     case 'any':
-      return input;
+      return given;
     case 'string':
       if (typeof input !== 'string') throw wrongType(input, at, schema.goType);
       return input;

@@ -6,7 +6,7 @@
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
 import { tooComplex } from '../status.ts';
 import { DecodeError } from './decode-scalar.ts';
-import type { JsonValue } from '../../base/json.ts';
+import { parseJson, type JsonValue } from '../../base/json.ts';
 
 // Not imported from another file: the loops below read them for every character, and local constants are faster.
 const SPACE = 0x20;
@@ -23,7 +23,7 @@ const CLOSE_OBJECT = 0x7d;
 export function parseJsonText(text: string): JsonValue {
   checkComplexity(text);
   try {
-    return JSON.parse(text) as JsonValue; // JSON.parse yields JSON
+    return parseJson(text);
   } catch (cause) {
     throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : 'invalid JSON syntax', {
       cause,

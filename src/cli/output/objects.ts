@@ -2,7 +2,7 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse, stringify, Composer, Parser } from 'yaml';
+import { parseDocument, stringify, visit, Composer, Parser, type Scalar } from 'yaml';
 import { readDocument } from '../../config/document.ts';
 import {
   problemOf,
@@ -14,7 +14,14 @@ import {
   cannotBeRead,
 } from '../../config/source-file.ts';
 import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
-import { jsonEquals, type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import {
+  exactInteger,
+  jsonEquals,
+  type JsonObject,
+  type JsonValue,
+  isJsonObject,
+  ownValue,
+} from '../../base/json.ts';
 import { yamlMessage } from '../../config/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import { typeProblem } from './object-types.ts';
@@ -36,6 +43,10 @@ export async function readObject(path: string): Promise<JsonObject> {
   return document.value;
 }
 
+function keepDigits(node: Scalar): void {
+  if (typeof node.value === 'number') node.value = exactInteger(node.value, node.source ?? '');
+}
+
 /** Text that YAML 1.1 (kubectl) and 1.2 readers take for the same value. `isSorted`: keys in alphabetical order, as kubectl prints them. */
 export function printObject(
   object: JsonObject,
@@ -50,7 +61,9 @@ export function printObject(
     sortMapEntries: isSorted,
   } as const;
   const text = stringify(object, settings);
-  const isPlain = jsonEquals(parse(text, { logLevel: 'silent' }) as JsonValue, object); // what was just printed
+  const printed = parseDocument(text, { logLevel: 'silent' });
+  visit(printed, { Scalar: (_, node) => keepDigits(node) });
+  const isPlain = jsonEquals(printed.toJS() as JsonValue, object); // what was just printed
   return isPlain
     ? text
     : stringify(object, { ...settings, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' });
@@ -127,6 +140,7 @@ export function parseObjects(
       problems.push(problemAt(source, start, { path: '', severity: 'error', message }));
     };
     try {
+      visit(document, { Scalar: (_, node) => keepDigits(node) });
       const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
       found.push(...objectsIn(value, report));
     } catch (error) {

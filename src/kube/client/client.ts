@@ -4,7 +4,7 @@ import type { KubeObject, NamespacedName, Resource } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asList, asObject, checkDeletion, responseError } from './responses.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
@@ -178,7 +178,7 @@ class RestClient implements WatchClient {
     const { text } = response;
     if (text === '') return null;
     try {
-      return JSON.parse(text) as JsonValue; // JSON text is a JSON value
+      return parseJson(text);
     } catch (cause) {
       const excerpt = JSON.stringify(text.slice(0, 80));
       throw new MalformedResponseError(`the response to ${this.#what(call)} is not JSON: ${excerpt}`, {

@@ -2,7 +2,7 @@
 
 import { StatusError } from '../status-error.ts';
 import { withLists, type KubeObject } from '../object.ts';
-import { isJsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, parseJson, type JsonValue } from '../../base/json.ts';
 import type { StreamHandler } from './exchange.ts';
 import { asStatus, problemOf } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
@@ -87,7 +87,7 @@ export class WatchStream implements StreamHandler {
 function parse(line: string): { type: unknown; object: JsonValue | undefined } {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseJson(line);
   } catch (cause) {
     throw new MalformedStreamError(`a line of the watch is not JSON: ${excerpt(line)}`, { cause });
   }

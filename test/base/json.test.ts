@@ -1,0 +1,38 @@
+/** JSON values as everything else passes them on. */
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { canonicalJson, cloneJson, jsonEquals, mergePatch, parseJson } from '../../src/base/json.ts';
+import { copyOf } from '../../src/kube/memory-cluster.ts';
+
+const INT64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+
+test('integers of 64 bits keep their digits through everything that copies, compares or merges them', () => {
+  fc.assert(
+    fc.property(INT64, INT64, (a, b) => {
+      const text = `{"a":${a},"list":[${b},"x:[${b}"]}`;
+      const value = parseJson(text);
+      for (const copy of [
+        value,
+        cloneJson(value),
+        copyOf(value),
+        mergePatch({}, { of: value })['of'] ?? null,
+      ])
+        expect(JSON.stringify(copy)).toBe(text);
+      expect(canonicalJson(value)).toBe(text);
+      expect(jsonEquals(value, parseJson(text))).toBe(true);
+      expect(jsonEquals(parseJson(`[${a}]`), parseJson(`[${b}]`))).toBe(a === b);
+    }),
+  );
+});
+
+test.each(['9007199254740991', '0.1', '1e3', '"9223372036854775807"', '[ -1 ]'])(
+  '%s is the value that JSON.parse gives',
+  (text) => {
+    expect(parseJson(text)).toEqual(JSON.parse(text));
+  },
+);
+
+test('text that is no JSON is a SyntaxError, with long digits too', () => {
+  for (const text of ['{', '[9223372036854775807']) expect(() => parseJson(text)).toThrow(SyntaxError);
+});
