@@ -37,12 +37,13 @@ export class CacheRefresh {
 
   /**
    * Reads the virtual object if the host object was made from a later version than the cached one. `isOfAnother`: it was made from another
-   * object, which is a later one, too, for all that an object without a record tells. True: the cache has a later version now.
+   * object, which is a later one, too, for all that an object without a record tells. A virtual object with a record of its copy may hold values of
+   * that copy, too, which nothing proves if the copy has lost its record. True: the cache has a later version now.
    */
   async isVirtualBehind(virtual: KubeObject, host: KubeObject, isOfAnother = false): Promise<boolean> {
     const { resourceVersion } = virtual.metadata;
     const copied = recordedRevision(recordOf(host));
-    const isUnknown = copied === undefined && isOfAnother;
+    const isUnknown = copied === undefined && (isOfAnother || recordOf(virtual) !== undefined);
     if (!isUnknown && !isOlder(resourceVersion, copied)) return false;
     const current = await this.readVirtual(virtual);
     return current === undefined || isOlder(resourceVersion, current.metadata.resourceVersion);
