@@ -28,6 +28,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'endpoint-syncer cleanup --config config.yaml --dry-run',
     'endpoint-syncer cleanup --config config.yaml --unused --yes',
   ],
+  adopt: [
+    'endpoint-syncer adopt --config config.yaml',
+    'endpoint-syncer adopt --name my-vcluster --host-namespace team-a --virtual-kubeconfig restored.kubeconfig',
+  ],
   eval: [
     `endpoint-syncer eval 'value.toUpperCase()' --value '"web"'`,
     'endpoint-syncer eval --jsonl < expressions.jsonl',

@@ -61,6 +61,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./live/cleanup.ts'),
   },
   {
+    name: 'adopt',
+    summary: 'take the copies on the host to be of this virtual cluster',
+    load: () => import('./live/adopt.ts'),
+  },
+  {
     name: 'eval',
     summary: 'evaluate expressions in the sandbox',
     load: () => import('./eval.ts'),

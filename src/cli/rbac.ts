@@ -8,10 +8,11 @@ import type { Config } from '../config/types.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './output/error-report.ts';
-import { ENDPOINT_SLICES } from '../kube/object.ts';
+import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
 import { requiredRights, rightsOnLease, type Right } from '../syncer/rights.ts';
+import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
 import { pluralOf } from './kind-scope.ts';
 
@@ -150,8 +151,8 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   });
 }
 
-/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, the report of contested slices, and
- * the Lease that only names the configuration in use.
+/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, the report of contested slices, the
+ * Lease that only names the configuration in use, and the namespace whose uid tells the virtual cluster from others.
  */
 function uncheckedRights(config: Config): readonly Right[] {
   const { owner, host, sync, leaderElection } = config;
@@ -164,6 +165,8 @@ function uncheckedRights(config: Config): readonly Right[] {
     for (const namespace of hostNamespaces(config) ?? [''])
       add('list', { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace });
   }
+  if (syncedKinds(config).length > 0)
+    rights.push({ cluster: 'virtual', verb: 'get', group: '', resource: NAMESPACES.plural, ...KUBE_SYSTEM });
   // The default owner is a Service, and the right to get Services is part of the others.
   if (owner !== undefined && !owner.isOptional) {
     const { apiVersion, kind, name } = owner;

@@ -40,6 +40,7 @@ const SYNCER_ROWS: readonly FlagRow[] = [
     'Secret in the host namespace with the kubeconfig of the virtual cluster',
   ],
   ['virtual.server', 'text', 'url', 'URL of the virtual API server, instead of the one in its kubeconfig'],
+  ['virtual.adopt', 'switch', '', 'take the copies on the host to be of this virtual cluster'],
   ['host.kubeconfig', 'text', 'file', 'kubeconfig of the host cluster'],
   ['host.context', 'text', 'name', 'context in the kubeconfig of the host cluster'],
   ['host.namespace', 'text', 'name', 'namespace of the virtual cluster on the host'],
@@ -117,6 +118,9 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
   'host.kubeconfig': ['host.context'],
 };
 
+/** Flags that are not named after their fields. */
+const NAMED: Readonly<Record<string, string>> = { 'virtual.adopt': 'adopt' };
+
 export const FLAGS: readonly FlagDefinition[] = [
   ...SYNCER_ROWS.map((row) => flagOf('endpointSyncer', row)),
   ...MANAGEMENT_ROWS.map((row) => flagOf('managementApi', row)),
@@ -132,7 +136,7 @@ function flagOf(section: FlagSection, [field, type, value, help]: FlagRow): Flag
   return {
     section,
     field,
-    flag: kebab(field),
+    flag: NAMED[field] ?? kebab(field),
     type,
     value,
     help,

@@ -162,8 +162,12 @@ export interface Config {
   readonly sync: SyncConfig;
   /** '' only for commands that do not need it. */
   readonly name: string;
-  /** `server` replaces the URL of the API server in the kubeconfig; '' keeps it. */
-  readonly virtual: ClusterAccess & { readonly secret: string; readonly server: string };
+  /** `server` replaces the URL of the API server in the kubeconfig; '' keeps it. `adopt`: see `syncer/virtual-identity.ts`. */
+  readonly virtual: ClusterAccess & {
+    readonly secret: string;
+    readonly server: string;
+    readonly adopt: boolean;
+  };
   readonly host: ClusterAccess & { readonly namespace: string };
   /** Undefined: copies have no owner. */
   readonly owner: OwnerConfig | undefined;

@@ -12,7 +12,8 @@ import { type Clusters, connectClusters } from './clusters.ts';
 import { type Companion, startCompanion, type StartCompanion } from './companion.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
-import { startLeadership } from './leadership.ts';
+import { CONFIGURATION, startLeadership } from './leadership.ts';
+import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
@@ -107,8 +108,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const recorder = clusters.createRecorder(clients.virtual);
   resources.defer(() => recorder.flush());
   const dryRun = isDryRun ? new DryRun(logger) : undefined;
+  const identity = new VirtualIdentity({
+    config,
+    clients: { virtual: clusters.virtual, host: clusters.host },
+    leadership,
+    clock,
+    logger,
+    held: (isHeld) => metrics.sync.deletionsHeld(isHeld),
+  });
   const parts = {
     ...options,
+    identity,
     dryRun,
     metrics,
     clusters,
@@ -123,7 +133,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const daemon = new SyncDaemon(parts, { config, generation }, health.url, resources.move());
   readiness.checks = () => daemon.checks();
   connection.keep();
-  leadership.publish(configurationHash(config));
+  leadership.publish({ [CONFIGURATION]: configurationHash(config) });
   generation.start();
   void daemon.reportReady(startedMs);
   return daemon;
@@ -133,6 +143,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 interface DaemonParts extends DaemonOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
   readonly clusters: Clusters;
   readonly companion: Companion;
+  readonly identity: VirtualIdentity;
   readonly connection: Connection;
 }
 
@@ -181,7 +192,7 @@ class SyncDaemon implements Daemon {
     await previous.stop();
     generation.start(previous.importedKinds());
     this.#running = { config, generation };
-    this.#parts.leadership.publish(configurationHash(config));
+    this.#parts.leadership.publish({ [CONFIGURATION]: configurationHash(config) });
   }
 
   reloadFailed(): void {
@@ -250,9 +261,10 @@ class SyncDaemon implements Daemon {
   }
 
   checks(): Checks {
-    const { companion, leadership } = this.#parts;
+    const { companion, identity, leadership } = this.#parts;
     return {
       connected: () => ({ isOk: true }),
+      'virtual-cluster': () => identity.check(),
       ...this.#running.generation.checks,
       'leader-election': () => leadership.check(),
       'management-api': () => companion.check(),

@@ -17,6 +17,7 @@ import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
 import { ServiceDeletions } from './reconcile/guards.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
+import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
 import { isBookkeepingAnnotation } from './translate/bookkeeping.ts';
 import { recordedKinds } from './translate/last-synced.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
@@ -35,6 +36,8 @@ export interface EngineOptions extends SyncEnvironment {
   /** Resolves when this process may write, or when the signal aborts. */
   readonly whenLeading: (signal: AbortSignal) => Promise<void>;
   readonly random: Random;
+  /** Undefined: copies of objects that are gone are deleted. */
+  readonly identity?: VirtualIdentity | undefined;
   readonly metrics: EngineMetrics;
 }
 
@@ -85,6 +88,7 @@ class SyncEngine implements Engine {
           ? this.#hostServices
           : this.#createInformer('host', resource, { indexes, labelSelector }),
       engines: () => this.#kinds,
+      objection: async () => options.identity?.objection(() => this.#evidence()),
     };
     this.#kinds = options.kinds.map(
       (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),
@@ -148,6 +152,9 @@ class SyncEngine implements Engine {
       await references.recover(this.#recordedKinds(), signal);
       // Stopped before all imports of removed kinds are gone: a reconcile would drop these kinds from the records.
       signal.throwIfAborted();
+      // Before this process writes a copy, which would count as one of a known object. A failure is that of the first deletion.
+      await this.#options.identity?.objection(() => this.#evidence()).catch(() => undefined);
+      signal.throwIfAborted();
       this.#isWorking = true;
       await Promise.all([
         Promise.all(this.#kinds.map((kind) => kind.run())).finally(() => references.shutDown()),
@@ -160,6 +167,15 @@ class SyncEngine implements Engine {
       this.#stopping.abort();
       await Promise.all([...watching, references.closed()]);
     }
+  }
+
+  /** The copies of all kinds, and whether the virtual cluster has an original of them. */
+  #evidence(): CopiesEvidence {
+    const all = this.#kinds.map((kind) => kind.evidence());
+    return {
+      copies: all.reduce((sum, { copies }) => sum + copies, 0),
+      isAnyOriginalKnown: all.some(({ isAnyOriginalKnown }) => isAnyOriginalKnown),
+    };
   }
 
   #recordedKinds(): readonly string[] {

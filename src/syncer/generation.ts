@@ -26,6 +26,7 @@ import type { DryRun } from './reconcile/dry-run.ts';
 import type { KindId } from './translate/last-synced.ts';
 import { SyncedReferrers } from './synced-referrers.ts';
 import { checkSlices } from './slice-check.ts';
+import type { VirtualIdentity } from './virtual-identity.ts';
 import { createTranslators, pipelineOptions, sandboxSettings } from './translation.ts';
 
 /** Watches get a bookmark every minute, so a cache without an event for this long is stale. */
@@ -42,6 +43,8 @@ export interface GenerationOptions {
   readonly recorder: EventRecorder;
   readonly createSandbox: typeof createSandbox;
   readonly dryRun: DryRun | undefined;
+  /** Undefined for a rehearsal. */
+  readonly identity?: VirtualIdentity | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

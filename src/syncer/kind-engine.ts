@@ -54,6 +54,7 @@ import { createReconciler } from './reconcile/reconciler.ts';
 import { ObjectStates } from './reconcile/object-state.ts';
 import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
 import { namedVirtual, ownershipOf } from './translate/ownership.ts';
+import type { CopiesEvidence } from './virtual-identity.ts';
 
 /** One kind with its patches. */
 export interface KindPlan {
@@ -81,6 +82,8 @@ export interface KindEnvironment extends SyncEnvironment {
   hostInformer(kind: SyncedKind, indexes: IndexFunctions): ObservableInformer;
   /** Undefined if the kind is not synced. */
   engines(): readonly KindEngine[];
+  /** Why the copies of objects that are gone must stay for now. */
+  objection(): Promise<string | undefined>;
 }
 
 export class KindEngine {
@@ -140,6 +143,15 @@ export class KindEngine {
     return this.#queue.abandon();
   }
 
+  /** Of the virtual cluster: the uids that the copies record, as far as it has objects with them. */
+  evidence(): CopiesEvidence {
+    const { names } = this.#environment;
+    const originals = new Set([...this.virtual.list()].map(({ metadata: { uid } }) => uid));
+    const owners = [...this.host.list()].map((copy) => ownershipOf(copy, this.kind.resource, names));
+    const ours = owners.flatMap((owner) => (owner.kind === 'ours' ? [owner.uid] : []));
+    return { copies: ours.length, isAnyOriginalKnown: ours.some((uid) => originals.has(uid)) };
+  }
+
   #createReconcile(pipeline: PatchPipeline, references: ReferenceRecords): Reconcile {
     const { config, clients, names, labels, owner, recorder, clock, services } = this.#environment;
     const { kind, virtual, host } = this;
@@ -190,6 +202,7 @@ export class KindEngine {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
         this.#hostChanged(target);
       },
+      objection: () => this.#environment.objection(),
       areDependentsRead: (target) => this.#areDependentsRead(keyOf(target)),
       isDeletedAlong: async (key, target) => (await this.#deleter()?.isDeletingVirtual(key, target)) === true,
       patched: (object) => {

@@ -9,7 +9,7 @@ import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
 import type { Config } from '../config/types.ts';
 import { LEASES, LeaseLock, leaseWith } from '../kube/lease.ts';
-import { keyOf, type KubeObject, type NamespacedName } from '../kube/object.ts';
+import { keyOf, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import {
   ignoreNotFound,
   isAlreadyExists,
@@ -30,8 +30,8 @@ export interface Leadership extends AsyncDisposable {
   readonly lost: Promise<string>;
   /** For readiness: a standby is ready. */
   check(): CheckResult;
-  /** Writes the hash of the configuration in use to the Lease while this replica leads, for commands that compare it with theirs. */
-  publish(configuration: string): void;
+  /** Adds annotations to those that the Lease gets while this replica leads, such as the {@link CONFIGURATION} for commands that compare theirs. */
+  publish(annotations: StringMap): void;
 }
 
 /** Annotation of the Lease: the hash of the configuration of the daemon that writes now; '' when it has stopped. */
@@ -59,14 +59,14 @@ export function startLeadership(options: LeadershipOptions): Leadership {
   const { config, isDryRun, leads } = options;
   if (config.leaderElection.enabled && !isDryRun) return new ElectedLeadership(options);
   leads(leaseName(config.name), true);
-  const published = new PublishedConfiguration(options);
+  const published = new PublishedAnnotations(options);
   return {
     whenLeading: async () => undefined,
     isLeading: true,
     checkWrite: () => undefined,
     lost: new Promise(() => undefined),
     check: () => ({ isOk: true, detail: 'not enabled' }),
-    publish: (configuration) => (isDryRun ? undefined : published.set(configuration)),
+    publish: (annotations) => (isDryRun ? undefined : published.add(annotations)),
     [Symbol.asyncDispose]: () => published.clear(),
   };
 }
@@ -74,11 +74,12 @@ export function startLeadership(options: LeadershipOptions): Leadership {
 const PUBLISH_DELAYS = { baseMs: 1000, maxMs: 60_000 };
 const CLEAR_TIMEOUT_MS = 1000;
 
-/** Publishes the annotation without leader election, in a Lease without a holder. The sync does not depend on the right to write it. */
-class PublishedConfiguration {
+/** Publishes annotations without leader election, in a Lease without a holder. The sync does not depend on the right to write it. */
+class PublishedAnnotations {
   readonly #options: LeadershipOptions;
   readonly #lease: NamespacedName;
   readonly #stopping = new AbortController();
+  #annotations: StringMap = {};
   #writing = Promise.resolve();
   #stored: KubeObject | undefined;
 
@@ -88,12 +89,18 @@ class PublishedConfiguration {
     this.#lease = { namespace: host.namespace, name: leaseName(name) };
   }
 
-  set(configuration: string): void {
+  add(annotations: StringMap): void {
+    this.#annotations = { ...this.#annotations, ...annotations };
     const { signal } = this.#stopping;
     const isRetryable = (error: unknown): boolean =>
       isTransient(error) || isConflict(error) || isAlreadyExists(error);
     const write = (): Promise<void> =>
-      retry(() => this.#write(configuration), { ...this.#options, ...PUBLISH_DELAYS, signal, isRetryable });
+      retry(() => this.#write(this.#annotations), {
+        ...this.#options,
+        ...PUBLISH_DELAYS,
+        signal,
+        isRetryable,
+      });
     this.#writing = this.#writing.then(write).catch((error: unknown) => {
       if (signal.aborted) return;
       // The right is optional: that it is missing is no failure.
@@ -115,12 +122,14 @@ class PublishedConfiguration {
     await this.#options.client.update(LEASES, cleared, options).catch(() => undefined);
   }
 
-  async #write(configuration: string): Promise<void> {
+  async #write(annotations: StringMap): Promise<void> {
     const { client } = this.#options;
     const current = await ignoreNotFound(client.get(LEASES, this.#lease));
-    const wanted = leaseWith(current, this.#lease, { [CONFIGURATION]: configuration });
+    const wanted = leaseWith(current, this.#lease, annotations);
     const options = { fieldManager: FIELD_MANAGER };
-    if (current?.metadata.annotations?.[CONFIGURATION] === configuration) this.#stored = current;
+    const known = current?.metadata.annotations ?? {};
+    const isSame = Object.entries(annotations).every(([key, value]) => known[key] === value);
+    if (current !== undefined && isSame) this.#stored = current;
     else if (current === undefined) this.#stored = await client.create(LEASES, wanted, options);
     else this.#stored = await client.update(LEASES, wanted, options);
   }
@@ -134,7 +143,7 @@ class ElectedLeadership implements Leadership {
   readonly #leading = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
   readonly #lost = Promise.withResolvers<string>();
-  #configuration: string | undefined;
+  #annotations: StringMap = {};
 
   constructor(options: LeadershipOptions) {
     const { config, leads } = options;
@@ -146,7 +155,7 @@ class ElectedLeadership implements Leadership {
       lease: { namespace: config.host.namespace, name: leaseName(config.name) },
       identity: `${hostname()}_${crypto.randomUUID()}`,
       fieldManager: FIELD_MANAGER,
-      annotations: () => (this.#configuration === undefined ? {} : { [CONFIGURATION]: this.#configuration }),
+      annotations: () => this.#annotations,
       leaseDurationMs,
       renewDeadlineMs,
       retryPeriodMs,
@@ -172,8 +181,8 @@ class ElectedLeadership implements Leadership {
     if (!this.#lock.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
   }
 
-  publish(configuration: string): void {
-    this.#configuration = configuration;
+  publish(annotations: StringMap): void {
+    this.#annotations = { ...this.#annotations, ...annotations };
   }
 
   check(): CheckResult {

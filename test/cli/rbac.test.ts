@@ -112,6 +112,7 @@ describe('rbac', () => {
         { resources: ['services/status'], verbs: ['patch'] },
         { resources: ['events'] },
         { resources: ['events'] },
+        { resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
       ],
     });
   });

@@ -17,7 +17,7 @@ describe('defaults', () => {
     } = validConfig('endpointSyncer: {name: vc}');
     expect(own).toEqual({
       name: 'vc',
-      virtual: { kubeconfig: '', context: '', secret: '', server: '' },
+      virtual: { kubeconfig: '', context: '', secret: '', server: '', adopt: false },
       host: { kubeconfig: '', context: '', namespace: '' },
       owner: { apiVersion: 'v1', kind: 'Service', name: 'vc', isOptional: true },
       workers: 10,
@@ -377,10 +377,11 @@ describe('flags, environment, file, defaults', () => {
       context: '',
       secret: '',
       server: '',
+      adopt: false,
     });
     expect(
       validConfig(text, { flags: { 'virtual.kubeconfig': 'k', 'virtual.context': 'd' } }).virtual,
-    ).toEqual({ kubeconfig: 'k', context: 'd', secret: '', server: '' });
+    ).toEqual({ kubeconfig: 'k', context: 'd', secret: '', server: '', adopt: false });
     expect(problemsIn(text, { flags: { 'virtual.kubeconfig': 'k', 'virtual.secret': 's' } })).toEqual([
       expect.stringMatching(/cannot be combined/u),
     ]);

@@ -13,7 +13,7 @@ import { patchScenarios } from '../scenarios/patches.ts';
 import { plainDaemonScenarios } from '../scenarios/plain-daemon.ts';
 import { raceScenarios } from '../scenarios/races.ts';
 import { recordedBeforeScenarios } from '../scenarios/recorded-before.ts';
-import { restartScenarios } from '../scenarios/restart.ts';
+import { otherClusterScenarios, restartScenarios } from '../scenarios/restart.ts';
 import { requireServiceScenarios, selectionScenarios } from '../scenarios/service-gate.ts';
 import { serviceScenarios } from '../scenarios/services.ts';
 import { sliceLifecycleScenarios } from '../scenarios/slice-lifecycles.ts';
@@ -23,6 +23,7 @@ import { upgradeScenarios } from '../scenarios/upgrade.ts';
 
 plainDaemonScenarios(newRealWorld);
 restartScenarios(newRealWorld);
+otherClusterScenarios(newRealWorld);
 requireServiceScenarios(newRealWorld);
 selectionScenarios(newRealWorld);
 onHostDeleteScenarios(newRealWorld);

@@ -9,7 +9,7 @@ import { namespaceScenarios } from './namespaces.ts';
 import { onHostDeleteScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
 import { plainDaemonScenarios } from './plain-daemon.ts';
-import { restartScenarios } from './restart.ts';
+import { otherClusterScenarios, restartScenarios } from './restart.ts';
 import { requireServiceScenarios, selectionScenarios } from './service-gate.ts';
 import { serviceScenarios } from './services.ts';
 import { sliceLifecycleScenarios } from './slice-lifecycles.ts';
@@ -22,6 +22,7 @@ describe.concurrent('on embedded clusters', () => {
   selectionScenarios(newEmbeddedWorld);
   onHostDeleteScenarios(newEmbeddedWorld);
   restartScenarios(newEmbeddedWorld);
+  otherClusterScenarios(newEmbeddedWorld);
   namespaceScenarios(newEmbeddedWorld);
   hostServiceScenarios(newEmbeddedWorld);
   patchScenarios(newEmbeddedWorld);

@@ -6,6 +6,9 @@ import type { JsonValue } from '../../src/base/json.ts';
 import type { Daemon } from './daemon.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
+import { VIRTUAL_CLUSTER } from '../../src/syncer/virtual-identity.ts';
+import { capturedRun } from '../cli/captured-run.ts';
+import { eventually } from '../support/eventually.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 import type { WriteLog } from './write-log.ts';
 
@@ -148,6 +151,57 @@ export function restartScenarios(newWorld: NewWorld): void {
       await second.kill();
       await world.settle(await world.startSync());
       expect([...world.writesIn(host), ...world.writesIn(virtual)]).toEqual([]);
+    });
+  });
+}
+
+/** The Lease says that the copies are of another virtual cluster, in which case this one lacks their objects for that reason. */
+export function otherClusterScenarios(newWorld: NewWorld): void {
+  describe('before another virtual cluster', { concurrent: false }, () => {
+    let world: World;
+    beforeAll(async () => {
+      world = await newWorld();
+    });
+    afterAll(() => world[Symbol.asyncDispose]());
+
+    test('copies of objects that are gone stay until it is adopted, and everything else is synced', async () => {
+      const lease = [world.hostNamespace, `endpoint-syncer-${world.vcluster}`] as const;
+      const first = await world.startSync();
+      for (const name of ['a', 'b']) await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      for (const name of ['a', 'b']) await world.whenCopied(`default/${name}`);
+      await world.settle(first);
+      await eventually(
+        () => world.host.get('Lease', ...lease),
+        ({ metadata }) => metadata.annotations?.[VIRTUAL_CLUSTER] !== undefined,
+        { what: 'the identity of the virtual cluster on the Lease' },
+      );
+      await first.stop();
+      for (const name of ['a', 'b']) await world.virtual.delete('Endpoints', 'default', name);
+      await world.host.merge('Lease', lease, { metadata: { annotations: { [VIRTUAL_CLUSTER]: 'another' } } });
+
+      const second = await world.startSync();
+      await world.virtual.create('Endpoints', endpoints('default/new'));
+      await world.whenCopied('default/new');
+      const ready = await eventually(
+        () => second.get('/readyz?verbose'),
+        ({ text }) => text.includes('this is another virtual cluster than before'),
+        { what: 'the reason in /readyz' },
+      );
+      expect(ready.status).toBe(200);
+      expect((await second.get('/metrics')).text).toMatch(/^endpoint_syncer_deletions_held 1$/mu);
+      await world.settle(second);
+      for (const name of ['a', 'b']) expect(await world.getCopy(`default/${name}`)).toBeDefined();
+      await second.stop();
+
+      const config = world.writeConfig(world.configuration({}, 0));
+      const adopted = await capturedRun(['adopt', '--config', config]);
+      expect([adopted.code, adopted.err]).toEqual([0, '']);
+      expect(adopted.out).toContain(
+        `Lease "${lease.join('/')}" says that the copies are of this virtual cluster`,
+      );
+      await world.startSync();
+      for (const name of ['a', 'b']) await world.whenNoCopy(`default/${name}`);
+      expect(await world.getCopy('default/new')).toBeDefined();
     });
   });
 }

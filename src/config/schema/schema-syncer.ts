@@ -36,6 +36,10 @@ const virtual = z
       'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
       SERVER_URL_PATTERN,
     ),
+    adopt: flag(
+      'Whether the copies on the host are taken to be of this virtual cluster although they were made from objects of another one, so that those without an object are deleted.',
+      false,
+    ),
   })
   .prefault({})
   .meta({ description: 'Access to the virtual cluster.', ...VIRTUAL_RULES });

@@ -7,6 +7,8 @@ export interface SyncSeries {
   blocked(reason: string, count: number): void;
   /** Kinds that patches reference and a cluster does not serve. */
   kindsMissing(count: number): void;
+  /** Copies of objects that are gone are not deleted. */
+  deletionsHeld(isHeld: boolean): void;
   /** From the event of a change to the end of the write that carries it over. */
   latency(seconds: number): void;
   written(cluster: string, verb: 'create' | 'update' | 'patch' | 'delete', result: 'ok' | 'error'): void;
@@ -63,12 +65,19 @@ export function syncSeries(registry: SeriesRegistry): SyncSeries {
 
 function hostSeries(
   registry: SeriesRegistry,
-): Pick<SyncSeries, 'blocked' | 'kindsMissing' | 'latency' | 'written'> {
+): Pick<SyncSeries, 'blocked' | 'deletionsHeld' | 'kindsMissing' | 'latency' | 'written'> {
   const missing = registry.gauge({
     name: 'endpoint_syncer_referenced_kinds_missing',
     help: 'Kinds that patches reference and that a cluster does not serve, or of which objects cannot be listed.',
     labels: [],
   });
+  const held = registry.gauge({
+    name: 'endpoint_syncer_deletions_held',
+    help: '1 while copies of objects that are gone are not deleted, because the virtual cluster seems to be another one.',
+    labels: [],
+  });
+  const setHeld = held.of({});
+  setHeld(0);
   const blocked = registry.gauge({
     name: 'endpoint_syncer_blocked_objects',
     help: 'Objects that are not synced at the moment, by reason.',
@@ -96,6 +105,7 @@ function hostSeries(
   });
   return {
     kindsMissing: missing.of({}),
+    deletionsHeld: (isHeld) => setHeld(isHeld ? 1 : 0),
     blocked: (reason, count) => byReason(reason)(count),
     latency: latency.of({}),
     written: (cluster, verb, result) => byWrite(`${cluster} ${verb} ${result}`)(),

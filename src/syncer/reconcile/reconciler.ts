@@ -64,6 +64,8 @@ export interface ReconcilerOptions extends CacheRefreshOptions {
   readonly created: (target: NamespacedName) => void;
   /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
   readonly released: (target: NamespacedName) => void;
+  /** Why the copies of objects that are gone must stay for now. */
+  readonly objection: () => Promise<string | undefined>;
   /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
   readonly isDeletedAlong: (key: ObjectKey, target: NamespacedName) => Promise<boolean>;
   /**
@@ -78,6 +80,7 @@ export interface ReconcilerOptions extends CacheRefreshOptions {
 const HOST_DELETED = 'host copy was deleted';
 const FROM_HOST = 'changed on the host';
 const DELETION_CHECK_MS = 5000;
+const OBJECTION_MS = 30_000;
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
@@ -214,6 +217,13 @@ class KindReconciler {
     invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
     if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
     if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host))) return STALE;
+    if (seen.virtual === undefined && (await this.#options.objection()) !== undefined)
+      return {
+        outcome: 'waiting',
+        reason: 'another virtual cluster',
+        waitMs: OBJECTION_MS,
+        isTransient: true,
+      };
     const waitMs = this.#fightWaitMs(seen, host);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     if (!this.#options.areDependentsRead(target)) return dependentsFirst(reason);

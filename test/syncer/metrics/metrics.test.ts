@@ -47,6 +47,7 @@ const FAMILIES = [
   'endpoint_syncer_cache_objects',
   'endpoint_syncer_cache_staleness_seconds',
   'endpoint_syncer_cache_synced',
+  'endpoint_syncer_deletions_held',
   'endpoint_syncer_referenced_kinds_missing',
   'endpoint_syncer_blocked_objects',
   'endpoint_syncer_writes_total',

@@ -21,7 +21,7 @@ const KIND: ReferencedKind = {
 };
 const RULES = refusalRules({
   name: 'vc',
-  virtual: { kubeconfig: '', context: '', secret: 'the-kubeconfig', server: '' },
+  virtual: { kubeconfig: '', context: '', secret: 'the-kubeconfig', server: '', adopt: false },
   references: { naming: 'short', refuseSecrets: [], onlyLabelled: '' },
 });
 const TARGET = { namespace: 'host', name: 'vshort' };

@@ -1,0 +1,127 @@
+/**
+ * Which virtual cluster this is. A kubeconfig that leads to another cluster, or to a new and empty one, makes every copy look like that of a deleted
+ * object: such deletions wait until the cluster is known, while everything else is synced.
+ */
+
+import type { Clock } from '../base/clock.ts';
+import type { CheckResult } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Config } from '../config/types.ts';
+import { LEASES } from '../kube/lease.ts';
+import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
+import { isNotFound, StatusError } from '../kube/status-error.ts';
+import type { ClusterClient } from '../kube/types.ts';
+import { leaseName, type Leadership } from './leadership.ts';
+
+/** Annotation of the Lease: the uid of the namespace kube-system of the virtual cluster that the copies are of. */
+export const VIRTUAL_CLUSTER = 'endpoint-syncer/virtual-cluster';
+/** Annotation of the Lease, which `adopt` writes: the same of the cluster that the copies may be of from now on. */
+export const ADOPTED = 'endpoint-syncer/adopted-virtual-cluster';
+
+/** Every cluster has this namespace, and its uid is that of no other one. */
+export const KUBE_SYSTEM: NamespacedName = { namespace: '', name: 'kube-system' };
+/** An answer holds for this long: a cluster may be replaced behind its address while this program runs. */
+const VALID_MS = 30_000;
+
+/** What the copies on the host say of the virtual cluster. */
+export interface CopiesEvidence {
+  readonly copies: number;
+  /** Some copy was made from an object that the virtual cluster has. */
+  readonly isAnyOriginalKnown: boolean;
+}
+
+interface VirtualIdentityOptions {
+  readonly config: Config;
+  readonly clients: { readonly virtual: ClusterClient; readonly host: ClusterClient };
+  readonly leadership: Pick<Leadership, 'publish'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `endpoint_syncer_deletions_held`. */
+  readonly held: (isHeld: boolean) => void;
+}
+
+export class VirtualIdentity {
+  readonly #options: VirtualIdentityOptions;
+  #answer: { readonly atMs: number; readonly objection: string | undefined } | undefined;
+  #asking: Promise<string | undefined> | undefined;
+
+  constructor(options: VirtualIdentityOptions) {
+    this.#options = options;
+  }
+
+  /** Why the copies of objects that are gone must stay for now; undefined: they may be deleted. Rejects if a cluster does not respond. */
+  objection(evidence: () => CopiesEvidence): Promise<string | undefined> {
+    const { clock } = this.#options;
+    const isValid = this.#answer !== undefined && clock.monotonicMs() - this.#answer.atMs < VALID_MS;
+    if (isValid) return Promise.resolve(this.#answer?.objection);
+    this.#asking ??= this.#ask(evidence).finally(() => (this.#asking = undefined));
+    return this.#asking;
+  }
+
+  /** For readiness, which does not depend on it. */
+  check(): CheckResult {
+    return { isOk: true, detail: this.#answer?.objection ?? 'known' };
+  }
+
+  async #ask(evidence: () => CopiesEvidence): Promise<string | undefined> {
+    const { config, clients, leadership, clock, logger, held } = this.#options;
+    const [namespace, annotations] = await Promise.all([
+      readIfAllowed(clients.virtual, NAMESPACES, KUBE_SYSTEM),
+      this.#leaseAnnotations(),
+    ]);
+    const uid = namespace?.metadata.uid;
+    const known = annotations[VIRTUAL_CLUSTER];
+    const isAdopted = config.virtual.adopt || (uid !== undefined && annotations[ADOPTED] === uid);
+    const isKnown = isAdopted || (uid !== undefined && known === uid);
+    const objection = isKnown ? undefined : objectionOf({ uid, known, ...evidence() });
+    const before = this.#answer?.objection;
+    this.#answer = { atMs: clock.monotonicMs(), objection };
+    if (objection === undefined && uid !== undefined && known !== uid)
+      leadership.publish({ [VIRTUAL_CLUSTER]: uid });
+    held(objection !== undefined);
+    if (objection !== undefined && before === undefined)
+      logger.warn({ reason: objection }, 'copies of objects that are gone are not deleted');
+    if (objection === undefined && before !== undefined)
+      logger.info({}, 'copies of objects that are gone are deleted again');
+    return objection;
+  }
+
+  /** Empty where there is no Lease yet, or it may not be read. */
+  async #leaseAnnotations(): Promise<Readonly<Record<string, string>>> {
+    const { config, clients } = this.#options;
+    const place = { namespace: config.host.namespace, name: leaseName(config.name) };
+    const lease = await readIfAllowed(clients.host, LEASES, place);
+    return lease?.metadata.annotations ?? {};
+  }
+}
+
+function objectionOf({
+  uid,
+  known,
+  copies,
+  isAnyOriginalKnown,
+}: CopiesEvidence & { readonly uid: string | undefined; readonly known: string | undefined }):
+  | string
+  | undefined {
+  const isOther = uid !== undefined && known !== undefined;
+  if (copies === 0 || (isAnyOriginalKnown && !isOther)) return undefined;
+  const counted = copies === 1 ? 'the one copy' : `any of the ${copies} copies`;
+  const why = isOther
+    ? `this is another virtual cluster than before (its namespace kube-system has the uid ${uid}, not ${known})`
+    : `the virtual cluster has no object that ${counted} on the host was made from`;
+  return `${why}; check virtual.kubeconfig, its context or Secret, or run "endpoint-syncer adopt" if the cluster is the right one`;
+}
+
+/** Undefined if it does not exist, or may not be read. */
+export async function readIfAllowed(
+  client: ClusterClient,
+  resource: Resource,
+  name: NamespacedName,
+): Promise<KubeObject | undefined> {
+  try {
+    return await client.get(resource, name);
+  } catch (error) {
+    if (isNotFound(error) || (error instanceof StatusError && error.code === 403)) return undefined;
+    throw error;
+  }
+}
