@@ -132,17 +132,9 @@ class DescribedRegistry extends SeriesRegistry {
     return super.counter(description);
   }
 
-  override gauge(description: Description): ReturnType<SeriesRegistry['gauge']> {
+  override gauge(description: Description, refresh?: () => void): ReturnType<SeriesRegistry['gauge']> {
     this.described.push({ ...description, type: 'gauge' });
-    return super.gauge(description);
-  }
-
-  override refreshedGauge(
-    description: Description,
-    refresh: () => void,
-  ): ReturnType<SeriesRegistry['refreshedGauge']> {
-    this.described.push({ ...description, type: 'gauge' });
-    return super.refreshedGauge(description, refresh);
+    return super.gauge(description, refresh);
   }
 
   override readCounter(description: Description, read: () => number): void {

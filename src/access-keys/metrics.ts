@@ -20,7 +20,7 @@ interface MeasuredKeys extends KeySource {
 /** Counts at each scrape, so that a key that expires changes its state without an event. */
 export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: Clock): void {
   const setters = new Map<KeyState, Observe>();
-  const gauge = registry.refreshedGauge(
+  const gauge = registry.gauge(
     {
       name: 'endpoint_syncer_access_keys',
       help: 'Access keys by state; an expired key is deleted after a week.',
@@ -33,7 +33,7 @@ export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: 
   );
   for (const state of KEY_STATES) setters.set(state, gauge.of({ state }));
   const setUnconfirmed = registry
-    .refreshedGauge(
+    .gauge(
       {
         name: 'endpoint_syncer_access_keys_unconfirmed_seconds',
         help: 'Time since the store of the access keys last responded; 0 while it responds. Keys are accepted up to 600.',

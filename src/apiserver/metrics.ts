@@ -33,7 +33,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function apiServerSeries(registry: SeriesRegistry, table: DefinitionTable): ApiServerSeries {
   const requests = new RequestSeries(registry, table);
   const inFlight = { mutating: 0, readOnly: 0 };
-  const gauge = registry.refreshedGauge(
+  const gauge = registry.gauge(
     {
       name: 'apiserver_current_inflight_requests',
       help: 'Requests being served, by request kind; watches do not count.',

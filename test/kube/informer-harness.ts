@@ -33,7 +33,9 @@ export class RecordedMetrics implements InformerMetrics {
   ignored(): void {
     this.ignoredCount += 1;
   }
-  watchState(): void {}
+  watchState(): () => void {
+    return () => undefined;
+  }
 }
 
 export interface InformerHarness extends AsyncDisposable {

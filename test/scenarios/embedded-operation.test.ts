@@ -2,12 +2,14 @@
 
 import { describe } from 'vitest';
 import { dryRunScenarios } from './dry-run.ts';
+import { gaugeScenarios } from './gauges.ts';
 import { newEmbeddedWorld } from './embedded-world.ts';
 import { operationScenarios } from './operation.ts';
 import { otherSyncerScenarios } from './other-syncers.ts';
 
 // Most of the time is waiting. Tests with the same daemon run one after another.
 describe.concurrent('on embedded clusters', () => {
+  gaugeScenarios(newEmbeddedWorld);
   operationScenarios(newEmbeddedWorld);
   otherSyncerScenarios(newEmbeddedWorld);
   dryRunScenarios(newEmbeddedWorld);

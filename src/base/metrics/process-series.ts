@@ -81,7 +81,7 @@ export function processSeries(registry: SeriesRegistry, version: string): void {
   });
   const set: { memory?: Observe } = {};
   set.memory = registry
-    .refreshedGauge({ name: 'process_resident_memory_bytes', help: 'Resident memory of this process.' }, () =>
+    .gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory of this process.' }, () =>
       set.memory?.(process.memoryUsage.rss()),
     )
     .of({});
@@ -109,7 +109,7 @@ function eventLoopSeries(registry: SeriesRegistry): void {
       name: `nodejs_eventloop_lag_${name}_seconds`,
       help: `${help} delay of the event loop since the previous scrape.`,
     };
-    series.set = registry.refreshedGauge(description, () => series.set?.(lagSeconds(read()))).of({});
+    series.set = registry.gauge(description, () => series.set?.(lagSeconds(read()))).of({});
     series.set(0);
   }
 }

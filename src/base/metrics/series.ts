@@ -14,8 +14,10 @@ export interface CounterFamily {
 }
 
 export interface GaugeFamily {
-  /** The series of these labels, at zero from now on. */
+  /** The series of these labels, at zero unless it has a value. */
   of(labels: Labels): Observe;
+  /** What the series measures no longer exists. */
+  remove(labels: Labels): void;
 }
 
 export interface HistogramFamily {
@@ -52,25 +54,16 @@ export class SeriesRegistry {
     };
   }
 
-  gauge(description: Description): GaugeFamily {
-    const gauge = new Gauge(this.#configuration(description));
-    return {
-      of(labels) {
-        const child = gauge.labels(labels);
-        child.set(0);
-        return (value) => child.set(value);
-      },
-    };
-  }
-
   /** `refresh` is called before the series are rendered. */
-  refreshedGauge(description: Description, refresh: () => void): GaugeFamily {
+  gauge(description: Description, refresh: () => void = () => undefined): GaugeFamily {
     const gauge = new Gauge({ ...this.#configuration(description), collect: refresh });
     return {
       of(labels) {
         const child = gauge.labels(labels);
+        child.inc(0); // a reload requests the series again, which keeps its value
         return (value) => child.set(value);
       },
+      remove: (labels) => gauge.remove(labels),
     };
   }
 

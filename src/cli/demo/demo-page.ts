@@ -105,7 +105,7 @@ const NO_METRICS: InformerMetrics = {
   ended: () => undefined,
   received: () => undefined,
   ignored: () => undefined,
-  watchState: () => undefined,
+  watchState: () => () => undefined,
 };
 
 class DemoFeed {

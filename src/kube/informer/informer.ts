@@ -27,8 +27,8 @@ import type {
 export interface InformerMetrics extends ListWatchMetrics {
   /** An event without a change: a replay, an older state, or a write of this process. */
   ignored(): void;
-  /** `read` supplies the gauges at each scrape. */
-  watchState(read: () => InformerState): void;
+  /** `read` supplies the gauges at each scrape, until the returned function is called. */
+  watchState(read: () => InformerState): () => void;
 }
 
 export interface InformerState {
@@ -71,14 +71,22 @@ export function createInformer({ namespaces, ...options }: InformerOptions): Obs
     (namespace) => [namespace, new CachingInformer({ ...options, namespace })] as const,
   );
   const [first, ...more] = caching;
-  const one = first?.[1] ?? new CachingInformer(options);
-  const informer = more.length === 0 ? one : new NamespacesInformer(new Map(caching));
-  options.metrics.watchState(() => ({
+  if (more.length > 0) return new NamespacesInformer(new Map(caching), options.metrics);
+  return first?.[1] ?? new CachingInformer(options);
+}
+
+/** The gauges show an informer as long as it runs: the next configuration may not need it. */
+async function whileMeasured(
+  informer: ObservableInformer,
+  metrics: InformerMetrics,
+  run: () => Promise<unknown>,
+): Promise<void> {
+  const end = metrics.watchState(() => ({
     objects: informer.size,
     stalenessSeconds: informer.stalenessMs / 1000,
     isSynced: informer.isSynced,
   }));
-  return informer;
+  await run().finally(end);
 }
 
 interface CachingOptions extends Omit<InformerOptions, 'namespaces'> {
@@ -193,6 +201,11 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    await whileMeasured(this, this.#options.metrics, () => this.listWatch(signal));
+  }
+
+  /** Runs without gauges, as a part of another informer. */
+  async listWatch(signal: AbortSignal): Promise<void> {
     await this.#listWatch.run(signal);
   }
 
@@ -286,12 +299,14 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
 
 /** Informers of one resource by namespace, at least one, so that a Role in each is enough. Objects of other namespaces are never in the cache. */
 class NamespacesInformer implements ObservableInformer {
-  readonly #byNamespace: ReadonlyMap<string, ObservableInformer>;
-  readonly #all: readonly ObservableInformer[];
+  readonly #byNamespace: ReadonlyMap<string, CachingInformer>;
+  readonly #all: readonly CachingInformer[];
+  readonly #metrics: InformerMetrics;
 
-  constructor(informers: ReadonlyMap<string, ObservableInformer>) {
+  constructor(informers: ReadonlyMap<string, CachingInformer>, metrics: InformerMetrics) {
     this.#byNamespace = informers;
     this.#all = [...informers.values()];
+    this.#metrics = metrics;
   }
 
   get resource(): ObservableInformer['resource'] {
@@ -362,10 +377,12 @@ class NamespacesInformer implements ObservableInformer {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#all.map((informer) => informer.run(signal)));
+    await whileMeasured(this, this.#metrics, () =>
+      Promise.all(this.#all.map((informer) => informer.listWatch(signal))),
+    );
   }
 
-  #of(key: ObjectKey): ObservableInformer | undefined {
+  #of(key: ObjectKey): CachingInformer | undefined {
     return this.#byNamespace.get(key.slice(0, key.indexOf('/')));
   }
 }

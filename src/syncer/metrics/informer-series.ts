@@ -11,8 +11,8 @@ export interface InformerSeries {
   received(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'): void;
   /** An event that changed nothing: a replay, an older state, or the echo of our own write. */
   ignored(): void;
-  /** `read` supplies the gauges at each scrape. */
-  watchState(read: () => { objects: number; stalenessSeconds: number; isSynced: boolean }): void;
+  /** `read` supplies the gauges at each scrape, until the returned function is called. */
+  watchState(read: () => { objects: number; stalenessSeconds: number; isSynced: boolean }): () => void;
 }
 
 const TYPES = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] as const;
@@ -21,7 +21,7 @@ export function informerSeries(
   registry: SeriesRegistry,
 ): (cluster: string, resource: string) => InformerSeries {
   const labels = ['cluster', 'resource'];
-  /** A reload replaces informers: the gauges read the last one of each name. */
+  /** By cluster and resource, of the informers that run. */
   const refreshes = new Map<string, () => void>();
   const ends = registry.counter({
     name: 'endpoint_syncer_watch_restarts_total',
@@ -33,7 +33,7 @@ export function informerSeries(
     help: 'Events of watches by type; ignored: known already, or older than what is known.',
     labels: [...labels, 'type'],
   });
-  const objects = registry.refreshedGauge(
+  const objects = registry.gauge(
     { name: 'endpoint_syncer_cache_objects', help: 'Objects in the cache.', labels },
     () => refreshes.forEach((refresh) => refresh()),
   );
@@ -57,13 +57,13 @@ export function informerSeries(
       byEnd.set(key, count);
       return count;
     };
-    const gauges = { objects: objects.of(of), staleness: staleness.of(of), synced: synced.of(of) };
     return {
       expect: (phase, outcome) => void countOf(phase, outcome),
       ended: (phase, outcome) => countOf(phase, outcome)(),
       received: (type) => byType.get(type)?.(),
       ignored: events.of({ ...of, type: 'ignored' }),
       watchState(read) {
+        const gauges = { objects: objects.of(of), staleness: staleness.of(of), synced: synced.of(of) };
         const refresh = (): void => {
           const state = read();
           gauges.objects(state.objects);
@@ -71,7 +71,13 @@ export function informerSeries(
           gauges.synced(state.isSynced ? 1 : 0);
         };
         refresh();
-        refreshes.set(`${cluster} ${resource}`, refresh);
+        const name = `${cluster} ${resource}`;
+        refreshes.set(name, refresh);
+        return () => {
+          if (refreshes.get(name) !== refresh) return;
+          refreshes.delete(name);
+          for (const gauge of [objects, staleness, synced]) gauge.remove(of);
+        };
       },
     };
   };

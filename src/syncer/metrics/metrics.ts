@@ -53,6 +53,8 @@ export function createMetrics(options: { monotonicMs: () => number; version: str
 
 /** What a controller reports about its reconciles. */
 export interface ControllerSeries {
+  /** Whether the controller takes keys from its queue. */
+  running(isRunning: boolean): void;
   reconciled(result: 'success' | 'error' | 'requeue_after' | 'requeue', seconds: number): void;
   active(workers: number): void;
 }
@@ -97,8 +99,9 @@ export function controllerSeries(
     const byResult = new Map<string, () => void>(results);
     const failed = errors.of({ controller });
     const observe = time.of({ controller });
-    max.of({ controller })(workers);
+    const setMax = max.of({ controller });
     return {
+      running: (isRunning) => setMax(isRunning ? workers : 0),
       reconciled(result, seconds) {
         byResult.get(result)?.();
         if (result === 'error') failed();

@@ -21,8 +21,8 @@ export function queueSeries(
   monotonicMs: () => number,
 ): (name: string) => QueueSeries {
   const labels = ['name', 'controller'];
-  /** A reload replaces queues: the gauges read the last one of each name. */
-  const refreshes = new Map<string, () => void>();
+  /** By queue. A reload replaces the queue, and the work of both counts. */
+  const works = new Map<string, RunningWork>();
   const depth = registry.gauge({ name: 'workqueue_depth', help: 'Current depth of the work queue.', labels });
   const adds = registry.counter({
     name: 'workqueue_adds_total',
@@ -46,13 +46,13 @@ export function queueSeries(
     labels,
     buckets: BUCKETS,
   });
-  const unfinished = registry.refreshedGauge(
+  const unfinished = registry.gauge(
     {
       name: 'workqueue_unfinished_work_seconds',
       help: 'Sum of the time spent so far on keys in progress.',
       labels,
     },
-    () => refreshes.forEach((refresh) => refresh()),
+    () => works.forEach((work) => work.refresh()),
   );
   const longest = registry.gauge({
     name: 'workqueue_longest_running_processor_seconds',
@@ -61,10 +61,11 @@ export function queueSeries(
   });
   return (name) => {
     const of = { name, controller: name };
-    const running = new RunningWork(monotonicMs);
     const [observeWaited, observeWorked] = [waited.of(of), worked.of(of)];
-    const gauges: [Observe, Observe] = [unfinished.of(of), longest.of(of)];
-    refreshes.set(name, () => running.read(gauges));
+    const running =
+      works.get(name) ??
+      new RunningWork(monotonicMs, { unfinished: unfinished.of(of), longest: longest.of(of) });
+    works.set(name, running);
     return {
       depth: depth.of(of),
       added: adds.of(of),
@@ -84,10 +85,12 @@ export function queueSeries(
 /** Start times of the keys in progress; at most one per worker. */
 class RunningWork {
   readonly #monotonicMs: () => number;
+  readonly #gauges: { readonly unfinished: Observe; readonly longest: Observe };
   readonly #startsMs: number[] = [];
 
-  constructor(monotonicMs: () => number) {
+  constructor(monotonicMs: () => number, gauges: { unfinished: Observe; longest: Observe }) {
     this.#monotonicMs = monotonicMs;
+    this.#gauges = gauges;
   }
 
   began(): void {
@@ -104,11 +107,11 @@ class RunningWork {
     this.#startsMs.splice(closest, 1);
   }
 
-  read([unfinished, longest]: [Observe, Observe]): void {
+  refresh(): void {
     const nowMs = this.#monotonicMs();
     const seconds = this.#startsMs.map((startMs) => (nowMs - startMs) / 1000);
-    unfinished(seconds.reduce((sum, one) => sum + one, 0));
-    longest(Math.max(0, ...seconds));
+    this.#gauges.unfinished(seconds.reduce((sum, one) => sum + one, 0));
+    this.#gauges.longest(Math.max(0, ...seconds));
   }
 }
 

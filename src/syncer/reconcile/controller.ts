@@ -49,6 +49,7 @@ const REFUSAL_MAX_MS = 5 * 60_000;
 export type ReconcileLabel = 'success' | 'error' | 'requeue_after' | 'requeue';
 
 export interface ControllerMetrics {
+  running(isRunning: boolean): void;
   reconciled(result: ReconcileLabel, seconds: number): void;
   active(workers: number): void;
   /** Objects that are rejected or failing, by reason. */
@@ -127,7 +128,12 @@ class QueueController implements Controller {
     const now = this.#options.clock.monotonicMs();
     for (const progress of this.#progress.values())
       if (progress.sinceMs !== undefined) progress.sinceMs = now;
+    const { metrics } = this.#options;
+    metrics.running(true);
     await Promise.all(Array.from({ length: DECISIONS_MAX }, () => this.#work()));
+    metrics.running(false);
+    // After a reload another controller counts what is blocked, or none does.
+    for (const reason of this.#blockedCounts.keys()) metrics.blocked(reason, 0);
   }
 
   async #work(): Promise<void> {

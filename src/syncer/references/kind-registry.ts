@@ -169,6 +169,7 @@ export class KindRegistry {
 
   async closed(): Promise<void> {
     await Promise.all(this.#watching);
+    this.#environment.metrics.kindsMissing(0);
   }
 
   /** Opens unknown kinds and waits a few seconds for their caches. Undefined if there is nothing to wait for. */
@@ -247,7 +248,7 @@ export class KindRegistry {
 
   #watch(caches: KindCaches): void {
     const signal = this.#signal;
-    if (signal === undefined) return;
+    if (signal === undefined || signal.aborted) return;
     for (const informer of caches.informers) this.#watching.push(informer.run(signal));
   }
 }

@@ -100,7 +100,6 @@ describe('metrics', () => {
     ]) {
       expect([name, values.get(name)]).toEqual([name, 0]);
     }
-    expect(values.get('controller_runtime_max_concurrent_reconciles{controller="endpoints"}')).toBe(10);
     expect(values.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
     expect(values.get('process_start_time_seconds')).toBeGreaterThan(1.7e9);
   });
@@ -147,23 +146,46 @@ describe('metrics', () => {
     expect((await samples(metrics)).get(`workqueue_unfinished_work_seconds${labels}`)).toBe(0);
   });
 
-  test('keep their counts when the same handles are requested again, as a reload does', async () => {
+  test('keep their counts and values when the same handles are requested again, as a reload does', async () => {
     const metrics = prepare();
+    const [controller, queue] = [metrics.controller('endpoints', 1), metrics.queue('endpoints')];
+    controller.reconciled('success', 1);
+    controller.running(true);
+    queue.depth(3);
+    queue.queued(0);
+    metrics.informer('host', 'endpoints').watchState(() => state(7));
+    nowMs = 1000;
+    metrics.queue('endpoints');
+    metrics.informer('host', 'endpoints');
     metrics.controller('endpoints', 1).reconciled('success', 1);
-    metrics.controller('endpoints', 2).reconciled('success', 1);
-    metrics
-      .informer('host', 'endpoints')
-      .watchState(() => ({ objects: 1, stalenessSeconds: 9, isSynced: false }));
-    metrics
-      .informer('host', 'endpoints')
-      .watchState(() => ({ objects: 7, stalenessSeconds: 2, isSynced: true }));
     const values = await samples(metrics);
+    const labels = '{name="endpoints",controller="endpoints"}';
     expect(values.get('controller_runtime_reconcile_time_seconds_count{controller="endpoints"}')).toBe(2);
-    expect(values.get('controller_runtime_max_concurrent_reconciles{controller="endpoints"}')).toBe(2);
-    expect(values.get('endpoint_syncer_cache_objects{cluster="host",resource="endpoints"}')).toBe(7);
+    expect(values.get('controller_runtime_max_concurrent_reconciles{controller="endpoints"}')).toBe(1);
+    expect(values.get(`workqueue_depth${labels}`)).toBe(3);
+    expect(values.get(`workqueue_unfinished_work_seconds${labels}`)).toBe(1);
+    expect(values.get(objects)).toBe(7);
+  });
+
+  test('of an informer exist as long as it runs; the one that started last is shown', async () => {
+    const metrics = prepare();
+    const end = metrics.informer('host', 'endpoints').watchState(() => state(1));
+    const endNext = metrics.informer('host', 'endpoints').watchState(() => state(7));
+    end();
+    const values = await samples(metrics);
+    expect(values.get(objects)).toBe(7);
     expect(values.get('endpoint_syncer_cache_staleness_seconds{cluster="host",resource="endpoints"}')).toBe(
       2,
     );
     expect(values.get('endpoint_syncer_cache_synced{cluster="host",resource="endpoints"}')).toBe(1);
+    endNext();
+    // A cache that is gone is neither stale nor missing.
+    expect([...(await samples(metrics)).keys()].filter((name) => name.includes('_cache_'))).toEqual([]);
   });
 });
+
+const objects = 'endpoint_syncer_cache_objects{cluster="host",resource="endpoints"}';
+
+function state(size: number) {
+  return { objects: size, stalenessSeconds: 2, isSynced: true };
+}

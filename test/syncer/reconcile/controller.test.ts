@@ -32,7 +32,7 @@ describe('ten thousand decisions that need no request', () => {
       dryRun: undefined,
       clock: systemClock,
       logger: silentLogger,
-      metrics: { reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
+      metrics: { running: nothing, reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
     });
     for (let i = 0; i < 10_000; i++) controller.enqueue(`ns/${i}`, 'initial');
     controller.enqueue('ns/changed');
@@ -72,10 +72,11 @@ test('waiting for a pending operation is logged at debug level, and does not cou
     clock: systemClock,
     logger: { ...silentLogger, debug: logs('debug'), info: logs('info'), warn: logs('warn') },
     metrics: {
+      running: nothing,
       reconciled: nothing,
       active: nothing,
       latency: nothing,
-      blocked: (reason) => void blocked.push(reason),
+      blocked: (reason, count) => void blocked.push(`${reason} ${count}`),
     },
   });
   controller.enqueue('in progress');
@@ -84,5 +85,6 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   queue.shutDown();
   await running;
   expect(logged.map((line) => line.split(' {')[0])).toEqual(['debug reconciled', 'warn not synced']);
-  expect(blocked).toEqual(['contested']);
+  // A controller that has ended blocks nothing.
+  expect(blocked).toEqual(['contested 1', 'contested 0']);
 });

@@ -61,7 +61,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
     dryRun: undefined,
     clock,
     logger: silentLogger,
-    metrics: { reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
+    metrics: { running: nothing, reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
   });
   const running = controller.run();
   controller.enqueue('ns/a');

@@ -1,0 +1,97 @@
+/** Every gauge of the daemon returns with what it measures, over reloads too. The table lists all of them. */
+
+import { describe, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { endpoints } from './objects.ts';
+import { rewrite } from './operation.ts';
+import type { RunningDaemon } from './running-daemon.ts';
+import type { NewWorld } from './world.ts';
+
+/** What each gauge shows while nothing is synced: a value, no series, or any value because it measures the process. */
+const AT_REST: Readonly<Record<string, number | 'absent' | 'any'>> = {
+  workqueue_depth: 0,
+  workqueue_unfinished_work_seconds: 0,
+  workqueue_longest_running_processor_seconds: 0,
+  controller_runtime_max_concurrent_reconciles: 0,
+  controller_runtime_active_workers: 0,
+  endpoint_syncer_cache_objects: 'absent',
+  endpoint_syncer_cache_staleness_seconds: 'absent',
+  endpoint_syncer_cache_synced: 'absent',
+  endpoint_syncer_blocked_objects: 0,
+  endpoint_syncer_referenced_kinds_missing: 0,
+  leader_election_master_status: 1,
+  endpoint_syncer_access_keys_unconfirmed_seconds: 0,
+  endpoint_syncer_access_keys: 'any',
+  apiserver_current_inflight_requests: 0,
+  endpoint_syncer_build_info: 1,
+  process_resident_memory_bytes: 'any',
+  process_start_time_seconds: 'any',
+  nodejs_eventloop_lag_mean_seconds: 'any',
+  nodejs_eventloop_lag_p50_seconds: 'any',
+  nodejs_eventloop_lag_p99_seconds: 'any',
+  nodejs_eventloop_lag_max_seconds: 'any',
+};
+
+const MISSING_KIND = {
+  path: 'metadata.annotations.gone',
+  reference: { apiVersion: 'example.org/v1', kind: 'Nothing' },
+};
+
+function patched(...patches: JsonObject[]): JsonObject {
+  return { sync: { toHost: { endpoints: { patches } } } };
+}
+
+function note(expression: string): JsonObject {
+  return { path: 'metadata.annotations.note', expression };
+}
+
+export function gaugeScenarios(newWorld: NewWorld): void {
+  describe('gauges', () => {
+    test('return with what they measure, over reloads too', async ({ expect }) => {
+      await using world = await newWorld();
+      const [port = 0] = await freePorts(1);
+      const managementApi = { enabled: true, bindAddress: `127.0.0.1:${port}`, store: { driver: 'memory' } };
+      const daemon = await world.startDaemon({
+        config: { ...patched(note('"team-" + value.nope()'), MISSING_KIND), managementApi },
+      });
+      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { note: 'x' } }));
+      const shows = (name: string, value: number, labels = {}) =>
+        eventually(
+          () => daemon.metric(name, labels),
+          (seen) => seen === value,
+          { what: `${name} of ${value}` },
+        );
+      await shows('endpoint_syncer_blocked_objects', 1, { reason: 'PatchFailed' });
+      await shows('endpoint_syncer_referenced_kinds_missing', 1);
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched(note('"team-" + value'), MISSING_KIND) }));
+      await world.whenCopy('default/web', ({ metadata }) => metadata.annotations?.['note'] === 'team-x');
+      await shows('endpoint_syncer_blocked_objects', 0);
+
+      const off = { enabled: false };
+      const toHost = { endpoints: off, endpointSlices: off };
+      await rewrite(daemon, (config) => ({ ...config, sync: { toHost } }));
+      await shows('endpoint_syncer_config_reloads_total', 2, { result: 'ok' });
+      const found = await gauges(daemon);
+      expect(Object.keys(found).toSorted()).toEqual(Object.keys(AT_REST).toSorted());
+      const fixed = Object.entries(AT_REST).filter(([, value]) => value !== 'any');
+      expect(Object.fromEntries(fixed.map(([name]) => [name, found[name]]))).toEqual(
+        Object.fromEntries(fixed.map(([name, value]) => [name, value === 'absent' ? [] : [value]])),
+      );
+    });
+  });
+}
+
+/** The distinct values of each gauge. */
+async function gauges(daemon: RunningDaemon): Promise<Readonly<Record<string, readonly number[]>>> {
+  const { text } = await daemon.get('/metrics');
+  const names = [...text.matchAll(/^# TYPE (\S+) gauge$/gmu)].map(([, name = '']) => name);
+  return Object.fromEntries(
+    names.map((name) => {
+      const samples = text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gmu'));
+      return [name, [...new Set([...samples].map(([, value]) => Number(value)))]];
+    }),
+  );
+}
