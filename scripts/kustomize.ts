@@ -28,14 +28,24 @@ export async function kustomizeFiles(render: RenderChart): Promise<ReadonlyMap<s
   ]);
 }
 
-/** `role.yaml` → text of one object, without labels for Helm. */
+/** `role.yaml` → text of one object, without what only Helm uses: hooks, labels, the checksum that restarts the Pods. */
 function objectsOf(text: string): Map<string, string> {
-  const objects = parseAllDocuments(text).map((document) => document.toJSON() as JsonValue);
+  const objects = parseAllDocuments(text).map((document) => {
+    const annotations = ['spec', 'template', 'metadata', 'annotations'];
+    if (document.hasIn([...annotations, 'checksum/config'])) document.deleteIn(annotations);
+    return document.toJSON() as JsonValue;
+  });
   return new Map(
     objects
       .filter(isJsonObject)
+      .filter((object) => !isHook(object))
       .map((object) => [`${fileName(object)}.yaml`, stringify(withoutHelm(object))]),
   );
+}
+
+function isHook({ metadata }: JsonObject): boolean {
+  const annotations = isJsonObject(metadata) ? metadata['annotations'] : undefined;
+  return isJsonObject(annotations) && 'helm.sh/hook' in annotations;
 }
 
 function fileName({ kind, metadata }: JsonObject): string {

@@ -24,6 +24,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'endpoint-syncer explain --config config.yaml shop/web',
     'endpoint-syncer explain --config config.yaml --host web-x-shop-x-my-vcluster -o json',
   ],
+  healthcheck: [
+    'endpoint-syncer healthcheck --config config.yaml',
+    'endpoint-syncer healthcheck --config config.yaml --url http://syncer-endpoint-syncer-metrics:8080 --timeout 5m',
+  ],
   cleanup: [
     'endpoint-syncer cleanup --config config.yaml --dry-run',
     'endpoint-syncer cleanup --config config.yaml --unused --yes',

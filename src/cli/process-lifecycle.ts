@@ -8,7 +8,7 @@ import { InvalidConfigError, type FileTexts, type LoadedConfig, readConfigText }
 import { readDocument } from '../config/document.ts';
 import { problemOf } from '../config/source-file.ts';
 import { type Clock, sleep } from '../base/clock.ts';
-import { ConfigError, TerminalError } from '../base/errors.ts';
+import { ConfigError, TerminalError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonValue } from '../base/json.ts';
 import type { LogFields, Logger } from '../base/logger.ts';
 import { describeProblem } from './output/error-report.ts';
@@ -80,7 +80,7 @@ export function reloadOnChange({ loaded, load, daemon, clock, logger }: ReloadOp
     } catch (error) {
       if (error instanceof InvalidConfigError) ({ files } = error);
       if (files !== undefined && !agree(files, texts)) return files;
-      daemon.reloadFailed();
+      daemon.reloadFailed(describedReason(error));
       const what =
         error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not applied';
       logger.error(reasonFields(error), `${what}, keeping the running configuration`);
@@ -103,13 +103,17 @@ function hasSettings(value: JsonValue): boolean {
   return isJsonObject(value) ? Object.values(value).some(hasSettings) : value !== null;
 }
 
-/** The stack is logged of bugs only. A configuration error has the text that `validate` prints, in one line. */
+/** The stack is logged of bugs only. */
 function reasonFields(error: unknown): LogFields {
-  if (error instanceof ConfigError) {
-    const errors = error.problems.filter(({ severity }) => severity === 'error');
-    return { reason: errors.map((problem) => describeProblem(problem)).join('; ') };
-  }
-  return error instanceof TerminalError ? { reason: error.message } : { err: error };
+  const isExpected = error instanceof ConfigError || error instanceof TerminalError;
+  return isExpected ? { reason: describedReason(error) } : { err: error };
+}
+
+/** A configuration error has the text that `validate` prints, in one line. */
+function describedReason(error: unknown): string {
+  if (!(error instanceof ConfigError)) return messageOf(error);
+  const errors = error.problems.filter(({ severity }) => severity === 'error');
+  return errors.map((problem) => describeProblem(problem)).join('; ');
 }
 
 // Watches the files of a configuration, also where they are replaced through a symbolic link, as mounted ConfigMaps are.

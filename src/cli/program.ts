@@ -10,118 +10,153 @@ interface CommandModule {
 
 interface CommandEntry {
   readonly name: string;
+  readonly group: string | undefined;
   readonly summary: string;
   load(): Promise<CommandModule>;
 }
 
+/** Headings of the list in `--help`. */
+const MAIN = 'Commands:';
+const MORE = 'More commands:';
+/** For scripts and images; `--help` does not list them. */
+const HIDDEN = undefined;
+
 export const COMMANDS: readonly CommandEntry[] = [
   {
-    name: 'run',
-    summary: 'sync until interrupted',
-    load: () => import('./run.ts'),
-  },
-  {
     name: 'demo',
+    group: MAIN,
     summary: 'sync sample objects between two clusters in this process',
     load: () => import('./demo/demo.ts'),
   },
   {
+    name: 'run',
+    group: MAIN,
+    summary: 'sync until interrupted',
+    load: () => import('./run.ts'),
+  },
+  {
+    name: 'validate',
+    group: MAIN,
+    summary: 'check configuration files and report all errors',
+    load: () => import('./validate.ts'),
+  },
+  {
     name: 'render',
+    group: MAIN,
     summary: 'show offline what a sync would write',
     load: () => import('./offline/render.ts'),
   },
   {
-    name: 'patch',
-    summary: 'apply only the patches, to one object of any kind',
-    load: () => import('./offline/patch.ts'),
-  },
-  {
     name: 'test',
+    group: MAIN,
     summary: 'run test cases of patches, offline',
     load: () => import('./test/test.ts'),
   },
   {
     name: 'diff',
+    group: MAIN,
     summary: 'show what a sync would change in both clusters',
     load: () => import('./live/diff.ts'),
   },
   {
     name: 'status',
+    group: MAIN,
     summary: 'list virtual objects with their host names and states',
     load: () => import('./live/status.ts'),
   },
   {
     name: 'explain',
+    group: MAIN,
     summary: 'explain why an object is, or is not, synced',
     load: () => import('./live/explain.ts'),
   },
   {
-    name: 'cleanup',
-    summary: 'delete the objects that the syncer of this virtual cluster created',
-    load: () => import('./live/cleanup.ts'),
-  },
-  {
-    name: 'adopt',
-    summary: 'take the copies on the host to be of this virtual cluster',
-    load: () => import('./live/adopt.ts'),
-  },
-  {
-    name: 'eval',
-    summary: 'evaluate expressions in the sandbox',
-    load: () => import('./eval.ts'),
-  },
-  {
-    name: 'validate',
-    summary: 'check configuration files and report all errors',
-    load: () => import('./validate.ts'),
-  },
-  {
-    name: 'playground',
-    summary: 'try patches in the browser, without a cluster',
-    load: () => import('./page/playground.ts'),
-  },
-  {
-    name: 'names',
-    summary: 'translate names between the virtual cluster and the host',
-    load: () => import('./names.ts'),
-  },
-  {
     name: 'migrate',
+    group: MAIN,
     summary: 'show what to change so that this program syncs what vCluster syncs',
     load: () => import('./migrate.ts'),
   },
   {
+    name: 'cleanup',
+    group: MAIN,
+    summary: 'delete the objects that the syncer of this virtual cluster created',
+    load: () => import('./live/cleanup.ts'),
+  },
+  {
+    name: 'playground',
+    group: MORE,
+    summary: 'try patches in the browser, without a cluster',
+    load: () => import('./page/playground.ts'),
+  },
+  {
     name: 'rbac',
+    group: MORE,
     summary: 'print the roles that a configuration needs',
     load: () => import('./rbac.ts'),
   },
   {
-    name: 'api',
-    summary: 'serve only the key and token API',
-    load: () => import('./api.ts'),
+    name: 'adopt',
+    group: MORE,
+    summary: 'take the copies on the host to be of this virtual cluster',
+    load: () => import('./live/adopt.ts'),
+  },
+  {
+    name: 'names',
+    group: MORE,
+    summary: 'translate names between the virtual cluster and the host',
+    load: () => import('./names.ts'),
   },
   {
     name: 'keys',
+    group: MORE,
     summary: 'create, list, rotate and revoke access keys; issue cluster tokens',
     load: () => import('./keys/keys.ts'),
   },
   {
     name: 'store',
+    group: MORE,
     summary: 'back up, check or compact the store of the key and token API',
     load: () => import('./store.ts'),
   },
   {
+    name: 'api',
+    group: MORE,
+    summary: 'serve only the key and token API',
+    load: () => import('./api.ts'),
+  },
+  {
+    name: 'patch',
+    group: HIDDEN,
+    summary: 'apply only the patches, to one object of any kind; render without the rest of the sync',
+    load: () => import('./offline/patch.ts'),
+  },
+  {
+    name: 'eval',
+    group: HIDDEN,
+    summary: 'evaluate expressions in the sandbox, as the playground does',
+    load: () => import('./eval.ts'),
+  },
+  {
+    name: 'healthcheck',
+    group: HIDDEN,
+    summary: 'wait until a daemon is ready and runs a configuration',
+    load: () => import('./health.ts'),
+  },
+  {
     name: 'schema',
+    group: HIDDEN,
     summary: 'print the JSON Schema of the configuration file',
     load: () => import('./print-schema.ts'),
   },
   {
     name: 'completion',
+    group: HIDDEN,
     summary: 'print a script that completes command lines in bash, zsh or fish',
     load: async () => (await import('./completion.ts')).completionCommand(allCommands),
   },
   {
     name: 'version',
+    group: HIDDEN,
     summary: 'print the version of this program and of Node.js',
     load: () => import('./version.ts'),
   },
@@ -135,7 +170,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const wanted = words.find((word) => !word.startsWith('-'));
   for (const entry of COMMANDS) {
     const command = await commandFor(program, entry, entry.name === wanted && ((code) => (exitCode = code)));
-    program.addCommand(command);
+    program.addCommand(command, { hidden: entry.group === undefined });
   }
   try {
     await program.parseAsync([...words], { from: 'user' });
@@ -218,6 +253,7 @@ async function commandFor(
 ): Promise<Command> {
   const command = program
     .createCommand(entry.name)
+    .helpGroup(entry.group ?? '')
     .summary(entry.summary)
     .description(describe(entry.name, entry.summary))
     .copyInheritedSettings(program);

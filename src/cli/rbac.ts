@@ -11,7 +11,7 @@ import { reportConfigError } from './output/error-report.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
-import { requiredRights, rightsOnLease, type Right } from '../syncer/rights.ts';
+import { requiredRights, rightsOnEvents, rightsOnLease, type Right } from '../syncer/rights.ts';
 import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
 import { pluralOf } from './kind-scope.ts';
@@ -152,12 +152,15 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
 }
 
 /** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, the report of contested slices, the
- * Lease that only names the configuration in use, and the namespace whose uid tells the virtual cluster from others.
+ * Lease that only names the configuration in use, the Events on it, and the namespace whose uid tells the virtual cluster from others.
  */
 function uncheckedRights(config: Config): readonly Right[] {
   const { owner, host, sync, leaderElection } = config;
-  const rights: Right[] =
-    syncedKinds(config).length > 0 && !leaderElection.enabled ? [...rightsOnLease(config)] : [];
+  const isSynced = syncedKinds(config).length > 0;
+  const rights: Right[] = [
+    ...(isSynced && !leaderElection.enabled ? rightsOnLease(config) : []),
+    ...(isSynced ? rightsOnEvents(config) : []),
+  ];
   const add = (verb: string, target: Omit<Right, 'cluster' | 'verb'>): void => {
     rights.push({ cluster: 'host', verb, ...target });
   };

@@ -1,6 +1,6 @@
 /** The composition root of the daemon: connect, check rights, run, reload, drain. */
 
-import { configurationHash, diffConfig, withLiveChanges } from '../config/diff.ts';
+import { diffConfig, withLiveChanges } from '../config/diff.ts';
 import type { Config } from '../config/types.ts';
 import { TerminalError } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
@@ -9,10 +9,11 @@ import { type CheckResult, type Checks, startHealthServer } from '../base/health
 import type { Logger } from '../base/logger.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
 import { type Clusters, connectClusters } from './clusters.ts';
+import { ConfigurationInUse } from './configuration-in-use.ts';
 import { type Companion, startCompanion, type StartCompanion } from './companion.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
-import { CONFIGURATION, startLeadership } from './leadership.ts';
+import { startLeadership } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
@@ -44,8 +45,8 @@ export interface Daemon {
   readonly failed: Promise<string>;
   /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
   reload(config: Config): Promise<void>;
-  /** Reports in readiness that the file is invalid; the running configuration remains active. */
-  reloadFailed(): void;
+  /** Reports why the files are not applied; the running configuration remains active. */
+  reloadFailed(reason: string): void;
   /**
    * Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts.
    */
@@ -106,18 +107,29 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     host: guardedClient(clusters.host, () => leadership.checkWrite()),
   };
   const recorder = clusters.createRecorder(clients.virtual);
+  const hostRecorder = clusters.createRecorder(clusters.host);
   resources.defer(() => recorder.flush());
+  resources.defer(() => hostRecorder.flush());
   const dryRun = isDryRun ? new DryRun(logger) : undefined;
   const identity = new VirtualIdentity({
     config,
     clients: { virtual: clusters.virtual, host: clusters.host },
     leadership,
+    recorder: hostRecorder,
     clock,
     logger,
     held: (isHeld) => metrics.sync.deletionsHeld(isHeld),
   });
+  const configuration = new ConfigurationInUse({
+    ...options,
+    leadership,
+    client: clusters.host,
+    recorder: hostRecorder,
+    metrics: metrics.sync,
+  });
   const parts = {
     ...options,
+    configuration,
     identity,
     dryRun,
     metrics,
@@ -133,7 +145,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const daemon = new SyncDaemon(parts, { config, generation }, health.url, resources.move());
   readiness.checks = () => daemon.checks();
   connection.keep();
-  leadership.publish({ [CONFIGURATION]: configurationHash(config) });
+  configuration.use(config);
+  configuration.read(config);
   generation.start();
   void daemon.reportReady(startedMs);
   return daemon;
@@ -144,6 +157,7 @@ interface DaemonParts extends DaemonOptions, Omit<GenerationOptions, 'references
   readonly clusters: Clusters;
   readonly companion: Companion;
   readonly identity: VirtualIdentity;
+  readonly configuration: ConfigurationInUse;
   readonly connection: Connection;
 }
 
@@ -159,7 +173,6 @@ class SyncDaemon implements Daemon {
   readonly #parts: DaemonParts;
   readonly #resources: AsyncDisposableStack;
   #running: Running;
-  #isConfigInvalid = false;
   #hasFailed = false;
   readonly #stopping = new AbortController();
 
@@ -172,12 +185,12 @@ class SyncDaemon implements Daemon {
   }
 
   async reload(config: Config): Promise<void> {
-    const { logger, metrics, clusters } = this.#parts;
-    this.#isConfigInvalid = false;
+    const { logger, metrics, clusters, configuration } = this.#parts;
     const before = this.#running.config;
     const { live, restart } = diffConfig(before, located(config, clusters.hostNamespace));
     if (restart.length > 0) logger.warn({ paths: restart }, 'configuration changes need a restart');
     if (live.length > 0) await this.#replace(withLiveChanges(before, config));
+    configuration.read(before, restart.length === 0 ? undefined : `${restart.join(', ')}: needs a restart`);
     metrics.sync.reloaded('ok');
     if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
   }
@@ -192,11 +205,11 @@ class SyncDaemon implements Daemon {
     await previous.stop();
     generation.start(previous.importedKinds());
     this.#running = { config, generation };
-    this.#parts.leadership.publish({ [CONFIGURATION]: configurationHash(config) });
+    this.#parts.configuration.use(config);
   }
 
-  reloadFailed(): void {
-    this.#isConfigInvalid = true;
+  reloadFailed(reason: string): void {
+    this.#parts.configuration.read(this.#running.config, reason);
     this.#parts.metrics.sync.reloaded('error');
   }
 
@@ -261,17 +274,14 @@ class SyncDaemon implements Daemon {
   }
 
   checks(): Checks {
-    const { companion, identity, leadership } = this.#parts;
+    const { companion, configuration, identity, leadership } = this.#parts;
     return {
       connected: () => ({ isOk: true }),
       'virtual-cluster': () => identity.check(),
       ...this.#running.generation.checks,
       'leader-election': () => leadership.check(),
       'management-api': () => companion.check(),
-      configuration: () =>
-        this.#isConfigInvalid
-          ? { isOk: true, detail: 'the file is invalid, the previous configuration remains active' }
-          : { isOk: true },
+      configuration: () => configuration.check(),
     };
   }
 }

@@ -129,6 +129,17 @@ export function rightsOnLease({ name, host }: Config): readonly Right[] {
   ];
 }
 
+/** Optional: to report a configuration that is not applied in an Event on the Lease. */
+export function rightsOnEvents({ host }: Config): readonly Right[] {
+  const events = {
+    cluster: 'host',
+    group: 'events.k8s.io',
+    resource: 'events',
+    namespace: host.namespace,
+  } as const;
+  return rightsOn(events, ['create', 'patch']);
+}
+
 function secretRight({ virtual, host }: Config): readonly Right[] {
   if (virtual.secret === '') return [];
   const { secret: name } = virtual;

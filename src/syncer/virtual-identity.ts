@@ -10,7 +10,7 @@ import type { Config } from '../config/types.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { isNotFound, StatusError } from '../kube/status-error.ts';
-import type { ClusterClient } from '../kube/types.ts';
+import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { leaseName, type Leadership } from './leadership.ts';
 
 /** Annotation of the Lease: the uid of the namespace kube-system of the virtual cluster that the copies are of. */
@@ -34,6 +34,8 @@ interface VirtualIdentityOptions {
   readonly config: Config;
   readonly clients: { readonly virtual: ClusterClient; readonly host: ClusterClient };
   readonly leadership: Pick<Leadership, 'publish'>;
+  /** Of the host cluster. */
+  readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
   /** `endpoint_syncer_deletions_held`. */
@@ -64,12 +66,14 @@ export class VirtualIdentity {
   }
 
   async #ask(evidence: () => CopiesEvidence): Promise<string | undefined> {
-    const { config, clients, leadership, clock, logger, held } = this.#options;
-    const [namespace, annotations] = await Promise.all([
+    const { config, clients, leadership, recorder, clock, logger, held } = this.#options;
+    const place = { namespace: config.host.namespace, name: leaseName(config.name) };
+    const [namespace, lease] = await Promise.all([
       readIfAllowed(clients.virtual, NAMESPACES, KUBE_SYSTEM),
-      this.#leaseAnnotations(),
+      readIfAllowed(clients.host, LEASES, place),
     ]);
     const uid = namespace?.metadata.uid;
+    const annotations = lease?.metadata.annotations ?? {};
     const known = annotations[VIRTUAL_CLUSTER];
     const isAdopted = config.virtual.adopt || (uid !== undefined && annotations[ADOPTED] === uid);
     const isKnown = isAdopted || (uid !== undefined && known === uid);
@@ -79,19 +83,15 @@ export class VirtualIdentity {
     if (objection === undefined && uid !== undefined && known !== uid)
       leadership.publish({ [VIRTUAL_CLUSTER]: uid });
     held(objection !== undefined);
-    if (objection !== undefined && before === undefined)
+    if (objection !== undefined && before === undefined) {
       logger.warn({ reason: objection }, 'copies of objects that are gone are not deleted');
+      const note = `Copies of objects that are gone are not deleted: ${objection}`;
+      if (lease !== undefined)
+        recorder.event(lease, LEASES, { type: 'Warning', reason: 'DeletionsHeld', note });
+    }
     if (objection === undefined && before !== undefined)
       logger.info({}, 'copies of objects that are gone are deleted again');
     return objection;
-  }
-
-  /** Empty where there is no Lease yet, or it may not be read. */
-  async #leaseAnnotations(): Promise<Readonly<Record<string, string>>> {
-    const { config, clients } = this.#options;
-    const place = { namespace: config.host.namespace, name: leaseName(config.name) };
-    const lease = await readIfAllowed(clients.host, LEASES, place);
-    return lease?.metadata.annotations ?? {};
   }
 }
 

@@ -23,7 +23,7 @@ async function rbac(config: object, ...args: string[]) {
   return { code, err, documents };
 }
 
-/** Without them the daemon does not publish which configuration is in use. */
+/** Without them the daemon does not publish which configuration is in use, and that another one is not applied. */
 const LEASE_RULES = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
   {
@@ -32,6 +32,7 @@ const LEASE_RULES = [
     resourceNames: ['endpoint-syncer-a'],
     verbs: ['get', 'update'],
   },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 const COPY_RULES = [
   {

@@ -5,12 +5,14 @@ import { dryRunScenarios } from './dry-run.ts';
 import { gaugeScenarios } from './gauges.ts';
 import { newEmbeddedWorld } from './embedded-world.ts';
 import { operationScenarios } from './operation.ts';
+import { reloadScenarios } from './reload.ts';
 import { otherSyncerScenarios } from './other-syncers.ts';
 
 // Most of the time is waiting. Tests with the same daemon run one after another.
 describe.concurrent('on embedded clusters', () => {
   gaugeScenarios(newEmbeddedWorld);
   operationScenarios(newEmbeddedWorld);
+  reloadScenarios(newEmbeddedWorld);
   otherSyncerScenarios(newEmbeddedWorld);
   dryRunScenarios(newEmbeddedWorld);
 });

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { endpoints } from './objects.ts';
-import { rewrite } from './operation.ts';
+import { rewrite } from './reload.ts';
 import type { RunningDaemon } from './running-daemon.ts';
 import type { NewWorld } from './world.ts';
 
@@ -21,6 +21,8 @@ const AT_REST: Readonly<Record<string, number | 'absent' | 'any'>> = {
   endpoint_syncer_cache_synced: 'absent',
   endpoint_syncer_blocked_objects: 0,
   endpoint_syncer_referenced_kinds_missing: 0,
+  endpoint_syncer_config_last_reload_successful: 1,
+  endpoint_syncer_config_last_reload_success_timestamp_seconds: 'any',
   leader_election_master_status: 1,
   endpoint_syncer_access_keys_unconfirmed_seconds: 0,
   endpoint_syncer_access_keys: 'any',
@@ -51,6 +53,7 @@ export function gaugeScenarios(newWorld: NewWorld): void {
   describe('gauges', () => {
     test('return with what they measure, over reloads too', async ({ expect }) => {
       await using world = await newWorld();
+      world.expectErrors(/configuration file is invalid/u);
       const [port = 0] = await freePorts(1);
       const managementApi = { enabled: true, bindAddress: `127.0.0.1:${port}`, store: { driver: 'memory' } };
       const daemon = await world.startDaemon({
@@ -70,10 +73,13 @@ export function gaugeScenarios(newWorld: NewWorld): void {
       await world.whenCopy('default/web', ({ metadata }) => metadata.annotations?.['note'] === 'team-x');
       await shows('endpoint_syncer_blocked_objects', 0);
 
+      await rewrite(daemon, (config) => ({ ...config, ...patched(note('value +')) }));
+      await shows('endpoint_syncer_config_last_reload_successful', 0);
+
       const off = { enabled: false };
       const toHost = { endpoints: off, endpointSlices: off };
       await rewrite(daemon, (config) => ({ ...config, sync: { toHost } }));
-      await shows('endpoint_syncer_config_reloads_total', 2, { result: 'ok' });
+      await shows('endpoint_syncer_config_last_reload_successful', 1);
       const found = await gauges(daemon);
       expect(Object.keys(found).toSorted()).toEqual(Object.keys(AT_REST).toSorted());
       const fixed = Object.entries(AT_REST).filter(([, value]) => value !== 'any');

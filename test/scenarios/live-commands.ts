@@ -6,7 +6,8 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { endpoints, service, subset } from './objects.ts';
 import { eventually } from '../support/eventually.ts';
-import { leastRights, rewrite } from './operation.ts';
+import { leastRights } from './operation.ts';
+import { rewrite } from './reload.ts';
 import { type NewWorld, type World } from './world.ts';
 
 const CONFIG: JsonObject = {

@@ -1,19 +1,16 @@
-/** Operation of the daemon: readiness, metrics, signals, reload, dry run, and a start that cannot work. */
+/** Operation of the daemon: readiness, metrics, signals, dry run, and a start that cannot work. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { parse } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
-import { configMap, importedTo, named, referencePatches } from './reference-objects.ts';
+import { LOWER, UPPER } from './reload.ts';
 import { pair, type NewWorld, type Rule, type World } from './world.ts';
 import type { Daemon } from './daemon.ts';
-
-const UPPER = { path: 'metadata.annotations.note', expression: 'value.toUpperCase()' };
-const LOWER = { path: 'metadata.annotations.note', expression: 'value.toLowerCase()' };
 
 export function operationScenarios(newWorld: NewWorld): void {
   describe('the daemon', () => {
@@ -210,189 +207,7 @@ export function operationScenarios(newWorld: NewWorld): void {
     });
   });
 
-  reloadScenarios(newWorld);
   badStartScenarios(newWorld);
-}
-
-function reloadScenarios(newWorld: NewWorld): void {
-  describe('the configuration file', () => {
-    const patched = (...patches: JsonObject[]): JsonObject => ({
-      sync: { toHost: { endpoints: { patches } } },
-    });
-
-    test('is reloaded while the daemon runs; after an invalid change the old one remains active, other changes require a restart', async ({
-      expect,
-    }) => {
-      await using world = await newWorld();
-      world.expectErrors(/configuration file is invalid/u);
-      const daemon = await world.startDaemon({ config: patched(UPPER) });
-      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
-      const noteIs = (text: string) =>
-        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
-      await noteIs('MIXED');
-
-      await rewrite(daemon, (config) => ({ ...config, ...patched(LOWER) }));
-      await noteIs('mixed');
-      expect((await world.getVirtual('default/note')).metadata.annotations).toEqual({ note: 'MiXed' });
-
-      const valid = readFileSync(daemon.configPath, 'utf8');
-      writeFileSync(daemon.configPath, `${valid}\nsync: [broken\n`);
-      await eventually(
-        () => daemon.stderr,
-        (text) => /invalid/i.test(text),
-        { what: 'a complaint about the invalid file' },
-      );
-      await world.virtual.merge('Endpoints', ['default', 'note'], {
-        metadata: { annotations: { note: 'STILL' } },
-      });
-      await noteIs('still');
-
-      writeFileSync(daemon.configPath, valid);
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
-      }));
-      await eventually(
-        () => daemon.stderr,
-        (text) => /restart/i.test(text),
-        { what: 'a line that asks for a restart' },
-      );
-
-      await rewrite(daemon, (config) => ({ ...config, ...patched() }));
-      await noteIs('STILL');
-      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
-    });
-
-    test("overlays vCluster's own values file, and both are reloaded", async ({ expect }) => {
-      await using world = await newWorld();
-      /** vCluster's values: our section in them, or endpoints.enabled: true, would stop vCluster. */
-      const writeValues = (...patches: JsonObject[]): void => {
-        const endpointSlices = { enabled: false };
-        const toHost = { endpoints: { enabled: false, patches }, endpointSlices };
-        world.file(
-          'values.yaml',
-          stringify({ controlPlane: { coredns: { enabled: true } }, sync: { toHost } }),
-        );
-      };
-      writeValues(UPPER);
-      // Relative to the configuration file, which is in the same folder.
-      const daemon = await world.startSync({
-        config: { endpointSyncer: { vclusterConfig: 'values.yaml' } },
-      });
-      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
-      const noteIs = (text: string) =>
-        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
-      await noteIs('MIXED');
-
-      writeValues(LOWER);
-      await noteIs('mixed');
-
-      await rewrite(daemon, (config) => ({ ...config, ...patched() }));
-      expect((await noteIs('MiXed')).metadata.annotations).toMatchObject({ note: 'MiXed' });
-    });
-
-    test('another file that vclusterConfig names is read and watched, also while it is invalid', async ({
-      expect,
-    }) => {
-      await using world = await newWorld();
-      world.expectErrors(/configuration file is invalid/u);
-      const writeValues = (name: string, patch: JsonObject): string =>
-        world.file(
-          name,
-          stringify({
-            sync: {
-              toHost: {
-                endpoints: { enabled: false, patches: [patch] },
-                endpointSlices: { enabled: false },
-              },
-            },
-          }),
-        );
-      const named = (file: string): JsonObject => ({ endpointSyncer: { vclusterConfig: file } });
-      writeValues('first.yaml', UPPER);
-      writeValues('second.yaml', { ...LOWER, expression: 'value.toLowerCase(' });
-      const daemon = await world.startSync({ config: named('first.yaml') });
-      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
-      const noteIs = (text: string) =>
-        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
-      await noteIs('MIXED');
-
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: {
-          ...(config['endpointSyncer'] as JsonObject),
-          ...(named('second.yaml')['endpointSyncer'] as JsonObject),
-        },
-      }));
-      await eventually(
-        () => daemon.log,
-        (log) => log.some(({ msg }) => String(msg).startsWith('configuration file is invalid')),
-      );
-      writeValues('second.yaml', LOWER);
-      expect((await noteIs('mixed')).metadata.annotations).toMatchObject({ note: 'mixed' });
-    });
-
-    test('a reload reports nothing about unchanged imports', async ({ expect }) => {
-      await using world = await newWorld();
-      const daemon = await world.startSync({ config: referencePatches() });
-      await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
-      await world.virtual.create('Endpoints', named('default/web', { config: 'settings' }));
-      await importedTo(world, 'ConfigMap', 'default/settings');
-      await world.settle(daemon);
-      const copy = await importedTo(world, 'ConfigMap', 'default/settings');
-      const earlier = daemon.log.length;
-      const off = { secrets: { enabled: false } };
-      await rewrite(daemon, (config) => ({ ...config, ...referencePatches(off) }));
-      await eventually(
-        () => daemon.stderr,
-        (text) => text.includes('configuration reloaded'),
-      );
-      await world.settle(daemon);
-      expect(daemon.log.slice(earlier).filter(({ level }) => level !== 'info')).toEqual([]);
-      expect(await importedTo(world, 'ConfigMap', 'default/settings')).toEqual(copy);
-    });
-
-    test('can disable and enable the sync, and move the copies to other namespaces', async ({ expect }) => {
-      await using world = await newWorld();
-      const daemon = await world.startSync();
-      const key = 'team-a/moves';
-      const target = `${world.hostNamespace}-a`;
-      await world.virtualNamespace('team-a');
-      await world.hostNamespaceNamed(target);
-      await world.virtual.create('Endpoints', endpoints(key));
-      await world.whenCopied(key);
-
-      await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { endpoints: { enabled: false } } } }));
-      await eventually(
-        () => daemon.stderr,
-        (text) => /reloaded/i.test(text),
-      );
-      await eventually(
-        () => daemon.log.find(({ copies }) => copies !== undefined),
-        (line) =>
-          line?.['copies'] === 1 && line['command'] === 'endpoint-syncer cleanup --unused --config FILE',
-        { what: 'a line that counts the copies that are left' },
-      );
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.12')] });
-      await rewrite(daemon, (config) => ({ ...config, sync: {} }));
-      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.12');
-
-      const byName = { 'team-a': target };
-      const namespaces = { enabled: true, mappings: { byName } };
-      await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { namespaces } } }));
-      const moved = await world.host.when('Endpoints', [target, 'moves'], (copy) => copy !== undefined);
-      expect(ipsOf(moved)).toEqual(['10.1.0.12']);
-      await world.whenNoCopy(key);
-    });
-  });
-}
-
-export async function rewrite(
-  daemon: { readonly configPath: string },
-  change: (config: JsonObject) => JsonObject,
-): Promise<void> {
-  const config = parse(readFileSync(daemon.configPath, 'utf8')) as JsonObject; // we wrote it
-  writeFileSync(daemon.configPath, stringify(change(config)));
 }
 
 function badStartScenarios(newWorld: NewWorld): void {

@@ -7,7 +7,7 @@ import { whenNoSlice, slice } from './endpoint-slices.ts';
 import type { TestCluster } from './cluster-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints } from './objects.ts';
-import { rewrite } from './operation.ts';
+import { rewrite } from './reload.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const TEAM = 'example.com/team';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
-import { rewrite } from './operation.ts';
+import { rewrite } from './reload.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';
 

@@ -39,6 +39,7 @@ function identityIn(world: World) {
   };
   const published: Record<string, string>[] = [];
   const held: boolean[] = [];
+  const events: string[] = [];
   const get = async ({ plural }: Resource): Promise<KubeObject> => {
     if (plural === 'leases') return { metadata: { name: 'lease', annotations: world.annotations } };
     if (world.uid === undefined) throw failure(403, 'Forbidden', 'namespaces is forbidden');
@@ -54,11 +55,12 @@ function identityIn(world: World) {
     config,
     clients: { virtual: client, host: client },
     leadership: { publish: (annotations) => void published.push({ ...annotations }) },
+    recorder: { event: (_, __, { reason }) => void events.push(reason), flush: async () => undefined },
     clock,
     logger,
     held: (isHeld) => held.push(isHeld),
   });
-  return { identity, clock, lines, published, held, ask: () => identity.objection(() => world.evidence) };
+  return { identity, clock, events, lines, published, held, ask: () => identity.objection(() => world.evidence) };
 }
 
 describe('copies of objects that are gone', () => {
@@ -140,7 +142,7 @@ describe('copies of objects that are gone', () => {
 
   test('wait until the cluster is adopted, with one line of the log for each change', async () => {
     const world: World = { uid: 'b', annotations: { [VIRTUAL_CLUSTER]: 'a' }, evidence: NONE_KNOWN };
-    const { ask, clock, identity, lines } = identityIn(world);
+    const { ask, clock, events, identity, lines } = identityIn(world);
     await ask();
     expect(identity.check()).toEqual({ isOk: true, detail: expect.stringContaining('another') as string });
     world.annotations = { ...world.annotations, [ADOPTED]: 'b' };
@@ -148,6 +150,7 @@ describe('copies of objects that are gone', () => {
     clock.advance(30_000);
     expect(await ask()).toBeUndefined();
     expect(identity.check()).toEqual({ isOk: true, detail: 'known' });
+    expect(events).toEqual(['DeletionsHeld']);
     expect(lines).toEqual([
       ['warn', 'copies of objects that are gone are not deleted'],
       ['info', 'copies of objects that are gone are deleted again'],

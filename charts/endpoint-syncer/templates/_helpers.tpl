@@ -98,3 +98,10 @@ default
 {{- end }}
 {{- toYaml $config }}
 {{- end }}
+
+{{/* The part of the configuration that the program reads only at its start. */}}
+{{- define "endpoint-syncer.restartConfig" -}}
+{{- $config := include "endpoint-syncer.config" . | fromYaml }}
+{{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" }}
+{{- toYaml (set (omit $config "sync" "experimental") "endpointSyncer" $syncer) }}
+{{- end }}

@@ -70,6 +70,8 @@ key store.
 {{- $leases := dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") }}
 {{- $role = append $role (merge (dict "verbs" (list "create")) $leases) }}
 {{- $role = append $role (merge (dict "resourceNames" (list (printf "endpoint-syncer-%s" $syncer.name)) "verbs" (list "get" "update")) $leases) }}
+{{- /* Optional: to report a configuration that is not applied. */}}
+{{- $role = append $role (dict "apiGroups" (list "events.k8s.io") "resources" (list "events") "verbs" (list "create" "patch")) }}
 {{- end }}
 {{- if and $isSynced $syncer.createNamespaces }}
 {{- $cluster = append $cluster (dict "apiGroups" (list "") "resources" (list "namespaces") "verbs" (list "create")) }}

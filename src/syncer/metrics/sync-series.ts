@@ -26,6 +26,10 @@ export interface SyncSeries {
   event(result: 'sent' | 'dropped' | 'error'): void;
   /** The configuration file changed and was read again. */
   reloaded(result: 'ok' | 'error'): void;
+  /** The hash of the configuration in use, and since when it is, in seconds since the epoch. */
+  configurationInUse(hash: string, sinceSeconds: number): void;
+  /** Whether all of what the files say is in use. */
+  configurationApplied(isApplied: boolean): void;
 }
 
 const LATENCY_BUCKETS = [
@@ -60,7 +64,12 @@ const PATCH_ERRORS = [
 const KILLS = ['timeout', 'memory', 'exit'];
 
 export function syncSeries(registry: SeriesRegistry): SyncSeries {
-  return { ...hostSeries(registry), ...patchSeries(registry), ...outcomeSeries(registry) };
+  return {
+    ...hostSeries(registry),
+    ...patchSeries(registry),
+    ...outcomeSeries(registry),
+    ...configurationSeries(registry),
+  };
 }
 
 function hostSeries(
@@ -158,20 +167,46 @@ function patchSeries(
   };
 }
 
-function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event' | 'reloaded'> {
+function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event'> {
   const events = registry.counter({
     name: 'endpoint_syncer_events_total',
     help: 'Kubernetes Events by result.',
     labels: ['result'],
   });
+  const event = byName(['sent', 'dropped', 'error'], (result) => events.of({ result }));
+  return { event: (result) => event(result)() };
+}
+
+function configurationSeries(
+  registry: SeriesRegistry,
+): Pick<SyncSeries, 'reloaded' | 'configurationInUse' | 'configurationApplied'> {
   const reloads = registry.counter({
     name: 'endpoint_syncer_config_reloads_total',
     help: 'Reloads of the configuration by result.',
     labels: ['result'],
   });
-  const event = byName(['sent', 'dropped', 'error'], (result) => events.of({ result }));
+  const applied = registry
+    .gauge({
+      name: 'endpoint_syncer_config_last_reload_successful',
+      help: '1 while the configuration of the files is in use, 0 while it is invalid, was not applied, or needs a restart.',
+    })
+    .of({});
+  const since = registry.gauge({
+    name: 'endpoint_syncer_config_last_reload_success_timestamp_seconds',
+    help: 'When the configuration in use was applied, seconds since the epoch; the label is its hash.',
+    labels: ['hash'],
+  });
   const reload = byName(['ok', 'error'], (result) => reloads.of({ result }));
-  return { event: (result) => event(result)(), reloaded: (result) => reload(result)() };
+  let inUse: string | undefined;
+  return {
+    reloaded: (result) => reload(result)(),
+    configurationInUse(hash, sinceSeconds) {
+      if (inUse !== undefined) since.remove({ hash: inUse });
+      inUse = hash;
+      since.of({ hash })(sinceSeconds);
+    },
+    configurationApplied: (isApplied) => applied(isApplied ? 1 : 0),
+  };
 }
 
 /** Handles by name. Those of `names` are created immediately, others on first use. */

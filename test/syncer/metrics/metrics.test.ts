@@ -53,6 +53,8 @@ const FAMILIES = [
   'endpoint_syncer_writes_total',
   'endpoint_syncer_events_total',
   'endpoint_syncer_config_reloads_total',
+  'endpoint_syncer_config_last_reload_successful',
+  'endpoint_syncer_config_last_reload_success_timestamp_seconds',
   'process_cpu_seconds_total',
   'process_resident_memory_bytes',
   'process_start_time_seconds',

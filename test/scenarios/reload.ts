@@ -1,0 +1,279 @@
+/** The configuration file changes while the daemon runs: what is reloaded, and what is not applied is visible. */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { capturedRun } from '../cli/captured-run.ts';
+import { eventually } from '../support/eventually.ts';
+import { endpoints, ipsOf, subset } from './objects.ts';
+import { configMap, importedTo, named, referencePatches } from './reference-objects.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+/** What one writes, the other changes. */
+export const UPPER = { path: 'metadata.annotations.note', expression: 'value.toUpperCase()' };
+export const LOWER = { path: 'metadata.annotations.note', expression: 'value.toLowerCase()' };
+
+export function reloadScenarios(newWorld: NewWorld): void {
+  describe('the configuration file', () => {
+    const patched = (...patches: JsonObject[]): JsonObject => ({
+      sync: { toHost: { endpoints: { patches } } },
+    });
+
+    test('is reloaded while the daemon runs; after an invalid change the old one remains active, other changes require a restart', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      world.expectErrors(/configuration file is invalid/u);
+      const daemon = await world.startDaemon({ config: patched(UPPER) });
+      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      const noteIs = (text: string) =>
+        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
+      await noteIs('MIXED');
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched(LOWER) }));
+      await noteIs('mixed');
+      expect((await world.getVirtual('default/note')).metadata.annotations).toEqual({ note: 'MiXed' });
+
+      const valid = readFileSync(daemon.configPath, 'utf8');
+      writeFileSync(daemon.configPath, `${valid}\nsync: [broken\n`);
+      await eventually(
+        () => daemon.stderr,
+        (text) => /invalid/i.test(text),
+        { what: 'a complaint about the invalid file' },
+      );
+      await world.virtual.merge('Endpoints', ['default', 'note'], {
+        metadata: { annotations: { note: 'STILL' } },
+      });
+      await noteIs('still');
+
+      writeFileSync(daemon.configPath, valid);
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
+      }));
+      await eventually(
+        () => daemon.stderr,
+        (text) => /restart/i.test(text),
+        { what: 'a line that asks for a restart' },
+      );
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched() }));
+      await noteIs('STILL');
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+    });
+
+    test('that is not applied is visible on the Lease, in metrics and in readiness, until it is', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      world.expectErrors(/configuration file is invalid/u);
+      const daemon = await world.startSync({ config: patched(UPPER) });
+      const isApplied = (value: number) =>
+        eventually(
+          () => daemon.metric('endpoint_syncer_config_last_reload_successful'),
+          (seen) => seen === value,
+        );
+      const readiness = async (): Promise<string> =>
+        /^.*\bconfiguration ok.*$/mu.exec((await daemon.get('/readyz?verbose')).text)?.[0] ?? '';
+      await isApplied(1);
+      const healthcheck = (file: string, timeout: string) =>
+        capturedRun(['healthcheck', '--config', file, '--url', daemon.httpUrl, '--timeout', timeout]);
+      expect(await healthcheck(daemon.configPath, '1m')).toMatchObject({ code: 0, err: '' });
+      const other = world.writeConfig(world.configuration({ config: patched(LOWER) }, 0));
+      expect((await healthcheck(other, '1s')).err).toMatch(/ runs configuration \S+, not \S+\n$/u);
+      const hash = await publishedHash(world);
+      expect(await readiness()).toMatch(new RegExp(`ok: ${hash}, since 20\\S+Z$`, 'u'));
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched({ ...UPPER, expression: 'value +' }) }));
+      await isApplied(0);
+      expect(await whenLeaseEvent(world, 'patches[0].expression')).toMatchObject({ type: 'Warning' });
+      expect(await readiness()).toMatch(/; that of the files is not applied, the log says why$/u);
+
+      // What changed while the daemon runs is applied, and what needs a restart is not.
+      await rewrite(daemon, (config) => ({
+        ...config,
+        ...patched(LOWER),
+        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
+      }));
+      await whenLeaseEvent(world, 'endpointSyncer.workers: needs a restart');
+      await isApplied(0);
+      expect(await healthcheck(daemon.configPath, '1s')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('has not applied its configuration') as string,
+      });
+      const applied = await eventually(
+        () => publishedHash(world),
+        (now) => now !== hash,
+      );
+      const inUse = 'endpoint_syncer_config_last_reload_success_timestamp_seconds';
+      expect(await daemon.metric(inUse, { hash: applied })).toBeGreaterThan(1.7e9);
+      expect(await daemon.metric(inUse, { hash })).toBe(0);
+
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 10 },
+      }));
+      await isApplied(1);
+    });
+
+    test("overlays vCluster's own values file, and both are reloaded", async ({ expect }) => {
+      await using world = await newWorld();
+      /** vCluster's values: our section in them, or endpoints.enabled: true, would stop vCluster. */
+      const writeValues = (...patches: JsonObject[]): void => {
+        const endpointSlices = { enabled: false };
+        const toHost = { endpoints: { enabled: false, patches }, endpointSlices };
+        world.file(
+          'values.yaml',
+          stringify({ controlPlane: { coredns: { enabled: true } }, sync: { toHost } }),
+        );
+      };
+      writeValues(UPPER);
+      // Relative to the configuration file, which is in the same folder.
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { vclusterConfig: 'values.yaml' } },
+      });
+      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      const noteIs = (text: string) =>
+        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
+      await noteIs('MIXED');
+
+      writeValues(LOWER);
+      await noteIs('mixed');
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched() }));
+      expect((await noteIs('MiXed')).metadata.annotations).toMatchObject({ note: 'MiXed' });
+    });
+
+    test('another file that vclusterConfig names is read and watched, also while it is invalid', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      world.expectErrors(/configuration file is invalid/u);
+      const writeValues = (name: string, patch: JsonObject): string =>
+        world.file(
+          name,
+          stringify({
+            sync: {
+              toHost: {
+                endpoints: { enabled: false, patches: [patch] },
+                endpointSlices: { enabled: false },
+              },
+            },
+          }),
+        );
+      const named = (file: string): JsonObject => ({ endpointSyncer: { vclusterConfig: file } });
+      writeValues('first.yaml', UPPER);
+      writeValues('second.yaml', { ...LOWER, expression: 'value.toLowerCase(' });
+      const daemon = await world.startSync({ config: named('first.yaml') });
+      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      const noteIs = (text: string) =>
+        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
+      await noteIs('MIXED');
+
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: {
+          ...(config['endpointSyncer'] as JsonObject),
+          ...(named('second.yaml')['endpointSyncer'] as JsonObject),
+        },
+      }));
+      await eventually(
+        () => daemon.log,
+        (log) => log.some(({ msg }) => String(msg).startsWith('configuration file is invalid')),
+      );
+      writeValues('second.yaml', LOWER);
+      expect((await noteIs('mixed')).metadata.annotations).toMatchObject({ note: 'mixed' });
+    });
+
+    test('a reload reports nothing about unchanged imports', async ({ expect }) => {
+      await using world = await newWorld();
+      const daemon = await world.startSync({ config: referencePatches() });
+      await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
+      await world.virtual.create('Endpoints', named('default/web', { config: 'settings' }));
+      await importedTo(world, 'ConfigMap', 'default/settings');
+      await world.settle(daemon);
+      const copy = await importedTo(world, 'ConfigMap', 'default/settings');
+      const earlier = daemon.log.length;
+      const off = { secrets: { enabled: false } };
+      await rewrite(daemon, (config) => ({ ...config, ...referencePatches(off) }));
+      await eventually(
+        () => daemon.stderr,
+        (text) => text.includes('configuration reloaded'),
+      );
+      await world.settle(daemon);
+      expect(daemon.log.slice(earlier).filter(({ level }) => level !== 'info')).toEqual([]);
+      expect(await importedTo(world, 'ConfigMap', 'default/settings')).toEqual(copy);
+    });
+
+    test('can disable and enable the sync, and move the copies to other namespaces', async ({ expect }) => {
+      await using world = await newWorld();
+      const daemon = await world.startSync();
+      const key = 'team-a/moves';
+      const target = `${world.hostNamespace}-a`;
+      await world.virtualNamespace('team-a');
+      await world.hostNamespaceNamed(target);
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenCopied(key);
+
+      await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { endpoints: { enabled: false } } } }));
+      await eventually(
+        () => daemon.stderr,
+        (text) => /reloaded/i.test(text),
+      );
+      await eventually(
+        () => daemon.log.find(({ copies }) => copies !== undefined),
+        (line) =>
+          line?.['copies'] === 1 && line['command'] === 'endpoint-syncer cleanup --unused --config FILE',
+        { what: 'a line that counts the copies that are left' },
+      );
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.12')] });
+      await rewrite(daemon, (config) => ({ ...config, sync: {} }));
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.12');
+
+      const byName = { 'team-a': target };
+      const namespaces = { enabled: true, mappings: { byName } };
+      await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { namespaces } } }));
+      const moved = await world.host.when('Endpoints', [target, 'moves'], (copy) => copy !== undefined);
+      expect(ipsOf(moved)).toEqual(['10.1.0.12']);
+      await world.whenNoCopy(key);
+    });
+  });
+}
+
+/** The hash on the Lease of the daemon. */
+async function publishedHash(world: World): Promise<string> {
+  const lease = await world.host.when('Lease', leaseOf(world), (one) => one !== undefined);
+  return lease.metadata.annotations?.['endpoint-syncer/configuration'] ?? '';
+}
+
+/** An Event on the Lease about a configuration that is not applied, with this text. */
+function whenLeaseEvent(world: World, text: string): Promise<KubeObject | undefined> {
+  const [namespace, name] = leaseOf(world);
+  return eventually(
+    async () => (await world.host.list('Event', namespace)).find(isAbout(name, text)),
+    (event) => event !== undefined,
+    { what: `an Event on the Lease with "${text}"` },
+  );
+}
+
+function isAbout(lease: string, text: string): (event: KubeObject) => boolean {
+  return ({ reason, regarding, note }) =>
+    reason === 'ConfigurationNotApplied' &&
+    (regarding as JsonObject)['name'] === lease &&
+    typeof note === 'string' &&
+    note.includes(text);
+}
+
+function leaseOf(world: World): [string, string] {
+  return [world.hostNamespace, `endpoint-syncer-${world.vcluster}`];
+}
+
+export async function rewrite(
+  daemon: { readonly configPath: string },
+  change: (config: JsonObject) => JsonObject,
+): Promise<void> {
+  const config = parse(readFileSync(daemon.configPath, 'utf8')) as JsonObject; // we wrote it
+  writeFileSync(daemon.configPath, stringify(change(config)));
+}
