@@ -106,7 +106,7 @@ export function composeModules(options: ModulesOptions): Modules {
     recordUse: (user) => keys.recordUse(user),
   });
   return {
-    table: new DefinitionTable([keys.definition, keys.events, tokens.definition, ...access.kinds], [CORE_V1]),
+    table: tableOf(keys, [tokens.definition, ...access.kinds]),
     authorizer: {
       // A denied request does not extend the life of a key.
       authorize: async (user, request) => {
@@ -128,6 +128,10 @@ export function composeModules(options: ModulesOptions): Modules {
       await keys.stop();
     },
   };
+}
+
+function tableOf(keys: Keys, others: readonly ResourceDefinition[]): DefinitionTable {
+  return new DefinitionTable([keys.definition, keys.events, ...others], [CORE_V1], [keys.coreEvents]);
 }
 
 function seconds({ defaultMs, maxMs }: ManagementConfig['tokenTtl']): { default: number; max: number } {

@@ -23,14 +23,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
 import type { HostRights } from './delegated-auth.ts';
 import { type Grant, holdsRequest, matchGrants, reaches } from './grants.ts';
-import {
-  DISCOVERY,
-  EVENTS_GROUP,
-  KEYS,
-  CLIENT_REQUESTS,
-  ORDINARY_REQUESTS,
-  REVIEW_REQUESTS,
-} from './roles.ts';
+import { DISCOVERY, isEvents, KEYS, CLIENT_REQUESTS, ORDINARY_REQUESTS, REVIEW_REQUESTS } from './roles.ts';
 import { grantsOf } from './scope-grants.ts';
 import { targetOf } from './target.ts';
 
@@ -85,7 +78,8 @@ export class ManagementAuthorizer implements Authorizer {
 
   visibleTo(user: UserInfo, definition: ResourceDefinition): ((object: JsonObject) => boolean) | undefined {
     if (isDelegated(user) || isAdministrator(user)) return undefined;
-    if (definition.group === EVENTS_GROUP) return (event) => isEventOf(event, user);
+    if (isEvents({ group: definition.group, resource: definition.plural }))
+      return (event) => isEventOf(event, user);
     if (definition.group !== MANAGEMENT_GROUP || definition.plural !== KEYS) return undefined;
     return (object) => isOwnedBy(objectField(object, 'spec'), user);
   }
@@ -180,7 +174,7 @@ function isUnverifiedAdmin(user: UserInfo, key: KeyRecord | undefined): boolean 
 
 /** Events here are about keys: the right to read keys decides, not that to read the host's own Events. */
 function asKeyRequest(request: AccessRequest): AccessRequest {
-  if (request.group !== EVENTS_GROUP) return request;
+  if (!isEvents(request)) return request;
   return { ...request, group: MANAGEMENT_GROUP, resource: KEYS, namespace: '', name: '' };
 }
 

@@ -13,9 +13,19 @@ export const ROLE_NAMES: readonly string[] = [PLATFORM_CLI, 'loft-cli'];
 export const KEYS = 'ownedaccesskeys';
 /** The subresource of a key that issues a new secret. */
 export const ROTATE = 'rotate';
-/** Events about keys. */
-export const EVENTS_GROUP = 'events.k8s.io';
+/** Events about keys. kubectl reads those of the core group in `describe` and `events`. */
 export const EVENTS = 'events';
+export const EVENTS_GROUPS: readonly string[] = ['', 'events.k8s.io'];
+
+export function isEvents({
+  group,
+  resource,
+}: {
+  readonly group: string;
+  readonly resource: string;
+}): boolean {
+  return resource === EVENTS && EVENTS_GROUPS.includes(group);
+}
 export const TOKENS = 'directclusterendpointtokens';
 export const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 export const AUTHORIZATION_GROUP = 'authorization.k8s.io';
@@ -90,6 +100,6 @@ export const ORDINARY_REQUESTS: readonly RequestPattern[] = [
   ...TOKEN_REQUESTS,
   onResource(ALL, MANAGEMENT_GROUP, KEYS),
   onResource(READ, MANAGEMENT_GROUP, `${KEYS}/status`),
-  onResource(READ, EVENTS_GROUP, EVENTS),
+  ...EVENTS_GROUPS.map((group) => onResource(READ, group, EVENTS)),
   onResource(CREATE, MANAGEMENT_GROUP, `${KEYS}/${ROTATE}`),
 ];

@@ -1,7 +1,7 @@
 /** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
 import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
-import { groupEvents } from '../../apiserver/event-kinds.ts';
+import { coreEvents, groupEvents } from '../../apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
@@ -54,6 +54,8 @@ export interface Keys {
   readonly definition: ResourceDefinition;
   /** Events about keys, read-only for clients. */
   readonly events: ResourceDefinition;
+  /** The same in the core group, where `kubectl describe` and `kubectl events` read them without asking discovery. */
+  readonly coreEvents: ResourceDefinition;
   readonly index: KeyIndex;
   readonly authenticator: Pick<KeyAuthenticator, 'authenticate'>;
   /** The one registry and deleter over the store. */
@@ -75,7 +77,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
   const activity = new KeyActivity({ notes: store.notes(ACTIVITY_NOTES), clock, logger });
   const index = new KeyIndex({ store, clock, logger, lastActivityMs: ({ uid }) => activity.lastMs(uid) });
   const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
-  const events: ResourceDefinition = { ...groupEvents(types), verbs: ['get', 'list', 'watch'] };
+  const events = readOnly(groupEvents(types));
   const rotate = rotateSubresource({ types, digests, randomBytes, clock });
   const definition = ownedAccessKeys(types, clock, options.maxTtlSeconds, forms, rotate);
   const authenticator = new KeyAuthenticator({ digests, index, activity, clock });
@@ -98,17 +100,11 @@ export function createKeys(options: CreateKeysOptions): Keys {
     logger,
     audit: (event) => options.audit(event),
   });
-  const collector = new KeyCollector({
-    index,
-    activity,
-    removal,
-    expiry,
-    clock,
-    logger,
-  });
+  const collector = new KeyCollector({ index, activity, removal, expiry, clock, logger });
   return {
     definition,
     events,
+    coreEvents: readOnly(coreEvents(types)),
     index,
     authenticator,
     registry,
@@ -139,6 +135,10 @@ export function createKeys(options: CreateKeysOptions): Keys {
       await activity.stop();
     },
   };
+}
+
+function readOnly(kind: ResourceDefinition): ResourceDefinition {
+  return { ...kind, verbs: ['get', 'list', 'watch'] };
 }
 
 /** Of earlier versions, which had no limits. */

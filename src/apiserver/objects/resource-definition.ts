@@ -150,7 +150,7 @@ export interface ObjectView {
 
 /** Facts that clients see in an object but that are stored separately, so that they change without a new revision. */
 export interface Overlay {
-  /** Changes whenever the result of {@link over} changes; `''`: nothing is added. */
+  /** Changes whenever the result of {@link over} for the same object does. */
   version(object: JsonObject): string;
   /** A copy of the object, as stored or as its view shows it, with these facts. */
   over(object: JsonObject): JsonObject;
@@ -233,13 +233,20 @@ export class DefinitionTable {
   readonly #groupVersions = new Map<string, ResourceDefinition[]>();
   readonly #withoutKinds: readonly GroupVersion[];
 
-  /** `withoutKinds` are served too, with nothing in them. */
-  constructor(definitions: readonly ResourceDefinition[], withoutKinds: readonly GroupVersion[] = []) {
+  /** `withoutKinds` are served too, with nothing in them. `unlisted`: kinds that discovery does not name. */
+  constructor(
+    definitions: readonly ResourceDefinition[],
+    withoutKinds: readonly GroupVersion[] = [],
+    unlisted: readonly ResourceDefinition[] = [],
+  ) {
     this.all = definitions;
     this.#withoutKinds = withoutKinds;
-    for (const definition of definitions) {
+    for (const definition of [...definitions, ...unlisted]) {
       const { group, version, plural } = definition;
       this.#byPath.set(`${group}/${version}/${plural}`, definition);
+    }
+    for (const definition of definitions) {
+      const { group, version } = definition;
       const key = `${group}/${version}`;
       this.#groupVersions.set(key, [...(this.#groupVersions.get(key) ?? []), definition]);
     }

@@ -126,7 +126,11 @@ export async function startAuthorizationServer(
   });
   await keys.start();
   const server = await startServer({
-    table: new DefinitionTable([keys.definition, keys.events, tokenKind(types), ...access.kinds]),
+    table: new DefinitionTable(
+      [keys.definition, keys.events, tokenKind(types), ...access.kinds],
+      [],
+      [keys.coreEvents],
+    ),
     store,
     clock,
     random: systemRandom,

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startAuthorizationServer } from '../authorization/authorization-server.ts';
 import { EVENTS_PER_SUBJECT_MAX } from '../../../src/access-keys/keys/expiry-events.ts';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-record.ts';
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { at, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';
 
 const EVENTS_PATH = '/apis/events.k8s.io/v1/events';
@@ -110,9 +110,10 @@ test('Events are read-only for clients', async () => {
   await using api = await startKeyServer();
   expect((await api.send('POST', '/apis/events.k8s.io/v1/namespaces/default/events', {})).status).toBe(405);
   expect((await api.send('DELETE', EVENTS_PATH)).status).toBe(405);
+  expect((await api.send('POST', '/api/v1/namespaces/default/events', {})).status).toBe(405);
 });
 
-test('a user sees the Events of its own keys and of its teams, an administrator all', async () => {
+test('a user sees the Events of its own keys and of its teams, an administrator all, in both groups', async () => {
   await using server = await startAuthorizationServer();
   await server.create('admin', 'of-alice', { user: 'alice', ttl: 10 });
   await server.create('admin', 'of-blue', { team: 'blue', ttl: 10 });
@@ -121,7 +122,13 @@ test('a user sees the Events of its own keys and of its teams, an administrator 
   await settle(server.clock);
   const visible = async (as: string): Promise<string[]> => {
     const send: KeyServer['send'] = (method, path) => server.send(as, method, path);
-    return (await eventsOf({ send })).toSorted();
+    const events = (await eventsOf({ send })).toSorted();
+    const list = (await send('GET', '/api/v1/events')).json;
+    const items = (list?.['items'] ?? []) as JsonObject[]; // a list of the API
+    expect(items.map((event) => text(objectField(event, 'involvedObject'), 'name')).toSorted()).toEqual(
+      events.map((event) => event.replace('Expired ', '')),
+    );
+    return events;
   };
   expect(await visible('alice')).toEqual(['Expired of-alice', 'Expired of-blue']);
   expect(await visible('bob')).toEqual(['Expired of-bob']);

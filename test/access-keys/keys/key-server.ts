@@ -78,7 +78,7 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
   const keys = makeKeys(store, options);
   await keys.start();
   const server = await startServer({
-    table: new DefinitionTable([keys.definition, keys.events]),
+    table: new DefinitionTable([keys.definition, keys.events], [], [keys.coreEvents]),
     store,
     clock: options.clock ?? systemClock,
     random: systemRandom,
