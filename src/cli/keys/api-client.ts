@@ -28,15 +28,17 @@ export interface ApiConnection {
 
 export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below `/apis/management.platform.sh/v1/`. */
+  /** Below `/apis/APIVERSION/`. */
   readonly path: string;
+  /** Default: `management.platform.sh/v1`. */
+  readonly apiVersion?: string;
   readonly body?: JsonObject;
   readonly contentType?: string;
   readonly accept?: string;
+  readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 30_000;
-const ROOT = `/apis/${MANAGEMENT_API_VERSION}/`;
 
 /** The connection to the server was refused. */
 export class NoServerError extends TerminalError {}
@@ -57,14 +59,18 @@ export class ApiClient implements AsyncDisposable {
   async send({
     method,
     path,
+    apiVersion = MANAGEMENT_API_VERSION,
     body,
+    timeoutMs = TIMEOUT_MS,
     accept = 'application/json',
     contentType = 'application/json',
   }: ApiCall): Promise<JsonObject> {
     const { server } = this.#connection;
-    const url = `${server.replace(/\/+$/u, '')}${ROOT}${path}`;
+    const url = `${server.replace(/\/+$/u, '')}/apis/${apiVersion}/${path}`;
     const answer = await this.#request(url, {
       method,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
       headers: {
         accept,
         authorization: `Bearer ${await this.#connection.token()}`,
@@ -99,12 +105,7 @@ export class ApiClient implements AsyncDisposable {
     options: Parameters<typeof request>[1],
   ): Promise<Awaited<ReturnType<typeof request>>> {
     try {
-      return await request(url, {
-        ...options,
-        dispatcher: this.#agent,
-        headersTimeout: TIMEOUT_MS,
-        bodyTimeout: TIMEOUT_MS,
-      });
+      return await request(url, { ...options, dispatcher: this.#agent });
     } catch (error) {
       throw unreachable(this.#connection, error);
     }

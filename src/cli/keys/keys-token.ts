@@ -8,9 +8,10 @@ import { delimiter, join, resolve } from 'node:path';
 import { createHash, randomBytes } from 'node:crypto';
 import { stringify } from 'yaml';
 import { Option, type Command } from 'commander';
-import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
+import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
+import { StatusError } from '../../kube/status-error.ts';
 import { ApiClient, type ApiConnection } from './api-client.ts';
 import { serverNameOf, printSecret } from './keys-output.ts';
 import {
@@ -50,7 +51,8 @@ async function print(
     case 'exec-credential': {
       const cache = new TokenCache(process.env);
       const request = JSON.stringify([connection.server, key, spec]);
-      const issued = (options.cache ? cache.read(request, Date.now()) : undefined) ?? (await issue());
+      const cached = options.cache ? cache.read(request, Date.now()) : undefined;
+      const issued = cached !== undefined && (await isCurrent(client, cached)) ? cached : await issue();
       cache.write(request, issued);
       printSecret(`${JSON.stringify(execCredential(issued))}\n`);
       return 0;
@@ -67,6 +69,25 @@ async function print(
       }
       return 0;
     }
+  }
+}
+
+const CHECK_TIMEOUT_MS = 5000;
+
+/**
+ * False when the key has changed since, or is not accepted any more: clusters reject its token then. True if the API does not say: a token in the
+ * cache must also work while the API cannot be reached.
+ */
+async function isCurrent(client: ApiClient, { token }: IssuedToken): Promise<boolean> {
+  const [apiVersion, kind] = ['authentication.k8s.io/v1', 'SelfSubjectReview'];
+  const call = { method: 'POST', path: 'selfsubjectreviews', body: { apiVersion, kind } } as const;
+  try {
+    const review = await client.send({ ...call, apiVersion, timeoutMs: CHECK_TIMEOUT_MS });
+    const generation = textAt(review, 'status', 'userInfo', 'extra', EXTRA.generation, 0);
+    return generation === '' || generation === String(claimsOf(token).generation);
+  } catch (error) {
+    const refusal = error instanceof TerminalError ? error.cause : error;
+    return !(refusal instanceof StatusError && refusal.code === 401);
   }
 }
 
@@ -300,6 +321,8 @@ class TokenCache {
 interface TokenClaims {
   /** Name of the access key. */
   readonly name: string;
+  /** Of the access key, when the token was issued. */
+  readonly generation: number;
   readonly lifeSeconds: number;
 }
 
@@ -307,9 +330,10 @@ interface TokenClaims {
 function claimsOf(token: string): TokenClaims {
   const claims = payloadOf(token);
   const platform = isJsonObject(claims['platform.sh']) ? claims['platform.sh'] : {};
-  const { name } = platform;
+  const { name, gen } = platform;
   return {
     name: typeof name === 'string' && name !== '' ? name : 'endpoint-syncer',
+    generation: Number(gen),
     lifeSeconds: Math.max(0, Number(claims['exp'] ?? 0) - Number(claims['iat'] ?? 0)),
   };
 }

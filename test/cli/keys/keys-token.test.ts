@@ -15,7 +15,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { claimsOf } from '../../access-keys/tokens/token-harness.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
@@ -108,6 +108,38 @@ describe('exec-credential', () => {
     const fresh = await credential('--ttl', '10m', '--no-cache');
     expect(fresh).not.toEqual(first);
     expect(await credential('--ttl', '10m')).toEqual(fresh);
+  });
+
+  test('is replaced when the key has changed, and not used when the key is not accepted any more', async () => {
+    const own = await api.key('changing', { user: 'ci-bot' });
+    const path = `${KEYS_PATH}/changing`;
+    const asPlugin = (): Promise<CapturedRun> =>
+      capturedRun(['keys', 'token', ...connection(), '--token', own.text, '-o', 'exec-credential']);
+    const tokenIn = ({ out }: CapturedRun): string => (JSON.parse(out) as Credential).status.token;
+    const first = tokenIn(await asPlugin());
+    expect(tokenIn(await asPlugin())).toBe(first);
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    await api.administrator.send({ method: 'PATCH', path, headers, body: { spec: { groups: ['g'] } } });
+    const second = tokenIn(await asPlugin());
+    expect([claimsOf(first)['platform.sh'].gen, claimsOf(second)['platform.sh'].gen]).toEqual([1, 2]);
+    expect(tokenIn(await asPlugin())).toBe(second);
+    await api.administrator.send({ method: 'POST', path: `${path}/rotate`, body: {} });
+    const { code, out, err } = await asPlugin();
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toContain('platform access key was rotated');
+  });
+
+  test('is used while the API cannot be reached', async () => {
+    const stopped = await startComposed({ dataDir: mkdtempSync(join(folder, 'stopped-')) });
+    const { text } = await stopped.key('k');
+    const authority = join(stopped.dataDir, 'ca.crt');
+    const asPlugin = (): Promise<CapturedRun> => {
+      const args = ['--server', stopped.api.url, '--certificate-authority', authority, '--token', text];
+      return capturedRun(['keys', 'token', ...args, '-o', 'exec-credential']);
+    };
+    const first = await asPlugin();
+    await stopped[Symbol.asyncDispose]();
+    expect(await asPlugin()).toEqual({ ...first, code: 0 });
   });
 
   test('is not read from a file that other users can write or read, nor from a damaged one', async () => {
