@@ -51,11 +51,17 @@ function isWhole(
   return isFirst && method === 'PATCH' && OBJECT.test(path) && type.includes('apply-patch');
 }
 
-/** The answer without these fields of `spec`. */
-export function withoutSpec(answer: RawAnswer, fields: readonly string[]): RawAnswer {
+/** The answer without these fields of `spec`, and without the expiry, which the observed server did not show. */
+export function asObserved(answer: RawAnswer, fields: readonly string[]): RawAnswer {
   const { json } = answer;
   if (!isJsonObject(json) || !isJsonObject(json['spec'])) return answer;
   const spec: Record<string, JsonValue> = { ...json['spec'] };
   for (const field of fields) delete spec[field];
-  return { ...answer, json: { ...json, spec } };
+  return { ...answer, json: withoutExpiry({ ...json, spec }) };
+}
+
+export function withoutExpiry(key: JsonObject): JsonObject {
+  if (!isJsonObject(key['status'])) return key;
+  const { expiresAt: _expiresAt, ...status } = key['status'];
+  return { ...key, status };
 }

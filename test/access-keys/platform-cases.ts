@@ -2,7 +2,7 @@
 
 import { decodeJwt } from 'jose';
 import { expect } from 'vitest';
-import { KEEP_EXPIRED_MS } from '../../src/access-keys/keys/key-record.ts';
+import { KEEP_EXPIRED_MS } from '../../src/access-keys/keys/key-expiry.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { differences, Run, type ManagementCase } from './case-runner.ts';
 import { textAt } from '../support/cases.ts';

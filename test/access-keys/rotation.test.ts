@@ -84,6 +84,35 @@ describe('the response', () => {
     expect(now).not.toBe(old);
   });
 
+  test('has no warning that the secret is lost, whichever client created the key', async () => {
+    const created = await post(administrator, `${KEYS_PATH}?fieldManager=kubectl-create`, {
+      metadata: { name: `made-${name}` },
+      spec: { displayName: 'x', ttl: 0, type: 'User', user: 'u' },
+    });
+    expect(created.headers.get('warning')).toContain('keys rotate');
+    const answer = await post(administrator, `${KEYS_PATH}/made-${name}/rotate`);
+    expect([answer.status, answer.headers.get('warning')]).toEqual([201, null]);
+  });
+
+  test('and the object show until when the old secret works', async () => {
+    const statusOf = async (): Promise<JsonObject> =>
+      at(
+        (await administrator.send({ method: 'GET', path: `${KEYS_PATH}/${name}` })).json,
+        'status',
+      ) as JsonObject; // an object has it
+    expect(await statusOf()).not.toHaveProperty('previousSecretExpiresAt');
+    const { json } = await rotate(administrator, { overlapSeconds: 3600 });
+    const end = `${new Date(clock.now() + 3_600_000).toISOString().slice(0, 19)}Z`;
+    expect(at(json, 'status.previousSecretExpiresAt')).toBe(end);
+    expect(await statusOf()).toMatchObject({ previousSecretExpiresAt: end });
+    // A write of the object neither stores nor removes it.
+    const path = `${KEYS_PATH}/${name}`;
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    await administrator.send({ method: 'PATCH', path, headers, body: { spec: { description: 'x' } } });
+    await administrator.send({ method: 'PATCH', path: `${path}/status`, headers, body: { status: null } });
+    expect(await statusOf()).toMatchObject({ previousSecretExpiresAt: end });
+  });
+
   test('of a dry run contains no secret, and nothing changes', async () => {
     const { json, status: code } = await rotate(administrator, {}, '?dryRun=All');
     expect([code, keyOf(json ?? {}), await status(key.text)]).toEqual([201, '', 200]);

@@ -6,8 +6,12 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
+import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { RawClient } from '../contract/raw-client.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { capturedRun } from './captured-run.ts';
 import { KEYS_PATH } from '../access-keys/composed-api.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
@@ -57,7 +61,35 @@ class Api {
   }
 }
 
+interface Kubeconfig {
+  readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
+  readonly users: readonly { readonly user: { readonly token: string } }[];
+}
+
 describe('api', () => {
+  test('in a Pod: the kubeconfig of the first key works through a port-forward, and has the authority of the Service', async () => {
+    const [port = 0] = await freePorts(1);
+    const service = 'syncer-endpoint-syncer.team-a.svc';
+    const file = configFile('pod', [
+      `dataDir: ${join(folder, 'pod-data')}`,
+      `bindAddress: ':${port}'`,
+      `issuer: https://${service}`,
+    ]);
+    const api = new Api('--config', file, '--http-bind-address', '127.0.0.1:0');
+    await api.printed('server');
+    const { out } = await capturedRun(['keys', 'bootstrap', '--config', file, '-o', 'kubeconfig']);
+    const { clusters, users } = parse(out) as Kubeconfig; // what the command prints
+    const { server = '', 'certificate-authority-data': authority = '' } = clusters[0]?.cluster ?? {};
+    expect(server).toBe(`https://127.0.0.1:${port}`);
+    const ca = Buffer.from(authority, 'base64').toString('utf8');
+    await using client = new RawClient({ url: server, ca, token: users[0]?.user.token ?? '' });
+    expect((await client.send({ method: 'GET', path: KEYS_PATH })).status).toBe(200);
+    const socket = connect({ host: '127.0.0.1', port, ca, servername: service });
+    await once(socket, 'secureConnect');
+    socket.destroy();
+    expect(await api.ended('SIGTERM')).toBe(0);
+  });
+
   test('a file with managementApi alone: serves, writes the bootstrap key file, ends at SIGTERM', async () => {
     const dataDir = join(folder, 'data');
     const keyFile = join(folder, 'first.key');

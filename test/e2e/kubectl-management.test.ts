@@ -168,6 +168,29 @@ describe('read', () => {
     expect(text).toMatch(/^Name: +read$/mu);
     expect(text).toMatch(/Display Name: +read/u);
     expect(text).toMatch(/Project: +shop/u);
+    expect(text).toMatch(/Expires At: +20\d\d-/u);
+  });
+
+  test('describe and events show the Event of a key that has expired', async () => {
+    await kubectl('create -f -', { input: manifest('ended', { ttl: 1 }) });
+    const text = await eventually(
+      () => kubectl('describe oak ended'),
+      (shown) => shown.includes('Expired'),
+      { what: 'an Event in kubectl describe' },
+    );
+    expect(text).toMatch(
+      /Events:\n.*\n.*\n +Normal +Expired +\S+ +endpoint-syncer +The access key expired at /u,
+    );
+    expect(await kubectl('events --for ownedaccesskey/ended')).toMatch(
+      /Normal +Expired +OwnedAccessKey\/ended/u,
+    );
+    expect(await kubectl('get events')).toMatch(/Normal +Expired +ownedaccesskey\/ended/u);
+  });
+
+  test('create without -o names the command for a new secret', async () => {
+    const { out, err } = await run('kubectl create -f -', { input: manifest('silent') });
+    expect(out).toBe('ownedaccesskey.management.platform.sh/silent created\n');
+    expect(err).toMatch(/^Warning: .*jsonpath.*endpoint-syncer keys rotate silent for a new one\n$/u);
   });
 
   test('explain', async () => {

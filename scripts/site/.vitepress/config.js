@@ -26,6 +26,7 @@ export default defineConfig({
       group('Look up', ['reference', 'security', 'differences', 'compatibility', 'list-watch']),
       group('Access keys', [
         'keys-and-tokens',
+        'keys-in-a-cluster',
         'scopes-and-rights',
         'direct-cluster-endpoints',
         'management-store',

@@ -24,7 +24,8 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import { microTime } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { type IndexedKey, KEEP_EXPIRED_MS } from './key-record.ts';
+import { type IndexedKey } from './key-record.ts';
+import { KEEP_EXPIRED_MS } from './key-expiry.ts';
 
 /** As long as a kube-apiserver keeps Events. */
 const EVENT_LIFE_MS = 3_600_000;

@@ -10,7 +10,8 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Notes } from '../../apiserver/storage/store.ts';
-import { activityIntervalMs, type IndexedKey } from './key-record.ts';
+import { type IndexedKey } from './key-record.ts';
+import { activityIntervalMs } from './key-expiry.ts';
 
 /** Notes that become due within this time share one write. */
 const BATCH_MS = 1_000;

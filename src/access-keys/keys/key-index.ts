@@ -7,7 +7,8 @@ import { backoffDelayMs } from '../../base/retry.ts';
 import type { CommittedWrite } from '../../apiserver/objects/admission.ts';
 import { StoreError, type Store, type StoreEvent, type StoreWatch } from '../../apiserver/storage/store.ts';
 import type { KeyIndex as KeyIndexContract, KeyRecord } from '../types.ts';
-import { endOf, indexedKey, type IndexedKey, type KeyChange } from './key-record.ts';
+import { indexedKey, type IndexedKey, type KeyChange } from './key-record.ts';
+import { endOf } from './key-expiry.ts';
 import { KEY_STORAGE } from './key-kind.ts';
 
 const RETRY_BASE_MS = 100;

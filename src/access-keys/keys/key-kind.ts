@@ -16,7 +16,7 @@ import { KEY_TYPES_ALLOWED, validateKey } from './key-validation.ts';
 import { scopeWarnings } from '../authorization/scope-validation.ts';
 import { APPLIED_MANIFEST, type StoredKeys } from './stored-key.ts';
 import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
-import { endOfKey } from './key-record.ts';
+import { endOfKey } from './key-expiry.ts';
 
 /** Resource of the keys in the store. */
 export const KEY_STORAGE = `ownedaccesskeys.${MANAGEMENT_GROUP}`;
@@ -77,16 +77,11 @@ function applyDefaults(key: JsonObject): void {
   if (spec['type'] === '') spec['type'] = KEY_TYPES_ALLOWED[0] ?? '';
 }
 
-/** Deprecated fields with their replacement, and a secret that `kubectl apply` does not show. */
+/** Deprecated fields with their replacement, and a secret that kubectl may not print. */
 function keyWarnings(key: JsonObject, isCreated: boolean): readonly string[] {
   const spec = objectField(key, 'spec');
   const warnings: string[] = [];
-  if (isCreated && text(spec, 'key') !== '' && isApplied(key)) {
-    const name = text(metadataOf(key), 'name');
-    warnings.push(
-      `the secret of the access key is only in this response, which kubectl apply does not print: run endpoint-syncer keys rotate ${name} for a new one`,
-    );
-  }
+  if (isCreated && text(spec, 'key') !== '') warnings.push(...secretWarnings(key));
   if (text(spec, 'parent') !== '' && isSetByClient(key, 'f:parent'))
     warnings.push('spec.parent is deprecated: use spec.identity');
   if (isJsonObject(spec['oidcLogin'])) warnings.push('spec.oidcLogin is deprecated: use spec.identity');
@@ -99,6 +94,21 @@ function isSetByClient(key: JsonObject, field: string): boolean {
     const fields = objectField(objectField(entry, 'fieldsV1'), 'f:spec');
     return fields[field] !== undefined;
   });
+}
+
+function secretWarnings(key: JsonObject): readonly string[] {
+  const rotate = `run endpoint-syncer keys rotate ${text(metadataOf(key), 'name')} for a new one`;
+  if (isApplied(key))
+    return [
+      `the secret of the access key is only in this response, which kubectl apply does not print: ${rotate}`,
+    ];
+  const isByKubectl = objectList(metadataOf(key), 'managedFields').some((entry) =>
+    text(entry, 'manager').startsWith('kubectl'),
+  );
+  if (!isByKubectl) return [];
+  return [
+    `the secret of the access key is only in this response: kubectl prints it with -o jsonpath='{.spec.key}'; otherwise ${rotate}`,
+  ];
 }
 
 /** Client-side or server-side `kubectl apply`. */
@@ -122,6 +132,13 @@ export function keyColumns(): readonly Column[] {
     textColumn('Expires', 'When the key expires, or ends because it is being deleted.', expiresText),
     AGE_COLUMN,
     textColumn('TTL', 'Lifetime of the key.', ttlText, 1),
+    textColumn('Expires At', 'When the key expires.', (key) => statusTime(key, 'expiresAt'), 1),
+    textColumn(
+      'Old Secret Until',
+      'When the secret from before the last rotation stops working, or stopped.',
+      (key) => statusTime(key, 'previousSecretExpiresAt'),
+      1,
+    ),
     textColumn('Last Activity', 'Time since the last use of the key.', activityText, 1),
     textColumn('Groups', 'Groups in addition to those of the subject.', (key) => groupsText(key), 1),
     textColumn('Scope', 'Restriction of the key.', scopeText, 1),
@@ -164,6 +181,10 @@ function spanText(ms: number): string {
 function activityText(key: JsonObject, nowMs: number): string {
   const time = text(objectField(key, 'status'), 'lastActivity');
   return time === '' ? '<none>' : ageText(time, nowMs);
+}
+
+function statusTime(key: JsonObject, field: string): string {
+  return text(objectField(key, 'status'), field) || '<none>';
 }
 
 function groupsText(key: JsonObject): string {

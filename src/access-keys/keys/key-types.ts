@@ -13,7 +13,7 @@ management.OwnedAccessKeySpec = displayName string; description string; user str
 management.AccessKeyIdentity = userId string; username string; preferredUsername string; email string; emailVerified bool; extraClaims {}any; groups []string; connector string; connectorData *string; identityRefresh *time
 management.AccessKeyOIDCProvider = clientId string; nonce string; redirectUri string; scopes string
 management.AccessKeyOIDC = idToken *string; accessToken *string; refreshToken *string; lastRefresh *time
-management.OwnedAccessKeyStatus = lastActivity *time
+management.OwnedAccessKeyStatus = lastActivity *time; expiresAt *time; previousSecretExpiresAt *time
 ${ROTATION_TYPES.trim()}
 `;
 
@@ -81,4 +81,8 @@ export const KEY_DESCRIPTIONS: Descriptions = {
   'management.OwnedAccessKeyStatus': 'Observed state of the key.',
   'management.OwnedAccessKeyStatus.lastActivity':
     'Last time the key was used to access the API, with a resolution of about a minute. Denied requests do not count.',
+  'management.OwnedAccessKeyStatus.expiresAt':
+    'When the key expires. Absent if it never does. With ttlAfterLastActivity, each use moves it.',
+  'management.OwnedAccessKeyStatus.previousSecretExpiresAt':
+    'When the secret from before the last rotation stops working, or stopped. Absent if the key was never rotated.',
 };

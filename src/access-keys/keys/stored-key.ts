@@ -5,6 +5,7 @@
 
 import type { Overlay, ObjectView } from '../../apiserver/objects/resource-definition.ts';
 import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
+import { timeText } from '../../apiserver/schema/scalars.ts';
 import { invariant } from '../../base/errors.ts';
 import { cloneJson, jsonEquals, type JsonObject, isJsonObject } from '../../base/json.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type KeyDigests,
   type StoredCredential,
 } from '../credentials/access-key.ts';
+import { endOfKey } from './key-expiry.ts';
 import type { Seal } from '../credentials/master-key.ts';
 import {
   FieldSetBuilder,
@@ -49,7 +51,11 @@ export class StoredKeys implements ObjectView {
 
   constructor(options: StoredKeyOptions) {
     this.#options = options;
-    this.overlay = options.overlay;
+    const { overlay } = options;
+    this.overlay = {
+      version: (object) => overlay.version(object),
+      over: (object) => withExpiry(overlay.over(object)),
+    };
   }
 
   /**
@@ -99,7 +105,7 @@ export class StoredKeys implements ObjectView {
     invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no secret');
     const sealed = this.#sealed(object, stored);
     return {
-      ...shown,
+      ...withoutTimes(shown),
       spec,
       ...(stored ? credentialFields(stored) : { credential: { ...this.#options.digests.stored(key) } }),
       tokenGeneration: nextTokenGeneration(spec, stored),
@@ -130,13 +136,32 @@ export class StoredKeys implements ObjectView {
       sealed: _sealed,
       ...object
     } = stored;
-    return object;
+    const [end] = credentialsOf(stored)
+      .replaced.map(({ untilMs }) => untilMs)
+      .toSorted((a, b) => b - a);
+    return end === undefined ? object : withTime(object, 'previousSecretExpiresAt', end);
   }
 
   /** With the key; never with the other secrets. */
   firstShown(object: JsonObject): JsonObject {
     return withoutSealed(object);
   }
+}
+
+// Times in `status` that follow from the rest of the object. They are not stored.
+
+function withExpiry(object: JsonObject): JsonObject {
+  const endMs = endOfKey(object);
+  return endMs === undefined ? object : withTime(object, 'expiresAt', endMs);
+}
+
+function withTime(object: JsonObject, field: string, ms: number): JsonObject {
+  return { ...object, status: { ...objectField(object, 'status'), [field]: timeText(ms) } };
+}
+
+function withoutTimes(object: JsonObject): JsonObject {
+  const { expiresAt: _end, previousSecretExpiresAt: _previous, ...status } = objectField(object, 'status');
+  return { ...object, status };
 }
 
 /** A secret from before the last rotation. */

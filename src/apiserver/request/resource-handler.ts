@@ -263,7 +263,10 @@ export class ResourceHandler {
 
   #written(call: Call, written: Written): ApiResponse {
     call.request.record.writtenName = text(metadataOf(written.object), 'name');
-    call.warnings.push(...call.target.definition.warnings(written.object, written.isCreated));
+    const { definition, subresource } = call.target;
+    // The action of a subresource responds with 201 too.
+    const isCreated = written.isCreated && subresource === undefined;
+    call.warnings.push(...definition.warnings(written.object, isCreated));
     const response = this.#responses.object(presentation(call), written.isCreated ? 201 : 200, written);
     return withNoStore(call.target.definition, response);
   }

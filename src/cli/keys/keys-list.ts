@@ -3,7 +3,7 @@
 import { InvalidArgumentError } from 'commander';
 import { TerminalError } from '../../base/errors.ts';
 import { textAt, isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { endOfKey } from '../../access-keys/keys/key-record.ts';
+import { endOfKey } from '../../access-keys/keys/key-expiry.ts';
 import { formatListing, type Listing } from '../output/listing.ts';
 import type { ApiClient } from './api-client.ts';
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import type { Notes } from '../../../src/apiserver/storage/store.ts';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-record.ts';
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { readLines } from './watch-lines.ts';
 import { LaggingStore } from './lagging-store.ts';
@@ -39,10 +39,11 @@ describe('last activity', () => {
     const created = await api.create('k1');
     const version = at(created, 'metadata.resourceVersion');
     const first = await api.send('GET', `${KEYS_PATH}/k1`);
-    expect(first.json?.['status']).toEqual({});
+    const expiresAt = '2026-01-01T00:01:00Z';
+    expect(first.json?.['status']).toEqual({ expiresAt });
     clock.advance(5_000);
     use(api, 'k1');
-    const shown = { lastActivity: '2026-01-01T00:00:05Z' };
+    const shown = { lastActivity: '2026-01-01T00:00:05Z', expiresAt };
     const got = await api.send('GET', `${KEYS_PATH}/k1`);
     expect([got.json?.['status'], at(got.json, 'metadata.resourceVersion')]).toEqual([shown, version]);
     expect((await api.send('GET', KEYS_PATH)).text).toContain(shown.lastActivity);

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { SHORT_LIVED_KEPT_MAX } from '../../../src/access-keys/keys/key-collector.ts';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-record.ts';
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';

@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import { FakeClock } from '../../support/fake-clock.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, startKeyServer } from './key-server.ts';
+import { withoutExpiry } from '../complete-case.ts';
 import { KEY_STORAGE, keyColumns } from '../../../src/access-keys/keys/key-kind.ts';
 import { objectField } from '../../../src/apiserver/metadata.ts';
 
@@ -42,9 +43,11 @@ describe('documents of a real server', () => {
     expect(keyOf(created)).toMatch(/^[A-Za-z0-9_]{40,}$/);
     const wanted = golden('create.json');
     const { key: _key, ...shown } = created['spec'] as JsonObject; // an object of the API
-    expect(JSON.stringify(blanked({ ...created, spec: shown }))).toBe(JSON.stringify(blanked(wanted)));
-    const list = await api.send('GET', KEYS_PATH);
-    expect(JSON.stringify(blanked(list.json ?? {}))).toBe(JSON.stringify(blanked(golden('list.json'))));
+    const comparable = withoutExpiry({ ...created, spec: shown });
+    expect(JSON.stringify(blanked(comparable))).toBe(JSON.stringify(blanked(wanted)));
+    const list = (await api.send('GET', KEYS_PATH)).json ?? {};
+    const items = (list['items'] as JsonObject[]).map(withoutExpiry); // a list of the API
+    expect(JSON.stringify(blanked({ ...list, items }))).toBe(JSON.stringify(blanked(golden('list.json'))));
     const deleted = await api.send('DELETE', `${KEYS_PATH}/my-access-key`);
     expect(blanked(deleted.json ?? {})).toEqual(blanked(golden('delete.Status.json')));
   });
@@ -297,6 +300,39 @@ describe('kubectl apply', () => {
     const later = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { description: 'x' } });
     for (const answer of [dryRun, plain, later, await apply()])
       expect(answer.headers.get('warning')).toBeNull();
+  });
+});
+
+test('kubectl create warns, because without -o it does not print the response', async () => {
+  await using api = await startKeyServer();
+  const create = (name: string, manager: string): ReturnType<typeof api.send> =>
+    api.send('POST', `${KEYS_PATH}?fieldManager=${manager}`, { metadata: { name }, spec: MINIMAL });
+  const warning = (await create('k1', 'kubectl-create')).headers.get('warning');
+  expect(warning).toContain("kubectl prints it with -o jsonpath='{.spec.key}'");
+  expect(warning).toContain('otherwise run endpoint-syncer keys rotate k1 for a new one');
+  expect((await create('k2', 'endpoint-syncer')).headers.get('warning')).toBeNull();
+});
+
+describe('the expiry in the status', () => {
+  test('is that of the ttl, of the last use with ttlAfterLastActivity, and absent without a ttl', async () => {
+    const clock = new FakeClock();
+    await using api = await startKeyServer({ clock });
+    const statusOf = async (name: string): Promise<unknown> =>
+      (await api.send('GET', `${KEYS_PATH}/${name}`)).json?.['status'];
+    const created = await api.create('k1', { ttl: 60 });
+    expect(created['status']).toEqual({ expiresAt: '2026-01-01T00:01:00Z' });
+    const patched = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: 120 } });
+    expect(patched.json?.['status']).toEqual({ expiresAt: '2026-01-01T00:02:00Z' });
+    expect((await api.create('k2', { ttl: 0 }))['status']).toEqual({});
+    await api.create('k3', { ttl: 60, ttlAfterLastActivity: true });
+    const activity = { status: { lastActivity: '2026-01-01T00:00:00Z', expiresAt: '2030-01-01T00:00:00Z' } };
+    await api.send('PATCH', `${KEYS_PATH}/k3/status`, activity);
+    expect(await statusOf('k3')).toEqual({
+      lastActivity: '2026-01-01T00:00:00Z',
+      expiresAt: '2026-01-01T00:01:00Z',
+    });
+    const stored = await api.store.list({ resource: KEY_STORAGE });
+    expect(JSON.stringify(stored.entries.map(({ value }) => value['status']))).not.toContain('expiresAt');
   });
 });
 
