@@ -71,6 +71,7 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
 async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   await using undo = new AsyncDisposableStack();
   const { config, logger, clock } = options;
+  checkIssuer(config);
   await makeDataDir(config.dataDir, logger);
   const cluster = undo.use(new HostCluster(options));
   const opened = undo.use(await openStore(options, cluster));
@@ -111,6 +112,15 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
+}
+
+/** Without an issuer it is derived from the address, and `:9443` has no host. */
+function checkIssuer({ issuer, bindAddress }: ManagementConfig): void {
+  if (URL.canParse(issuer)) return;
+  throw new TerminalError(
+    `managementApi.bindAddress ${JSON.stringify(bindAddress)} has no host for the default issuer of tokens: ` +
+      'set managementApi.issuer to the URL at which clusters reach this API',
+  );
 }
 
 const WORLD_WRITABLE = 0o002;

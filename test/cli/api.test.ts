@@ -129,7 +129,7 @@ describe('api', () => {
     ]);
   });
 
-  test('an address in use and an invalid certificate: one line with the next step, exit code 1', async () => {
+  test('an address in use, an invalid certificate and no issuer: one line with the next step, exit code 1', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo; // it listens on TCP
@@ -141,6 +141,7 @@ describe('api', () => {
       taken: [`dataDir: ${join(folder, 'taken')}`, `bindAddress: 127.0.0.1:${port}`, memory],
       foreign: [`dataDir: ${join(folder, 'foreign')}`, 'bindAddress: 127.0.0.1:0', memory],
       file: [`dataDir: ${join(folder, 'file')}`, 'bindAddress: 127.0.0.1:0'],
+      everywhere: [`dataDir: ${join(folder, 'everywhere')}`, 'bindAddress: ":0"'],
     };
     const errors: string[] = [];
     for (const [name, lines] of Object.entries(starts)) {
@@ -155,6 +156,9 @@ describe('api', () => {
       ),
       expect.stringMatching(/^error: .*master\.key is damaged.*\n$/u),
       expect.stringMatching(/^error: managementApi\.dataDir .* cannot be created: .*\n$/u),
+      expect.stringMatching(
+        /^error: managementApi\.bindAddress ":0" has no host .*: set managementApi\.issuer .*\n$/u,
+      ),
     ]);
   });
 
