@@ -13,7 +13,7 @@ const FILES = join(ROOT, 'charts', 'endpoint-syncer', 'files');
 interface AlertRule {
   readonly alert: string;
   readonly expr: string;
-  readonly annotations: { readonly runbook: string };
+  readonly annotations: { readonly runbook_url: string };
 }
 interface Dashboard {
   readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
@@ -44,28 +44,27 @@ describe('alert rules and dashboard name series that exist, with labels that the
   test.each(expressions)('%s', async (expression) => {
     const served = await servedSeries();
     const names =
-      expression
-        .match(/[a-z]+_[a-z_]+(?=[{[)\s]|$)/gu)
-        ?.filter((word) => !/^(histogram_quantile)$/u.test(word)) ?? [];
+      expression.match(/[a-z]+_[a-z_]+(?=[{[)\s]|$)/gu)?.filter((word) => word !== 'histogram_quantile') ??
+      [];
     expect(names.length).toBeGreaterThan(0);
-    for (const name of names) {
-      const labels = served.get(name);
-      expect([name, labels === undefined]).toEqual([name, false]);
-      for (const label of labelsIn(expression))
-        expect([...(labels ?? []), 'namespace', 'le']).toContain(label);
-    }
+    expect(names.filter((name) => !served.has(name))).toEqual([]);
+    const labels = names.flatMap((name) => [...(served.get(name) ?? [])]);
+    for (const label of labelsIn(expression))
+      expect([...labels, 'namespace', 'instance', 'le']).toContain(label);
   });
 });
 
 test.each(RULES)('$alert has a runbook paragraph', ({ alert, annotations }) => {
-  const [page = '', anchor] = annotations.runbook.split('#');
-  expect(anchor).toBe(alert.toLowerCase());
-  expect(readFileSync(join(ROOT, page), 'utf8')).toMatch(new RegExp(`^### ${alert}\\n\\n\\S`, 'mu'));
+  const { pathname, hash } = new URL(annotations.runbook_url);
+  expect([pathname, hash]).toEqual(['/endpoint-syncer/operations.html', `#${alert.toLowerCase()}`]);
+  expect(readFileSync(join(ROOT, 'docs', 'operations.md'), 'utf8')).toMatch(
+    new RegExp(`^### ${alert}\\n\\n\\S`, 'mu'),
+  );
 });
 
-/** Labels that an expression selects or groups by. */
+/** Labels that an expression selects, groups or matches by. */
 function labelsIn(expression: string): string[] {
-  const grouped = [...expression.matchAll(/by \(([^)]*)\)/gu)].flatMap(([, names = '']) =>
+  const grouped = [...expression.matchAll(/(?:by|on) \(([^)]*)\)/gu)].flatMap(([, names = '']) =>
     names.split(/, ?/u),
   );
   const selected = [...expression.matchAll(/\{(\w+)=/gu)].map(([, name = '']) => name);
