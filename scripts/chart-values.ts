@@ -50,14 +50,27 @@ const VALUES: Readonly<Record<string, JsonObject>> = {
   global: OBJECT,
 };
 
+interface ConfigSchema extends JsonObject {
+  readonly properties: JsonObject & { readonly endpointSyncer: JsonObject };
+}
+
 /** Text of `values.schema.json`. */
 export function chartSchema(): string {
   // The schema's own $id would be the base of the references to its definitions, which are at the root here.
-  const { $schema, $id: _id, definitions, ...config } = JSON.parse(configJsonSchema()) as JsonObject; // our own
+  const {
+    $schema,
+    $id: _id,
+    definitions,
+    properties,
+    ...config
+  } = JSON.parse(configJsonSchema()) as ConfigSchema; // our own
+  // `helm lint` passes with the default values; the template says that the name is required.
+  const { required: _name, ...endpointSyncer } = properties.endpointSyncer;
+  const file = { ...config, properties: { ...properties, endpointSyncer }, required: ['endpointSyncer'] };
   const schema = {
     $schema: $schema ?? null,
     title: 'Values of the endpoint-syncer chart',
-    ...section({ config: { ...config, required: ['endpointSyncer'] }, ...VALUES }),
+    ...section({ config: file, ...VALUES }),
     definitions: definitions ?? {},
   };
   return `${JSON.stringify(schema, null, 2)}\n`;

@@ -20,6 +20,20 @@ test('every relative link has a target', () => {
   expect(broken).toEqual([]);
 });
 
+const SITE = 'https://endpoint-syncer.github.io/endpoint-syncer/';
+
+test('the chart links to pages of the site, and not to files of the repository', () => {
+  const folder = join(ROOT, 'charts', 'endpoint-syncer');
+  expect(readFileSync(join(folder, 'Chart.yaml'), 'utf8')).toContain(`\nhome: ${SITE}\n`);
+  const files = ['templates/NOTES.txt', 'files/alerts.yaml'];
+  const text = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+  expect(text).not.toMatch(/\bdocs\/|\.md\b/u);
+  const links = [...text.replaceAll('{{ .Chart.Home }}', SITE).matchAll(/https:\S+\.html\S*/gu)];
+  expect(links.length).toBeGreaterThan(2);
+  const pages = links.map(([link]) => link.replace(SITE, 'docs/').replace('.html', '.md'));
+  expect(pages.filter((link) => !hasTarget(join(ROOT, 'README.md'), link))).toEqual([]);
+});
+
 function linksOf(page: string): string[] {
   const text = readFileSync(page, 'utf8').replaceAll(/^```.*?^```$/gmsu, '');
   const links = [...text.matchAll(/\]\(([^)\s]+)\)|\bsrc(?:set)?="([^"\s]+)"/gu)].map(

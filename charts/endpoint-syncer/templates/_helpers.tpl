@@ -63,25 +63,67 @@ default
 {{- if dig "managementApi" "enabled" false .Values.config }}true{{ end }}
 {{- end }}
 
+{{/* Refuses values of the configuration that cannot work in the Pod, with the value to use instead. */}}
+{{- define "endpoint-syncer.checkConfig" -}}
+{{- $syncer := .Values.config.endpointSyncer }}
+{{- $api := default dict .Values.config.managementApi }}
+{{- $host := default dict $syncer.host }}
+{{- $everywhere := "^((0\\.0\\.0\\.0|\\[::\\])?:%d)?$" }}
+{{- if and .Values.rbac.create $host.namespace (ne $host.namespace .Release.Namespace) }}
+{{- fail (printf "config.endpointSyncer.host.namespace is %q, but the chart creates the Role in the namespace of the release, %q: install the release into %q, or set rbac.create to false and create the rights that endpoint-syncer rbac prints" $host.namespace .Release.Namespace $host.namespace) }}
+{{- end }}
+{{- with (default dict $syncer.http).bindAddress }}
+{{- if not (regexMatch (printf $everywhere 8080) .) }}
+{{- fail (printf "config.endpointSyncer.http.bindAddress is %q, which the probes of the kubelet and Prometheus do not reach: remove it, or set it to \":8080\"" .) }}
+{{- end }}
+{{- end }}
+{{- if $syncer.vclusterConfig }}
+{{- fail (printf "config.endpointSyncer.vclusterConfig is %q, and the Pod has no such file: remove it, and set vclusterConfigSecret to the Secret with vCluster's values, vc-config-%s, which sets it" $syncer.vclusterConfig (default "NAME" $syncer.name)) }}
+{{- end }}
+{{- include "endpoint-syncer.checkPath" (list . "config.endpointSyncer.virtual.kubeconfig" (default dict $syncer.virtual).kubeconfig "remove it, and set config.endpointSyncer.virtual.secret to a Secret of this namespace with the kubeconfig") }}
+{{- include "endpoint-syncer.checkPath" (list . "config.endpointSyncer.host.kubeconfig" $host.kubeconfig "remove it: the Pod uses its ServiceAccount") }}
+{{- if $api.enabled }}
+{{- with $api.bindAddress }}
+{{- if not (regexMatch (printf $everywhere 9443) .) }}
+{{- fail (printf "config.managementApi.bindAddress is %q, and the Service leads to port 9443 of the Pod: remove it, or set it to \":9443\"" .) }}
+{{- end }}
+{{- end }}
+{{- $tls := default dict $api.tls }}
+{{- $inData := "name one below /data, the volume of the API" }}
+{{- range $field, $path := dict "dataDir" $api.dataDir "bootstrapKeyFile" $api.bootstrapKeyFile "tls.certFile" $tls.certFile "tls.keyFile" $tls.keyFile }}
+{{- include "endpoint-syncer.checkPath" (list $ (printf "config.managementApi.%s" $field) $path $inData) }}
+{{- end }}
+{{- if and (gt (int .Values.replicaCount) 1) (ne (dig "store" "driver" "sqlite" $api) "kubernetes") }}
+{{- fail "with more than one replica config.managementApi.store.driver must be kubernetes: with any other store each replica has its own keys" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A file has to be below /data, the volume of the key and token API. vCluster's Pod, where the sidecar runs, may have others. */}}
+{{- define "endpoint-syncer.checkPath" -}}
+{{- $root := first . }}
+{{- $name := index . 1 }}
+{{- $path := default "" (index . 2) }}
+{{- if and $path (not (regexMatch (ternary "^/" (ternary "^/data(/|$)" "^$" (eq (include "endpoint-syncer.hasApi" $root) "true")) $root.Values.sidecar) $path)) }}
+{{- fail (printf "%s is %q, and the Pod has no such file: %s" $name $path (last .)) }}
+{{- end }}
+{{- end }}
+
 {{/* The configuration with the fields that the chart sets, as YAML. */}}
 {{- define "endpoint-syncer.config" -}}
+{{- include "endpoint-syncer.checkConfig" . }}
 {{- $config := deepCopy .Values.config }}
 {{- $name := include "endpoint-syncer.vcluster" . }}
 {{- $syncer := $config.endpointSyncer }}
 {{- $virtual := default dict $syncer.virtual }}
-{{- if and (not $virtual.secret) (not $virtual.kubeconfig) }}
-{{- $_ := set $virtual "secret" (printf "vc-%s" $name) }}
-{{- if not $virtual.server }}
+{{- $secret := printf "vc-%s" $name }}
+{{- if not $virtual.kubeconfig }}{{ $_ := set $virtual "secret" (default $secret $virtual.secret) }}{{ end }}
+{{- if and (eq (default "" $virtual.secret) $secret) (not $virtual.server) }}
 {{- $_ := set $virtual "server" (ternary "https://localhost:8443" (printf "https://%s.%s" $name .Release.Namespace) .Values.sidecar) }}
-{{- end }}
 {{- end }}
 {{- if not $virtual.secret }}{{ $_ := unset $virtual "secret" }}{{ end }}
 {{- if not $virtual.server }}{{ $_ := unset $virtual "server" }}{{ end }}
 {{- $_ := set $syncer "virtual" $virtual }}
-{{- $namespace := (default dict $syncer.host).namespace }}
-{{- if and .Values.rbac.create $namespace (ne $namespace .Release.Namespace) }}
-{{- fail (printf "config.endpointSyncer.host.namespace is %q, but the chart creates the Role in the namespace of the release, %q: install the release into %q, or set rbac.create to false and create the rights that endpoint-syncer rbac prints" $namespace .Release.Namespace $namespace) }}
-{{- end }}
 {{- $_ := set $syncer "host" (merge (default dict $syncer.host) (dict "namespace" .Release.Namespace)) }}
 {{- $_ := set $syncer "http" (merge (default dict $syncer.http) (dict "bindAddress" ":8080")) }}
 {{- if gt (int .Values.replicaCount) 1 }}
@@ -91,10 +133,7 @@ default
 {{- $_ := set $syncer "vclusterConfig" "/etc/vcluster/config.yaml" }}
 {{- end }}
 {{- if include "endpoint-syncer.hasApi" . }}
-{{- if and (gt (int .Values.replicaCount) 1) (ne (dig "managementApi" "store" "driver" "sqlite" $config) "kubernetes") }}
-{{- fail "with more than one replica config.managementApi.store.driver must be kubernetes: with any other store each replica has its own keys" }}
-{{- end }}
-{{- $_ := set $config "managementApi" (merge $config.managementApi (dict "bindAddress" ":9443" "dataDir" "/data")) }}
+{{- $_ := set $config "managementApi" (merge $config.managementApi (dict "bindAddress" ":9443" "dataDir" "/data" "issuer" (include "endpoint-syncer.apiUrl" .))) }}
 {{- end }}
 {{- toYaml $config }}
 {{- end }}
@@ -104,4 +143,9 @@ default
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
 {{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" }}
 {{- toYaml (set (omit $config "sync" "experimental") "endpointSyncer" $syncer) }}
+{{- end }}
+
+{{/* Of the Service of the key and token API. */}}
+{{- define "endpoint-syncer.apiUrl" -}}
+https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- end }}

@@ -6,29 +6,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import type { PolicyRule } from '../../../src/cli/rbac.ts';
 import { eventually } from '../../support/eventually.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';
 import { selfContainedKubeconfig } from '../clusters.ts';
-import { CHART, helm } from './helm.ts';
+import { CHART, configOf, helm, objectsIn, type RenderedObject, SETS, valuesFile } from './helm.ts';
 import { documentedBlocks } from '../documented-blocks.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
-const VALUES = join(ROOT, 'test', 'charts', 'values');
 const GOLDEN = join(ROOT, 'test', 'charts', 'golden');
-const SETS = readdirSync(VALUES).map((name) => name.replace('.yaml', ''));
 const run = promisify(execFile);
-
-interface RenderedObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly rules?: readonly PolicyRule[];
-  readonly data?: Readonly<Record<string, string>>;
-}
 
 let home = '';
 /** Go builds helm once. */
@@ -44,16 +34,7 @@ function render(...args: readonly string[]): Promise<string> {
 }
 
 async function renderSet(name: string, ...args: readonly string[]): Promise<readonly RenderedObject[]> {
-  return objectsIn(await render('--values', join(VALUES, `${name}.yaml`), ...args));
-}
-
-function objectsIn(text: string): readonly RenderedObject[] {
-  const documents = parseAllDocuments(text).map((document) => document.toJSON() as RenderedObject | null);
-  return documents.filter((document) => document !== null);
-}
-
-function configOf(objects: readonly RenderedObject[]): string {
-  return objects.find(({ data }) => data?.['config.yaml'] !== undefined)?.data?.['config.yaml'] ?? '';
+  return objectsIn(await render('--values', valuesFile(name), ...args));
 }
 
 async function rbac(config: string): Promise<readonly RenderedObject[]> {
@@ -76,12 +57,12 @@ function granted(objects: readonly RenderedObject[]): string[] {
 
 describe.each(SETS)('with the values %s, the chart', (name) => {
   test('passes helm lint', async () => {
-    const args = ['lint', CHART, '--strict', '--values', join(VALUES, `${name}.yaml`)];
+    const args = ['lint', CHART, '--strict', '--values', valuesFile(name)];
     expect(await helm(home, ...args)).toContain('0 chart(s) failed');
   });
 
   test('renders the golden file', async () => {
-    const text = await render('--values', join(VALUES, `${name}.yaml`));
+    const text = await render('--values', valuesFile(name));
     const version = /^version: (.*)$/mu.exec(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))?.[1] ?? '';
     await expect(text.replaceAll(version, 'VERSION')).toMatchFileSnapshot(join(GOLDEN, `${name}.yaml`));
   });
@@ -103,6 +84,48 @@ test('values that cannot work are refused', async () => {
   await expect(other).rejects.toThrow('install the release into "team-b"');
   const keys = renderSet('keys', '--set', 'replicaCount=2');
   await expect(keys).rejects.toThrow('store.driver must be kubernetes');
+  await expect(render()).rejects.toThrow('config.endpointSyncer.name is required');
+});
+
+test('helm lint passes without values', async () => {
+  expect(await helm(home, 'lint', CHART, '--strict')).toContain('0 chart(s) failed');
+});
+
+describe('values that cannot work in the Pod are refused, with the value to use instead', () => {
+  const syncer = 'config.endpointSyncer';
+  const api = 'config.managementApi';
+  test.each([
+    [`${syncer}.http.bindAddress=127.0.0.1:8080`, 'set it to ":8080"'],
+    [`${syncer}.http.bindAddress=[::1]:8080`, 'set it to ":8080"'],
+    [`${syncer}.http.bindAddress=:8081`, 'set it to ":8080"'],
+    [`${syncer}.vclusterConfig=vcluster.yaml`, 'set vclusterConfigSecret to the Secret with'],
+    [`${syncer}.virtual.kubeconfig=virtual.kubeconfig`, `set ${syncer}.virtual.secret`],
+    [`sidecar=true,${syncer}.virtual.kubeconfig=virtual.kubeconfig`, `set ${syncer}.virtual.secret`],
+    [`${syncer}.host.kubeconfig=/root/.kube/config`, 'the Pod uses its ServiceAccount'],
+    [`${api}.enabled=true,${api}.bindAddress=127.0.0.1:8443`, 'set it to ":9443"'],
+    [`${api}.enabled=true,${api}.dataDir=./data`, 'name one below /data'],
+    [`${api}.enabled=true,${api}.bootstrapKeyFile=first.key`, 'name one below /data'],
+    [`${api}.enabled=true,${api}.tls.certFile=/tls/tls.crt,${api}.tls.keyFile=/tls/tls.key`, 'below /data'],
+  ])('%s', async (values, message) => {
+    await expect(renderSet('minimal', '--set', values)).rejects.toThrow(message);
+  });
+
+  test.each([
+    `${syncer}.http.bindAddress=0.0.0.0:8080`,
+    `sidecar=true,${syncer}.virtual.kubeconfig=/data/pki/admin.conf`,
+    `${api}.bindAddress=127.0.0.1:8443`,
+    `${api}.enabled=true,${api}.bindAddress=:9443,${api}.bootstrapKeyFile=/data/first.key`,
+  ])('%s is not', async (values) => {
+    expect((await renderSet('minimal', '--set', values)).length).toBeGreaterThan(3);
+  });
+});
+
+test.each(['vc-my-vcluster', ''])('with virtual.secret %j, the URL is the default', async (secret) => {
+  const set = `config.endpointSyncer.virtual.secret=${secret}`;
+  const virtual = parse(configOf(await renderSet('minimal', '--set', set))) as object;
+  expect(virtual).toMatchObject({
+    endpointSyncer: { virtual: { secret: 'vc-my-vcluster', server: 'https://my-vcluster.team-a' } },
+  });
 });
 
 test('the Pods restart for settings that are not reloaded, and for no others', async () => {
@@ -121,7 +144,7 @@ test('the Pods restart for settings that are not reloaded, and for no others', a
 
 test('names of objects have at most 63 characters, however long the name of the release is', async () => {
   const long = 'a'.repeat(53); // what Helm allows
-  const args = ['--namespace', 'team-a', '--values', join(VALUES, 'replicas.yaml')];
+  const args = ['--namespace', 'team-a', '--values', valuesFile('replicas')];
   const objects = objectsIn(await helm(home, 'template', long, CHART, ...args));
   expect(objects.length).toBeGreaterThan(8);
   expect(Math.max(...objects.map(({ metadata }) => metadata.name.length))).toBeLessThanOrEqual(63);
@@ -177,7 +200,7 @@ describe('on a real kube-apiserver', () => {
       CHART,
       '--namespace=team-a',
       `--kubeconfig=${host.kubeconfigPath}`,
-      `--values=${join(VALUES, 'minimal.yaml')}`,
+      `--values=${valuesFile('minimal')}`,
       `--set=config.endpointSyncer.virtual.server=${virtual.url}`,
       '--set=config.endpointSyncer.leaderElection.enabled=true',
     ];
@@ -201,7 +224,11 @@ describe('on a real kube-apiserver', () => {
     );
     const kubeconfig = join(harness.folder, 'host.kubeconfig');
     writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team-a', 'syncer-endpoint-syncer'));
-    return harness.startOutcome(config, ['--host-kubeconfig', kubeconfig], whenReady);
+    const [port] = await freePorts(1);
+    const here = config
+      .replace('bindAddress: :9443', `bindAddress: 127.0.0.1:${port}`)
+      .replace('dataDir: /data', `dataDir: ${join(harness.folder, 'data')}`);
+    return harness.startOutcome(here, ['--host-kubeconfig', kubeconfig], whenReady);
   }
 
   const copyUid = () =>
@@ -219,7 +246,7 @@ describe('on a real kube-apiserver', () => {
   test.each(SETS)('%s is accepted', async (name) => {
     const printed = await harness.apply(
       'host',
-      await render('--values', join(VALUES, `${name}.yaml`)),
+      await render('--values', valuesFile(name)),
       '--dry-run=server',
     );
     expect(printed).toContain('configmap/syncer-endpoint-syncer serverside-applied (server dry run)');
@@ -286,11 +313,8 @@ describe('on a real kube-apiserver', () => {
     'without one of the rules, the start fails and names the missing right',
     { timeout: 240_000 },
     async () => {
-      const [port] = await freePorts(1);
       const managementApi = {
         enabled: true,
-        bindAddress: `127.0.0.1:${port}`,
-        dataDir: join(harness.folder, 'data'),
         store: { driver: 'kubernetes', namespace: 'keys' },
         delegatedAuth: true,
       };

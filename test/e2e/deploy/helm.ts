@@ -1,11 +1,16 @@
-/** Runs Helm: the program that `HELM` names, or one that is built once from its Go module. */
+/** Runs Helm: the program that `HELM` names, or one that is built once from its Go module. And the chart with its sets of values. */
 
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import type { PolicyRule } from '../../../src/cli/rbac.ts';
 import { builtProgram } from './built-program.ts';
 
 export const CHART = join(import.meta.dirname, '..', '..', '..', 'charts', 'endpoint-syncer');
+/** Sets of values, where chart-testing looks for them. */
+export const SETS = readdirSync(join(CHART, 'ci')).map((name) => name.replace('-values.yaml', ''));
 const run = promisify(execFile);
 
 /** Runs Helm with its state below `home` and returns its standard output. */
@@ -18,4 +23,26 @@ export async function helm(home: string, ...args: readonly string[]): Promise<st
 /** Its path; the first call may build it. */
 export async function helmProgram(): Promise<string> {
   return process.env['HELM'] ?? builtProgram('helm', 'helm.sh/helm/v4');
+}
+
+export function valuesFile(set: string): string {
+  return join(CHART, 'ci', `${set}-values.yaml`);
+}
+
+export interface RenderedObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly PolicyRule[];
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export function objectsIn(text: string): readonly RenderedObject[] {
+  const documents = parseAllDocuments(text).map((document) => document.toJSON() as RenderedObject | null);
+  return documents.filter((document) => document !== null);
+}
+
+/** The configuration file in the ConfigMap. */
+export function configOf(objects: readonly RenderedObject[]): string {
+  return objects.find(({ data }) => data?.['config.yaml'] !== undefined)?.data?.['config.yaml'] ?? '';
 }

@@ -32,8 +32,8 @@ async function checkRights(options: KubernetesStoreOptions, signal: AbortSignal)
   const verbs = missing.map(({ verb }) => verb).join(', ');
   throw new TerminalError(
     `managementApi.store: the kubernetes driver stores objects as Secrets, and the user of the host cluster cannot ${verbs} ` +
-      `secrets in namespace ${JSON.stringify(namespace)}. Grant these verbs by a Role in that namespace ` +
-      '(see docs/management-store.md), or choose another driver.',
+      `secrets in namespace ${JSON.stringify(namespace)}. Grant these verbs by a Role in that namespace, ` +
+      'which endpoint-syncer rbac prints, or choose another driver.',
   );
 }
 
