@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import { isAlias, isMap, isScalar, parseDocument, stringify } from 'yaml';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
-import { isJsonObject, jsonEquals, type JsonObject } from '../base/json.ts';
+import { isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
 import { readDocument } from '../config/document.ts';
 import { PATCHED_KEYS } from '../config/layers.ts';
@@ -35,7 +35,9 @@ const NOBODY = 'nobody';
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.addOption(
-    new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
+    new Option('-o, --output <format>', "text, json, or helm: values of this program's chart")
+      .choices(['text', 'json', 'helm'])
+      .default('text'),
   );
   addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FLAGS]);
   command.action(async (options: { output: string }) =>
@@ -72,6 +74,7 @@ async function migrate(command: Command, output: string): Promise<number> {
   const rows = rowsOf(migration, lost);
   if (output === 'json')
     process.stdout.write(`${JSON.stringify(asJson(migration, rows, objects), null, 2)}\n`);
+  else if (output === 'helm') process.stdout.write(helmValues(migration));
   else process.stdout.write(asText(migration, rows, isLive ? objects : undefined));
   reportProblems(problems);
   if (migration.values === undefined)
@@ -108,6 +111,8 @@ interface MigrationInput {
 }
 
 interface Migration extends MigrationInput {
+  /** Name of the virtual cluster, or what stands for it. */
+  readonly release: string;
   /** Our configuration file. */
   readonly config: string;
   /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
@@ -136,7 +141,7 @@ function plan(input: MigrationInput): Migration {
     },
   };
   const values = editedByMeaning(text, synced);
-  return { ...input, config: stringify(config), values, theirs, synced };
+  return { ...input, release, config: stringify(config), values, theirs, synced };
 }
 
 /** The text is read again: only the sync of these kinds may differ, whatever anchors, aliases and merge keys make of an edit. */
@@ -297,6 +302,50 @@ function byHand({ theirs, synced }: Migration): string {
   const toHost = Object.fromEntries(synced.map((kind) => [kind, changed.object(`sync.toHost.${kind}`)]));
   const anchors = 'Where other places use an anchor that stands here, they get what it stands for.';
   return `By hand: ${BY_HAND}. Write, in place of what is there:\n${stringify({ sync: { toHost } })}${anchors}\n`;
+}
+
+/**
+ * Values of this program's chart. It derives rights from its values and cannot read vCluster's, so those of vCluster's that decide about rights stand
+ * in them too.
+ */
+function helmValues({ theirs, synced, release, hostNamespace, file }: Migration): string {
+  const fields = new Fields(theirs);
+  const toHost = fields.object('sync.toHost');
+  const others = Object.keys(toHost).flatMap((key): [string, JsonValue][] => {
+    if (PATCHED_KEYS.some((patched) => patched === key)) return [];
+    if (key === 'namespaces') return [[key, toHost[key] ?? null]];
+    if (key === 'customResources') return [[key, onlyEnabled(fields.object('sync.toHost.customResources'))]];
+    return Object.entries(onlyEnabled({ [key]: toHost[key] ?? null }));
+  });
+  const patched = PATCHED_KEYS.map((key): [string, JsonValue] => {
+    const patches = fields.value(`sync.toHost.${key}.patches`);
+    const isPatched = synced.includes(key) && Array.isArray(patches) && patches.length > 0;
+    return [key, { enabled: synced.includes(key), ...(isPatched ? { patches } : {}) }];
+  });
+  const isLegacy = fields.isOn('experimental.multiNamespaceMode.enabled');
+  const values = {
+    vclusterConfigSecret: `vc-config-${release}`,
+    config: {
+      sync: { toHost: Object.fromEntries([...patched, ...others]) },
+      ...(isLegacy ? { experimental: { multiNamespaceMode: { enabled: true } } } : {}),
+      endpointSyncer: {
+        name: release,
+        virtual: { secret: `vc-${release}` },
+        ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
+      },
+    },
+  };
+  return `# Values of the chart of endpoint-syncer, from ${basename(file)}. vCluster's own values change too: see the output without -o helm.
+${stringify(values, { aliasDuplicateObjects: false, lineWidth: 0 })}`;
+}
+
+/** Of each section that has one, the switch. */
+function onlyEnabled(sections: JsonObject): JsonObject {
+  const switches = Object.entries(sections).flatMap(([key, section]): [string, JsonValue][] => {
+    const enabled = isJsonObject(section) ? section['enabled'] : undefined;
+    return enabled === undefined ? [] : [[key, { enabled }]];
+  });
+  return Object.fromEntries(switches);
 }
 
 function asText(

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { chartSchema, CHART_SCHEMA_FILE } from '../../scripts/chart-values.ts';
+import { documentedBlocks } from '../e2e/documented-blocks.ts';
 import { servedSeries } from './served-series.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -33,6 +34,12 @@ test("the default values have no list of patches, which would replace the one in
   const { config } = parse(readFileSync(join(FILES, '..', 'values.yaml'), 'utf8')) as { config: unknown }; // our own file
   expect(config).toMatchObject({ sync: { toHost: { endpoints: { enabled: true } } } });
   expect(JSON.stringify(config)).not.toContain('patches');
+});
+
+test('the values of README and Install are those of ci/, which a test starts', () => {
+  const values = readFileSync(join(FILES, '..', 'ci', 'patches-values.yaml'), 'utf8');
+  for (const page of ['deploy.md', '../README.md'])
+    expect([page, documentedBlocks(page).get('values.yaml')]).toEqual([page, values]);
 });
 
 describe('alert rules and dashboard name series that exist, with labels that they have', () => {

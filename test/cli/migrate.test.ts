@@ -76,6 +76,40 @@ endpointSyncer:
   expect(out).toMatch(/^Services, Pods and all other kinds +vCluster +vCluster/mu);
 });
 
+test('-o helm prints values of the chart, with the patches and the Secrets of the virtual cluster', async () => {
+  const { code, out, err } = await migrate(VALUES, '--host-namespace', 'team-a', '-o', 'helm');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out)
+    .toBe(`# Values of the chart of endpoint-syncer, from vcluster.yaml. vCluster's own values change too: see the output without -o helm.
+vclusterConfigSecret: vc-config-vc
+config:
+  sync:
+    toHost:
+      endpoints:
+        enabled: true
+        patches:
+          - path: metadata.annotations["example.com/owner"]
+            expression: '"team-" + value'
+            reverseExpression: value.replace(/^team-/, "")
+      endpointSlices:
+        enabled: true
+      pods:
+        enabled: true
+  endpointSyncer:
+    name: vc
+    virtual:
+      secret: vc-vc
+    host:
+      namespace: team-a
+`);
+});
+
+test('-o helm fails as the other formats do if a patch would be lost', async () => {
+  const { code, err } = await migrate(VALUES.replace(`'"team-" + value'`, 'Math.random()'), '-o', 'helm');
+  expect(code).toBe(1);
+  expect(err).toContain('sync.toHost.endpoints.patches[0].expression');
+});
+
 test('what it prints is valid, and changes nothing when it is done', async () => {
   const { config, values } = await json(VALUES);
   const file = join(folder, 'config.yaml');

@@ -11,7 +11,17 @@ import { freePorts } from '../../support/free-ports.ts';
 import { selfContainedKubeconfig } from '../clusters.ts';
 import { documentedBlocks } from '../documented-blocks.ts';
 import { ClusterHarness } from './cluster-harness.ts';
-import { CHART, configOf, helm, objectsIn, type RenderedObject, SETS, valuesFile } from './helm.ts';
+import {
+  CHART,
+  configOf,
+  granted,
+  helm,
+  objectsIn,
+  rbac,
+  type RenderedObject,
+  SETS,
+  valuesFile,
+} from './helm.ts';
 
 const MAIN = join(CHART, '..', '..', 'src', 'main.ts');
 /** What the process of this test does not need, whose controllers and definitions are not here. */
@@ -126,6 +136,42 @@ async function expectFirstKey({ notes, apiPort, config }: Release): Promise<void
   const issuer = await kubectl('get', '--raw', '/.well-known/openid-configuration');
   expect(JSON.parse(issuer.stdout)).toMatchObject({ issuer: managementApi.issuer });
 }
+
+const VCLUSTER_VALUES = `sync:
+  toHost:
+    ingresses: {enabled: true}
+    namespaces: {enabled: true, mappings: {byName: {shop: team-shop}}}
+    customResources: {gadgets.example.com: {enabled: true}}
+    endpoints:
+      patches:
+        - {path: 'metadata.annotations["a"]', reference: {apiVersion: networking.k8s.io/v1, kind: Ingress}}
+        - {path: 'metadata.annotations["b"]', reference: {apiVersion: example.com/v1, kind: Gadget}}
+        - {path: 'metadata.annotations["c"]', expression: value + context.vcluster.name}
+`;
+
+describe("with the values that migrate prints for vCluster's", () => {
+  const migrate = async (output: string): Promise<string> => {
+    const file = join(home, 'vcluster.yaml');
+    writeFileSync(file, VCLUSTER_VALUES);
+    const flags = ['--vcluster-config', file, '--name', 'my-vcluster', '--host-namespace', 'team-a'];
+    return (await run(process.execPath, [MAIN, 'migrate', ...flags, '-o', output])).stdout;
+  };
+
+  test('the chart grants what the configuration file that it prints needs, and the daemon starts', async () => {
+    const printed = join(home, 'values.yaml');
+    writeFileSync(printed, await migrate('helm'));
+    const { config, values } = JSON.parse(await migrate('json')) as { config: object; values: string };
+    const file = join(home, 'config.yaml');
+    writeFileSync(file, JSON.stringify(config));
+    writeFileSync(join(home, 'vcluster.yaml'), values);
+    writeFileSync(join(home, 'vcluster', 'config.yaml'), values);
+    const objects = objectsIn(await helm(home, 'template', 'syncer', CHART, '-n=team-a', `-f=${printed}`));
+    const needed = await rbac(file);
+    expect(granted(objects)).toEqual(granted(needed));
+    expect(granted(needed).join()).toContain('team-shop create gadgets.example.com');
+    await expectStart(printed);
+  });
+});
 
 test('with the documented values for OpenShift, too', async () => {
   const values = join(home, 'openshift.yaml');

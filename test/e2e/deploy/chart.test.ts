@@ -1,10 +1,8 @@
 /** The Helm chart: renders the golden files, grants the rights that `rbac` prints, and is installed on a real kube-apiserver. */
 
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { PolicyRule } from '../../../src/cli/rbac.ts';
@@ -12,13 +10,22 @@ import { eventually } from '../../support/eventually.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';
 import { selfContainedKubeconfig } from '../clusters.ts';
-import { CHART, configOf, helm, objectsIn, type RenderedObject, SETS, valuesFile } from './helm.ts';
+import {
+  CHART,
+  configOf,
+  granted,
+  helm,
+  objectsIn,
+  rbac,
+  type RenderedObject,
+  SETS,
+  valuesFile,
+} from './helm.ts';
 import { documentedBlocks } from '../documented-blocks.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const GOLDEN = join(ROOT, 'test', 'charts', 'golden');
-const run = promisify(execFile);
 
 let home = '';
 /** Go builds helm once. */
@@ -37,22 +44,11 @@ async function renderSet(name: string, ...args: readonly string[]): Promise<read
   return objectsIn(await render('--values', valuesFile(name), ...args));
 }
 
-async function rbac(config: string): Promise<readonly RenderedObject[]> {
+/** What `rbac` prints for the configuration in the ConfigMap. */
+async function neededBy(config: string): Promise<readonly RenderedObject[]> {
   const file = join(home, 'config.yaml');
   writeFileSync(file, config.replace(/^.*vclusterConfig:.*\n/gmu, '')); // the file is in the Pod only
-  const args = ['rbac', '--config', file, '--cluster', 'host', '-o', 'json'];
-  const { stdout } = await run(process.execPath, [join(ROOT, 'src', 'main.ts'), ...args]);
-  return (JSON.parse(stdout) as { items: RenderedObject[] }).items; // what the command documents
-}
-
-/** Sorted lines such as `Role team-a get secrets./a`, which do not depend on how the rules are grouped. */
-function granted(objects: readonly RenderedObject[]): string[] {
-  const lines = objects.flatMap(({ kind, metadata: { namespace = '' }, rules = [] }) =>
-    rules.flatMap(({ apiGroups, resources, resourceNames = ['*'], verbs }) =>
-      verbs.map((verb) => `${kind} ${namespace} ${verb} ${resources[0]}.${apiGroups[0]}/${resourceNames[0]}`),
-    ),
-  );
-  return lines.toSorted((a, b) => (a < b ? -1 : 1));
+  return rbac(file);
 }
 
 describe.each(SETS)('with the values %s, the chart', (name) => {
@@ -69,7 +65,7 @@ describe.each(SETS)('with the values %s, the chart', (name) => {
 
   test('renders a configuration that is valid and grants what it needs', async () => {
     const objects = await renderSet(name);
-    expect(granted(objects)).toEqual(granted(await rbac(configOf(objects))));
+    expect(granted(objects)).toEqual(granted(await neededBy(configOf(objects))));
     expect(granted(objects).length).toBeGreaterThan(5);
   });
 });
@@ -259,7 +255,7 @@ describe('on a real kube-apiserver', () => {
       'configmap/endpoint-syncer serverside',
     );
     const config = configOf(objectsIn(text));
-    expect(granted(objectsIn(text))).toEqual(granted(await rbac(config)));
+    expect(granted(objectsIn(text))).toEqual(granted(await neededBy(config)));
   });
 
   test('install, upgrade and uninstall: the daemon is ready, and leaves what docs/upgrade.md says', async () => {

@@ -1,4 +1,4 @@
-/** Runs Helm: the program that `HELM` names, or one that is built once from its Go module. And the chart with its sets of values. */
+/** Runs Helm, the program that `HELM` names or one that is built once from its Go module, and reads what the chart renders. */
 
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -45,4 +45,22 @@ export function objectsIn(text: string): readonly RenderedObject[] {
 /** The configuration file in the ConfigMap. */
 export function configOf(objects: readonly RenderedObject[]): string {
   return objects.find(({ data }) => data?.['config.yaml'] !== undefined)?.data?.['config.yaml'] ?? '';
+}
+
+/** What `rbac` prints for a configuration file and the host. */
+export async function rbac(file: string): Promise<readonly RenderedObject[]> {
+  const program = join(CHART, '..', '..', 'src', 'main.ts');
+  const args = [program, 'rbac', '--config', file, '--cluster', 'host', '-o', 'json'];
+  const { stdout } = await run(process.execPath, args);
+  return (JSON.parse(stdout) as { items: RenderedObject[] }).items; // what the command documents
+}
+
+/** Sorted lines such as `Role team-a get secrets./a`, which do not depend on how the rules are grouped. */
+export function granted(objects: readonly RenderedObject[]): string[] {
+  const lines = objects.flatMap(({ kind, metadata: { namespace = '' }, rules = [] }) =>
+    rules.flatMap(({ apiGroups, resources, resourceNames = ['*'], verbs }) =>
+      verbs.map((verb) => `${kind} ${namespace} ${verb} ${resources[0]}.${apiGroups[0]}/${resourceNames[0]}`),
+    ),
+  );
+  return lines.toSorted((a, b) => (a < b ? -1 : 1));
 }
