@@ -20,10 +20,25 @@ export function define(command: Command): void {
   });
 }
 
+interface Manifest {
+  readonly version: string;
+  readonly repository: { readonly url: string };
+}
+
+function manifest(): Manifest {
+  return JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as Manifest; // our own file
+}
+
 /** Reads package.json, so that the version has one source. */
 export function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }; // our own file
-  return version;
+  return manifest().version;
+}
+
+/** This version in the releases of the repository. No registry has the package, so anybody may register its name there. */
+export function releaseUrl(): string {
+  const { version, repository } = manifest();
+  const home = repository.url.replaceAll(/^git\+|\.git$/gu, '');
+  return `${home}/releases/download/v${version}/endpoint-syncer-${version}.tgz`;
 }
 
 /** A file by its path in the package, from a source file and from the bundle, which are in different folders. */

@@ -20,6 +20,15 @@ test('every relative link has a target', () => {
   expect(broken).toEqual([]);
 });
 
+test('every install line installs a release or a file, not a name of the registry, and runs no scripts', () => {
+  const lines = PAGES.flatMap(
+    (page) => readFileSync(page, 'utf8').match(/npm (?:install|i) [^`\n]*endpoint-syncer[^`\s]*/gu) ?? [],
+  );
+  expect(lines.length).toBeGreaterThan(2);
+  const form = /^npm install --global --ignore-scripts (?:https:|\.\/)\S+\.tgz$/u;
+  expect(lines.filter((line) => !form.test(line))).toEqual([]);
+});
+
 const SITE = 'https://endpoint-syncer.github.io/endpoint-syncer/';
 
 test('the chart links to pages of the site, and not to files of the repository', () => {

@@ -14,6 +14,7 @@ import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { ApiClient, type ApiConnection } from './api-client.ts';
 import { serverNameOf, printSecret } from './keys-output.ts';
+import { releaseUrl } from '../version.ts';
 import {
   scopeIn,
   addScopeOptions,
@@ -213,7 +214,7 @@ function execConfig(connection: ApiConnection, key: string, options: TokenOption
       { name: 'ENDPOINT_SYNCER_CONFIG', value: '' },
       ...(isKeyNamed ? [] : [{ name: 'ENDPOINT_SYNCER_TOKEN', value: key }]),
     ],
-    installHint: 'endpoint-syncer issues the tokens of this cluster: npm install --global endpoint-syncer',
+    installHint: `endpoint-syncer issues the tokens of this cluster: npm install --global --ignore-scripts ${releaseUrl()}`,
     interactiveMode: 'Never',
     provideClusterInfo: false,
   };
