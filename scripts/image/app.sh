@@ -5,10 +5,13 @@ out=${1:?folder}
 cd "$(dirname "$0")/../.."
 npm run --silent build
 mkdir -p "$out"
-cp -r package.json package-lock.json dist config LICENSE "$out/"
+cp -r dist config LICENSE "$out/"
+node scripts/published-manifest.ts > "$out/package.json"
 npm run --silent sbom > "$out/sbom.cdx.json"
+# All that is not bundled, as npm ci has installed and verified it.
+mkdir -p "$out/node_modules"
+cp -rL node_modules/isolated-vm node_modules/node-gyp-build "$out/node_modules/"
 cd "$out"
-npm ci --omit=dev --ignore-scripts --no-audit --no-fund > /dev/null
 # Remove binaries for other platforms, and sources.
 node -e '
 const { readdirSync, rmSync } = require("node:fs");
@@ -22,6 +25,5 @@ for (const name of readdirSync("node_modules", { recursive: true })) {
   if (/\.(d\.[cm]?ts|map|md|tgz)$/.test(name)) rmSync(join("node_modules", name));
 }
 '
-rm -rf package-lock.json
 # Only the user of the container may write here, and only while the image is built.
 install -d -m 0755 compiled && chown 65532:65532 compiled

@@ -20,7 +20,15 @@ import { eventually } from '../support/eventually.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const CACHE = join(ROOT, 'node_modules', '.cache', 'endpoint-syncer-packed');
 /** Everything that the installed program depends on. */
-const SOURCES = ['bin', 'config', 'src', 'scripts/build.ts', 'package.json', 'package-lock.json'];
+const SOURCES = [
+  'bin',
+  'config',
+  'src',
+  'scripts/build.ts',
+  'scripts/published-manifest.ts',
+  'package.json',
+  'package-lock.json',
+];
 const INSTALL_MAX_MS = 300_000;
 const run = promisify(execFile);
 
@@ -47,9 +55,10 @@ export async function packedEnvironment(folders: readonly string[] = []): Promis
 
 /** Test files run in several processes, and `npm pack` builds `dist/` in the checkout: one of them packs, the others wait. */
 async function install(): Promise<string> {
-  const prefix = join(CACHE, contentKey());
   mkdirSync(CACHE, { recursive: true });
   using _lock = await lockOf(join(CACHE, 'lock'));
+  // After the lock, because packing changes package.json for its time.
+  const prefix = join(CACHE, contentKey());
   if (!existsSync(prefix)) await packInto(prefix);
   return prefix;
 }

@@ -42,6 +42,20 @@ describe('the packed install', () => {
     expect(packages.toSorted()).toEqual(['isolated-vm', 'node-gyp-build']);
   });
 
+  test('depends on what it does not contain; the checkout depends on both, so that scanners see them', async () => {
+    const folder = join(await packedInstall(), 'lib', 'node_modules', 'endpoint-syncer');
+    const [published, ours] = [folder, ROOT].map(
+      (root) => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest,
+    );
+    expect(published?.dependencies).toEqual({ 'isolated-vm': ours?.dependencies['isolated-vm'] });
+    expect(published?.devDependencies).toBeUndefined();
+    const licenses = readFileSync(join(folder, 'dist', 'third-party-licenses.txt'), 'utf8');
+    const contained = new Set([...licenses.matchAll(/^## (\S+)@\S+ \(/gmu)].map(([, name]) => name));
+    const isContained = (name: string): boolean => name === 'isolated-vm' || contained.has(name);
+    expect(Object.keys(ours?.dependencies ?? {}).filter((name) => !isContained(name))).toEqual([]);
+    expect(Object.keys(ours?.devDependencies ?? {}).filter(isContained)).toEqual([]);
+  });
+
   test('has the license of every package that it contains', async () => {
     const dist = join(await packedInstall(), 'lib', 'node_modules', 'endpoint-syncer', 'dist');
     const scripts = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((path) =>
@@ -177,6 +191,11 @@ Object.defineProperty(process, 'version', {value: 'v22.9.0'}); import(${JSON.str
     });
   });
 });
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
 
 function folderWith(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-packed-'));
