@@ -1,6 +1,6 @@
 # The image holds Node.js, the bundled program and isolated-vm; no shell and no package manager. `scripts/image/check.sh` runs the
 # same steps without a container engine.
-FROM node:26.10.0-bookworm-slim AS build
+FROM node:26.10.0-bookworm-slim@sha256:662933cf47f013bc8e4beb31a6116448427a82057ba7c42c97e4c5ba766504c2 AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 # No script has to run: isolated-vm ships prebuilt binaries.
@@ -12,7 +12,7 @@ ENV NODE_COMPILE_CACHE=/app/compiled
 RUN setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js run --help > /dev/null \
   && setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js eval '"the sandbox works"'
 
-FROM gcr.io/distroless/cc-debian12:nonroot
+FROM gcr.io/distroless/cc-debian12:nonroot@sha256:9dac0a79194e45a7da0158a9c6da57b217585af0786db3845d1f0ec1a0dd182f
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app /app
 # One malloc arena: with one for each thread of V8, a sidecar is 10 MiB larger. Fixed thresholds: glibc raises them with the largest buffer that was

@@ -60,13 +60,44 @@ test('a release has a package, a chart, an SBOM and release notes', async () => 
   ]);
   expect(readFileSync(join(out, 'notes.md'), 'utf8')).toMatch(/^- \S/mu);
   const sbom = JSON.parse(readFileSync(join(out, 'sbom.cdx.json'), 'utf8')) as {
+    metadata: { component: { name: string; version: string } };
     components: { name: string }[];
+    dependencies: { ref: string; dependsOn: string[] }[];
   };
-  expect(sbom.components.map(({ name }) => name)).toEqual(expect.arrayContaining(['isolated-vm', 'undici']));
+  expect(sbom.metadata.component).toMatchObject({ name: 'endpoint-syncer', version: VERSION });
+  const direct = sbom.dependencies.find(({ ref }) => ref === `endpoint-syncer@${VERSION}`)?.dependsOn;
+  expect(direct).toEqual(
+    expect.arrayContaining([`node@${process.versions.node}`, expect.stringMatching(/^zod@/u) as string]),
+  );
+  expect(sbom.components.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['node', 'isolated-vm', 'node-gyp-build', 'undici', 'tslib']),
+  );
   expect(sbom.components.map(({ name }) => name)).not.toContain('vitest');
+  expect(await run('git', 'status', '--porcelain', '--untracked-files=no')).toBe('');
   const chart = join(out, `chart-${VERSION}.tgz`);
   const rendered = await helm(clone, 'template', 'syncer', chart, '--set', 'config.endpointSyncer.name=a');
   expect(rendered).toContain(`image: ghcr.io/endpoint-syncer/endpoint-syncer:${VERSION}`);
+});
+
+test('a release names the repository that publishes it, and its site', async () => {
+  await run('scripts/name-repository.sh', 'Acme/Sync');
+  try {
+    const [chart, values, alerts, manifest] = [
+      'charts/endpoint-syncer/Chart.yaml',
+      'charts/endpoint-syncer/values.yaml',
+      'charts/endpoint-syncer/files/alerts.yaml',
+      'package.json',
+    ].map((file) => readFileSync(join(clone, file), 'utf8'));
+    expect(chart).toContain('home: https://acme.github.io/Sync/\nsources: [https://github.com/acme/sync]\n');
+    expect(values).toContain('repository: ghcr.io/acme/sync\n');
+    expect(alerts).toContain('runbook_url: https://acme.github.io/Sync/operations.html#');
+    expect(manifest).toContain('"homepage": "https://acme.github.io/Sync/"');
+    expect(`${chart}${values}${alerts}${manifest}`).not.toMatch(
+      /endpoint-syncer(?:\.github\.io)?\/endpoint-syncer/u,
+    );
+  } finally {
+    await run('git', 'checkout', '--', '.');
+  }
 });
 
 test('a tag of another version is refused with the next step', async () => {
