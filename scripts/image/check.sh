@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
 # Runs the steps of the Dockerfile without a container engine: assembles the files of the image in an empty root (first argument, default a temporary
-# folder), and runs the program there as its user, with the root mounted read-only. Needs Linux and root; prints sizes and times.
+# folder, removed at the end), and runs the program there as its user, with the root mounted read-only. Needs Linux and root; prints sizes and times.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[ "$(id -u)" = 0 ] || exec sudo env "PATH=$PATH" "$PWD/scripts/image/check.sh" "$@"
-root=${1:-$(mktemp -d)}
+[ "$(id -u)" = 0 ] || exec sudo env "PATH=$PATH" "TMPDIR=${TMPDIR:-/tmp}" "$PWD/scripts/image/check.sh" "$@"
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+export TMPDIR=$temporary # npm leaves its compile cache there
+chmod 755 "$temporary"
+root=${1:-$temporary/root}
+mkdir -p "$root"
 chmod 755 "$root" # its user has to reach the files
 node=$(node -p process.execPath)
 in_root() { chroot --userspec=65532:65532 "$root" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536 "$@"; }
 
-scripts/image/app.sh "$root/app"
+# The context of the build, as .dockerignore defines it: what is not excluded again after `*`.
+mkdir "$temporary/context"
+cp -r $(sed -n 's/^!//p' .dockerignore) "$temporary/context/"
+ln -s "$(readlink -f node_modules)" "$temporary/context/node_modules"
+"$temporary/context/scripts/image/app.sh" "$root/app"
 
 # The content of the base image: C and C++ libraries, certificates, and `env`, which chroot needs to clear the environment.
 install -D "$node" "$root/usr/local/bin/node"
