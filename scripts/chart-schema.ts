@@ -1,6 +1,7 @@
-/** Writes the JSON Schema of the chart's values, which includes the schema of the configuration file. */
+/** Writes the JSON Schema of the chart's values, which includes the schema of the configuration file, and the table in the chart's README. */
 
 import { writeFileSync } from 'node:fs';
-import { chartSchema, CHART_SCHEMA_FILE } from './chart-values.ts';
+import { chartReadme, chartSchema, CHART_README_FILE, CHART_SCHEMA_FILE } from './chart-values.ts';
 
 writeFileSync(CHART_SCHEMA_FILE, chartSchema());
+writeFileSync(CHART_README_FILE, chartReadme());

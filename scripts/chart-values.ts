@@ -1,16 +1,14 @@
-/** The JSON Schema of the Helm chart's values. */
+/** What is generated from the Helm chart's values: their JSON Schema, and the table in the chart's README. */
 
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
 import type { JsonObject, JsonValue } from '../src/base/json.ts';
 import { configJsonSchema } from '../src/config/schema/schema.ts';
 
-export const CHART_SCHEMA_FILE = join(
-  import.meta.dirname,
-  '..',
-  'charts',
-  'endpoint-syncer',
-  'values.schema.json',
-);
+const CHART = join(import.meta.dirname, '..', 'charts', 'endpoint-syncer');
+export const CHART_SCHEMA_FILE = join(CHART, 'values.schema.json');
+export const CHART_README_FILE = join(CHART, 'README.md');
 
 const TEXT = { type: 'string' };
 const SWITCH = { type: 'boolean' };
@@ -78,4 +76,34 @@ export function chartSchema(): string {
 
 function section(properties: Readonly<Record<string, JsonValue>>): JsonObject {
   return { type: 'object', properties: { ...properties }, additionalProperties: false };
+}
+
+/** Text of the chart's README.md, with the table of its values up to date. */
+export function chartReadme(): string {
+  const { contents } = parseDocument(readFileSync(join(CHART, 'values.yaml'), 'utf8'));
+  const rows = isMap(contents) ? valueRows(contents, '') : [];
+  const table = ['| value | default | description |', '|---|---|---|', ...rows].join('\n');
+  const replaced = /(<!-- values -->\n)[^]*?(<!-- end -->)/u;
+  return readFileSync(CHART_README_FILE, 'utf8').replace(replaced, (_, begin: string, end: string) => {
+    return `${begin}${table}\n${end}`;
+  });
+}
+
+/** One row for each value, with the comment above it; what is written in one line is one value. */
+function valueRows(values: YAMLMap, path: string): string[] {
+  return values.items.flatMap(({ key, value }: Pair, index) => {
+    if (!isScalar(key)) return [];
+    const name = `${path}${String(key.value)}`;
+    // The parser gives the comment above the first key to the mapping.
+    const comment = (index === 0 ? values.commentBefore : undefined) ?? key.commentBefore ?? '';
+    const text = comment.replaceAll(/\s+/gu, ' ').trim().replaceAll('|', '\\|');
+    const isSection = isMap(value) && value.flow !== true && name !== 'config';
+    if (isSection) return [...(text === '' ? [] : [row(name, '', text)]), ...valueRows(value, `${name}.`)];
+    const shown = name === 'config' ? '' : `\`${JSON.stringify(value)}\``;
+    return [row(name, shown, text)];
+  });
+}
+
+function row(name: string, shown: string, text: string): string {
+  return `| \`${name}\` | ${shown} | ${text} |`;
 }

@@ -4,7 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { chartSchema, CHART_SCHEMA_FILE } from '../../scripts/chart-values.ts';
+import {
+  chartReadme,
+  chartSchema,
+  CHART_README_FILE,
+  CHART_SCHEMA_FILE,
+} from '../../scripts/chart-values.ts';
 import { documentedBlocks } from '../e2e/documented-blocks.ts';
 import { servedSeries } from './served-series.ts';
 
@@ -30,15 +35,20 @@ test('values.schema.json has the schema of the configuration (npm run schema -- 
   expect(readFileSync(CHART_SCHEMA_FILE, 'utf8')).toBe(chartSchema());
 });
 
+test('README.md of the chart has a table of its values (npm run schema -- --write)', () => {
+  expect(readFileSync(CHART_README_FILE, 'utf8')).toBe(chartReadme());
+  expect(chartReadme()).toContain('| `replicaCount` | `1` | With more than one, a Lease elects');
+});
+
 test("the default values have no list of patches, which would replace the one in vCluster's values", () => {
   const { config } = parse(readFileSync(join(FILES, '..', 'values.yaml'), 'utf8')) as { config: unknown }; // our own file
   expect(config).toMatchObject({ sync: { toHost: { endpoints: { enabled: true } } } });
   expect(JSON.stringify(config)).not.toContain('patches');
 });
 
-test('the values of README and Install are those of ci/, which a test starts', () => {
+test('the values of the READMEs and Install are those of ci/, which a test starts', () => {
   const values = readFileSync(join(FILES, '..', 'ci', 'patches-values.yaml'), 'utf8');
-  for (const page of ['deploy.md', '../README.md'])
+  for (const page of ['deploy.md', '../README.md', '../charts/endpoint-syncer/README.md'])
     expect([page, documentedBlocks(page).get('values.yaml')]).toEqual([page, values]);
 });
 

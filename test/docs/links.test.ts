@@ -34,10 +34,10 @@ const SITE = 'https://endpoint-syncer.github.io/endpoint-syncer/';
 test('the chart links to pages of the site, and not to files of the repository', () => {
   const folder = join(ROOT, 'charts', 'endpoint-syncer');
   expect(readFileSync(join(folder, 'Chart.yaml'), 'utf8')).toContain(`\nhome: ${SITE}\n`);
-  const files = ['templates/NOTES.txt', 'files/alerts.yaml'];
+  const files = ['README.md', 'values.yaml', 'templates/NOTES.txt', 'files/alerts.yaml'];
   const text = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
-  expect(text).not.toMatch(/\bdocs\/|\.md\b/u);
-  const links = [...text.replaceAll('{{ .Chart.Home }}', SITE).matchAll(/https:\S+\.html\S*/gu)];
+  expect(text).not.toMatch(/\bdocs\/|\.md\b|github\.com/u);
+  const links = [...text.replaceAll('{{ .Chart.Home }}', SITE).matchAll(/https:[^\s)]+\.html[^\s)]*/gu)];
   expect(links.length).toBeGreaterThan(2);
   const pages = links.map(([link]) => link.replace(SITE, 'docs/').replace('.html', '.md'));
   expect(pages.filter((link) => !hasTarget(join(ROOT, 'README.md'), link))).toEqual([]);

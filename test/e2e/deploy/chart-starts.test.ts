@@ -105,17 +105,20 @@ function accountOf(objects: readonly RenderedObject[]): string {
 
 describe.each(SETS)('with the values %s', (set) => {
   test('the daemon starts and becomes ready', async () => {
-    await expectStart(valuesFile(set));
+    expect(await startWith(valuesFile(set))).toEqual(READY);
   });
 });
 
-async function expectStart(values: string): Promise<void> {
+const READY = { exitCode: 'ready', errors: null };
+
+/** Of the daemon with the ConfigMap and the ServiceAccount that the chart renders. */
+async function startWith(values: string): Promise<{ exitCode: number | 'ready'; errors: unknown }> {
   await using release = await released(values);
   const flags = ['--host-kubeconfig', join(harness.folder, 'kubeconfig')];
   const hasApi = /^managementApi:/mu.test(release.config);
   const whenReady = hasApi ? () => expectFirstKey(release) : undefined;
   const { exitCode, stderr } = await harness.startOutcome(release.configHere, flags, whenReady);
-  expect([exitCode, stderr.match(/^.*"level":"error".*$/gmu)]).toEqual(['ready', null]);
+  return { exitCode, errors: stderr.match(/^.*"level":"error".*$/gmu) };
 }
 
 /** The commands of the notes print the first key as a kubeconfig, which kubectl can use, and the authority. */
@@ -169,7 +172,7 @@ describe("with the values that migrate prints for vCluster's", () => {
     const needed = await rbac(file);
     expect(granted(objects)).toEqual(granted(needed));
     expect(granted(needed).join()).toContain('team-shop create gadgets.example.com');
-    await expectStart(printed);
+    expect(await startWith(printed)).toEqual(READY);
   });
 });
 
@@ -177,5 +180,5 @@ test('with the documented values for OpenShift, too', async () => {
   const values = join(home, 'openshift.yaml');
   const documented = documentedBlocks('deploy.md').get('openshift.yaml') ?? '';
   writeFileSync(values, `${documented}config: {endpointSyncer: {name: my-vcluster}}\n`);
-  await expectStart(values);
+  expect(await startWith(values)).toEqual(READY);
 });
