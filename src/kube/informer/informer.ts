@@ -86,7 +86,11 @@ async function whileMeasured(
     stalenessSeconds: informer.stalenessMs / 1000,
     isSynced: informer.isSynced,
   }));
-  await run().finally(end);
+  try {
+    await run();
+  } finally {
+    end();
+  }
 }
 
 interface CachingOptions extends Omit<InformerOptions, 'namespaces'> {

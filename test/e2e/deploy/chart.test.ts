@@ -126,7 +126,7 @@ test.each(['vc-my-vcluster', ''])('with virtual.secret %j, the URL is the defaul
 
 test('the Pods restart for settings that are not reloaded, and for no others', async () => {
   const checksum = async (...args: string[]) =>
-    /checksum\/config: (\w+)/u.exec(await render('--values', join(VALUES, 'minimal.yaml'), ...args))?.[1];
+    /checksum\/config: (\w+)/u.exec(await render('--values', valuesFile('minimal'), ...args))?.[1];
   const before = await checksum();
   expect(before).toMatch(/^[0-9a-f]{64}$/u);
   const patches = [{ path: 'metadata.annotations.note', expression: 'value' }];

@@ -260,7 +260,13 @@ const nothing = (): void => undefined;
 
 /** Metrics that no test reads: every other member is a function that returns the same again. */
 const SILENT_METRICS = silent({
-  controller: () => ({ reconciled: nothing, active: nothing, blocked: nothing, latency: nothing }),
+  controller: () => ({
+    running: nothing,
+    reconciled: nothing,
+    active: nothing,
+    blocked: nothing,
+    latency: nothing,
+  }),
 }) as Metrics;
 
 function silent(members: Readonly<Record<string, unknown>>): unknown {
