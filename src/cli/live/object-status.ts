@@ -341,12 +341,7 @@ export function statusOfImport(
       sentence: `${what} is not in sync: its copy is about to be ${verb}: ${reason}`,
     };
   }
-  if (!isReferenced)
-    return {
-      state: 'skipped',
-      reason: 'not referenced',
-      sentence: `${what} is not imported: no synced object references it`,
-    };
+  if (!isReferenced) return unreferenced(what, seen);
   switch (decision.action) {
     case 'to-host':
       return {
@@ -363,14 +358,36 @@ export function statusOfImport(
       };
     }
     case 'paused':
-      return {
-        state: 'skipped',
-        reason: 'controlled by another',
-        sentence: `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`,
-      };
+      return paused(what);
     case 'none':
       return notImported(what, { seen, decision });
   }
+}
+
+/** An import that is not deleted although no synced object references it: what an object references that cannot be translated is unknown. */
+function unreferenced(what: string, { ours, imported }: ReferencePlan['seen']): SyncStatus {
+  const [kept = imported] = ours;
+  if (kept === undefined)
+    return {
+      state: 'skipped',
+      reason: 'not referenced',
+      sentence: `${what} is not imported: no synced object references it`,
+    };
+  if (isOptedOut(kept)) return paused(what);
+  const where = kept === imported ? 'from the host' : `into the host as ${hostKey(kept.metadata)}`;
+  return {
+    state: 'synced',
+    reason: 'kept',
+    sentence: `${what} is imported ${where} and is kept: an object fails whose copy references it`,
+  };
+}
+
+function paused(what: string): SyncStatus {
+  return {
+    state: 'skipped',
+    reason: 'controlled by another',
+    sentence: `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`,
+  };
 }
 
 function notImported(what: string, { seen, decision }: Pick<ReferencePlan, 'seen' | 'decision'>): SyncStatus {

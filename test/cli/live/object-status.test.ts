@@ -12,7 +12,7 @@ import { findTarget } from '../../../src/cli/live/target.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
 import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
-import { applied, configOf, snapshotOf, type MemoryClusters } from './memory-clusters.ts';
+import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
 
 const CASES: Record<string, Case> = {
   'in step': {
@@ -338,6 +338,22 @@ const CASES: Record<string, Case> = {
     after: (clusters) => clusters,
     key: 'shop/tls',
     expected: ['synced', '', 'Secret "shop/tls" is imported from the host, where it is "host/tls"'],
+  },
+  'an import that is kept while the object that references it fails': {
+    config: configWith({ own: '  patches: {onError: object}' }),
+    virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
+    after: ({ virtual, host }) => ({
+      virtual: virtual.map((one) =>
+        one.kind === 'Endpoints' ? stored(web({ secret: 'tls' }, { broken: 'x' }), one) : one,
+      ),
+      host,
+    }),
+    key: 'shop/tls',
+    expected: [
+      'synced',
+      'kept',
+      /^Secret "shop\/tls" is imported into the host as "host\/v[0-9a-z]{13}" and is kept: an object fails whose copy references it$/,
+    ],
   },
   'an import that is due': {
     virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
