@@ -290,6 +290,19 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       });
     });
 
+    test('says once why a patch fails, and shows where', async () => {
+      await using world = await newWorld();
+      const patches = [{ path: 'metadata.annotations.owner', expression: 'value.nope()' }];
+      const config: JsonObject = { sync: { toHost: { endpoints: { patches } } } };
+      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
+      await world.startSync({ config });
+      await world.whenEvent('default/web', 'PatchFailed');
+      const { out } = await run(world, ['explain', 'default/web'], config);
+      expect(out.split('value.nope is not a function')).toHaveLength(2);
+      expect(out).toMatch(/^patches\[0\] +metadata\.annotations\.owner: fails\n +value\.nope\(\)\n +\^\n/mu);
+      expect(out).toMatch(/^events +Synced: /mu);
+    });
+
     test('names the rights that are missing', async () => {
       await using world = await newWorld();
       await world.virtual.create('Endpoints', endpoints('default/web'));

@@ -234,29 +234,47 @@ function formatExplanation(explanation: Explanation): string {
   const add = (stage: string, lines: readonly string[]): void => {
     for (const [at, line] of lines.entries()) rows.push([at === 0 ? stage : '', line]);
   };
-  if (stages !== undefined) addStages(stages, add);
+  if (stages !== undefined) addStages(stages, status.sentence, add);
   add('write', write.length === 0 ? ['nothing to write'] : write.map(writeLine));
   if (address !== undefined) add('address', [addressLine(address)]);
   if (lease !== undefined)
     add('leader', [lease.holder === '' ? `no replica holds Lease ${lease.key}` : lease.holder]);
+  // The first sentence is that of the newest Event with its reason.
+  const told = events.find(({ reason }) => reason === status.reason);
+  const others = events.filter((event) => event !== told).slice(0, EVENTS_MAX);
   add(
     'events',
-    events.slice(0, EVENTS_MAX).map(({ reason, note }) => `${reason}: ${note.split('\n')[0] ?? ''}`),
+    others.map(({ reason, note }) => `${reason}: ${firstLine(note)}`),
   );
   return `${plainText(capital(status.sentence))}.\n\n${formatTable(rows)}`;
 }
 
-function addStages(stages: Stages, add: (stage: string, lines: readonly string[]) => void): void {
+/** Events have the line breaks of a note escaped. */
+function firstLine(note: string): string {
+  return note.split(/\n|\\u000a/u)[0] ?? '';
+}
+
+function addStages(
+  stages: Stages,
+  sentence: string,
+  add: (stage: string, lines: readonly string[]) => void,
+): void {
   add('gate', [stages.gate.detail]);
   add('name', [stages.name.detail]);
   add('translation', stages.translation);
-  for (const patch of stages.patches) add(`patches[${patch.index}]`, patchLines(patch));
+  for (const patch of stages.patches) add(`patches[${patch.index}]`, patchLines(patch, sentence));
   add('merge', stages.merge.map(mergeLine));
 }
 
-function patchLines({ direction, path, matches, nearest, error, action }: PatchStage): string[] {
+function patchLines(
+  { direction, path, matches, nearest, error, action }: PatchStage,
+  sentence: string,
+): string[] {
   const back = direction === 'toVirtual' ? ' (host to virtual)' : '';
-  if (error !== null) return error.split('\n');
+  if (error !== null) {
+    const [message = '', ...excerpt] = error.split('\n');
+    return [sentence.includes(message) ? `${path}: fails${back}` : message, ...excerpt];
+  }
   if (matches.length === 0) {
     const exists = nearest === null || nearest === '' ? '' : `; ${nearest} exists`;
     return [`${path}: no match${exists}${back}`];
