@@ -288,7 +288,7 @@ function asTerminal(cluster: ClusterName, error: unknown): unknown {
   if (!(error instanceof StatusError)) return error;
   const advice =
     error.code === 401
-      ? ' Its credentials are not accepted: check the token or certificate in the kubeconfig.'
+      ? ' Renew the token or certificate there.'
       : isAnonymous(error)
         ? ' No credential reached it: check the user of the context in the kubeconfig, and proxies before the API server.'
         : '';

@@ -195,7 +195,7 @@ function adviceFor(error: StatusError): string {
   const { code } = error;
   if (isAnonymous(error))
     return '; no credential reached it: check the user of the context in the kubeconfig, and proxies before the API server';
-  if (code === 401) return '; check the token or certificate in the kubeconfig';
+  if (code === 401) return '; renew the token or certificate there';
   if (code === 403) return '; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
   return '';
 }

@@ -188,7 +188,10 @@ class RestClient implements WatchClient {
   }
 
   #refusal({ status, headers, text }: HttpResponse, call: Call): StatusError {
-    return responseError({ status, headers, text }, this.#what(call), this.#clock.now());
+    const error = responseError({ status, headers, text }, this.#what(call), this.#clock.now());
+    if (error.code !== 401) return error;
+    const message = `${error.message}: the credentials of ${this.#transport.accessDescription} are not accepted`;
+    return new StatusError({ ...error.status, message });
   }
 
   #what({ method, path }: Call): string {

@@ -57,6 +57,11 @@ export class Transport {
     return this.#address.limits.host;
   }
 
+  /** Where the credentials come from, for messages. */
+  get accessDescription(): string {
+    return this.#options.access.description;
+  }
+
   /** Resolves with any HTTP response. Rejects with `TransportError`, or with the reason of the signal. */
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { clock, metrics } = this.#options;

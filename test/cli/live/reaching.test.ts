@@ -11,10 +11,7 @@ function status(code: number, message: string): StatusError {
 }
 
 test.each([
-  [
-    status(401, 'Unauthorized'),
-    'the host cluster: Unauthorized; check the token or certificate in the kubeconfig',
-  ],
+  [status(401, 'Unauthorized'), 'the host cluster: Unauthorized; renew the token or certificate there'],
   [
     status(403, 'endpoints is forbidden'),
     'the host cluster: endpoints is forbidden; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig',

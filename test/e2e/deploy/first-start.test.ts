@@ -50,7 +50,11 @@ describe('a start', () => {
       { secret: 'vc-key' },
       'has none of the keys config, value, kubeconfig, kubeconfig.yaml, admin.conf with a kubeconfig; it has: other',
     ],
-    ['with rejected credentials', { secret: 'vc-token' }, 'check the token or certificate in the kubeconfig'],
+    [
+      'with rejected credentials',
+      { secret: 'vc-token' },
+      'of Secret team-a/vc-token of the host cluster are not accepted. Renew the token or certificate there.',
+    ],
   ])('%s ends with one line that says so', async (_, virtual, line) => {
     const { exitCode, stderr } = await harness.startOutcome(config(virtual));
     expect([exitCode, stderr.match(/"level":"(warn|error)"/gu)?.length]).toEqual([1, 1]);

@@ -576,9 +576,15 @@ describe('credentials', () => {
   test('that are rejected again are not retried', async () => {
     await using wire = await Wire.open({ code: 401 }, { code: 401 }, { code: 401 });
     const { access, renewals } = renewable(wire.url);
-    const client = wire.client({ access });
+    const description = 'context a of Secret team-a/vc-a';
+    const client = wire.client({ access: { ...access, description } });
     expect((await refusal(client.get(ENDPOINTS, KEY))).code).toBe(401);
-    expect((await refusal(client.get(ENDPOINTS, KEY))).code).toBe(401);
+    expect(await refusal(client.get(ENDPOINTS, KEY))).toMatchObject({
+      code: 401,
+      message: expect.stringMatching(
+        /: the credentials of context a of Secret team-a\/vc-a are not accepted$/u,
+      ) as string,
+    });
     expect(wire.seen).toHaveLength(3);
     expect(renewals()).toBe(2);
   });

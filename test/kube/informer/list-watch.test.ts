@@ -605,7 +605,7 @@ describe('the reported condition', () => {
     await until(() => harness.informer.condition.phase === 'waiting');
     expect(harness.informer.condition).toMatchObject({
       phase: 'waiting',
-      lastError: 'Unauthorized',
+      lastError: expect.stringMatching(/^Unauthorized: the credentials of /u) as string,
       failures: 3,
     });
     expect(contents(harness.informer)).toEqual({ a: '3' });
