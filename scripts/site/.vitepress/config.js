@@ -6,12 +6,15 @@ import { defineConfig } from 'vitepress';
 
 /** A copy of docs/, because Vue, which the compiled pages import, is installed here and not beside them. */
 const PAGES = join(import.meta.dirname, '..', 'pages');
+/** In each page, so that browsers do not ask for /favicon.ico, which a site below a path cannot have. */
+const ICON = encodeURIComponent(readFileSync(join(PAGES, 'images', 'icon.svg'), 'utf8'));
 const REPOSITORY = `https://github.com/${process.env.GITHUB_REPOSITORY ?? 'endpoint-syncer/endpoint-syncer'}`;
 
 export default defineConfig({
   title: 'endpoint-syncer',
   description: 'Patches for the Endpoints, EndpointSlices and Services of a virtual Kubernetes cluster',
   base: process.env.SITE_BASE ?? '/',
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml,${ICON}` }]],
   srcDir: 'pages',
   rewrites: { 'README.md': 'index.md' },
   markdown: { anchor: { slugify: githubSlug }, config: (markdown) => linkToRepository(markdown) },
