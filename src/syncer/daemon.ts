@@ -111,22 +111,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   resources.defer(() => recorder.flush());
   resources.defer(() => hostRecorder.flush());
   const dryRun = isDryRun ? new DryRun(logger) : undefined;
-  const identity = new VirtualIdentity({
-    config,
-    clients: { virtual: clusters.virtual, host: clusters.host },
-    leadership,
-    recorder: hostRecorder,
-    clock,
-    logger,
-    held: (isHeld) => metrics.sync.deletionsHeld(isHeld),
-  });
-  const configuration = new ConfigurationInUse({
-    ...options,
-    leadership,
-    client: clusters.host,
-    recorder: hostRecorder,
-    metrics: metrics.sync,
-  });
+  const reports = { ...options, config, leadership, recorder: hostRecorder };
+  const held = (isHeld: boolean): void => metrics.sync.deletionsHeld(isHeld);
+  const identity = new VirtualIdentity({ ...reports, clients: clusters, held });
+  const configuration = new ConfigurationInUse({ ...reports, client: clusters.host, metrics: metrics.sync });
   const parts = {
     ...options,
     configuration,

@@ -60,7 +60,15 @@ function identityIn(world: World) {
     logger,
     held: (isHeld) => held.push(isHeld),
   });
-  return { identity, clock, events, lines, published, held, ask: () => identity.objection(() => world.evidence) };
+  return {
+    identity,
+    clock,
+    events,
+    lines,
+    published,
+    held,
+    ask: () => identity.objection(() => world.evidence),
+  };
 }
 
 describe('copies of objects that are gone', () => {

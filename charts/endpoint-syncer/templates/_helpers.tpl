@@ -63,6 +63,11 @@ default
 {{- if dig "managementApi" "enabled" false .Values.config }}true{{ end }}
 {{- end }}
 
+{{/* Of the Service of the key and token API. */}}
+{{- define "endpoint-syncer.apiUrl" -}}
+https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
 {{/* Refuses values of the configuration that cannot work in the Pod, with the value to use instead. */}}
 {{- define "endpoint-syncer.checkConfig" -}}
 {{- $syncer := .Values.config.endpointSyncer }}
@@ -143,9 +148,4 @@ default
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
 {{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" }}
 {{- toYaml (set (omit $config "sync" "experimental") "endpointSyncer" $syncer) }}
-{{- end }}
-
-{{/* Of the Service of the key and token API. */}}
-{{- define "endpoint-syncer.apiUrl" -}}
-https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- end }}
