@@ -2,7 +2,7 @@
 
 import { hostname } from 'node:os';
 import { messageOf } from '../base/errors.ts';
-import type { Clock } from '../base/clock.ts';
+import { sleep, type Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
@@ -82,6 +82,7 @@ class PublishedAnnotations {
   #annotations: StringMap = {};
   #writing = Promise.resolve();
   #stored: KubeObject | undefined;
+  #isReported = false;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
@@ -102,7 +103,8 @@ class PublishedAnnotations {
         isRetryable,
       });
     this.#writing = this.#writing.then(write).catch((error: unknown) => {
-      if (signal.aborted) return;
+      if (signal.aborted || this.#isReported) return;
+      this.#isReported = true;
       // The right is optional: that it is missing is no failure.
       const isForbidden = error instanceof StatusError && error.code === 403;
       const why = isForbidden ? {} : { error: messageOf(error) };
@@ -116,6 +118,10 @@ class PublishedAnnotations {
   /** A daemon that was started later keeps its own. */
   async clear(): Promise<void> {
     this.#stopping.abort();
+    // A write that is in progress would come after this one.
+    const limit = new AbortController();
+    await Promise.race([this.#writing, sleep(this.#options.clock, CLEAR_TIMEOUT_MS, limit.signal)]);
+    limit.abort();
     if (this.#stored === undefined) return;
     const cleared = leaseWith(this.#stored, this.#lease, { [CONFIGURATION]: '' });
     const options = { fieldManager: FIELD_MANAGER, timeoutMs: CLEAR_TIMEOUT_MS };

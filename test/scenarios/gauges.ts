@@ -20,6 +20,7 @@ const AT_REST: Readonly<Record<string, number | 'absent' | 'any'>> = {
   endpoint_syncer_cache_staleness_seconds: 'absent',
   endpoint_syncer_cache_synced: 'absent',
   endpoint_syncer_blocked_objects: 0,
+  endpoint_syncer_deletions_held: 0,
   endpoint_syncer_referenced_kinds_missing: 0,
   endpoint_syncer_config_last_reload_successful: 1,
   endpoint_syncer_config_last_reload_success_timestamp_seconds: 'any',
