@@ -109,7 +109,7 @@ function metricRows(): string[] {
   apiServerSeries(registry, new DefinitionTable([]));
   new MeasuredStore(new MemoryStore(), systemClock, registry);
   const rows = registry.described
-    .toSorted((a, b) => Number(isOurs(b)) - Number(isOurs(a)) || (a.name < b.name ? -1 : 1))
+    .toSorted((a, b) => rankOf(a) - rankOf(b) || (a.name < b.name ? -1 : 1))
     .map(({ name, type, help, labels = [] }) => {
       const series = labels.length === 0 ? name : `${name}{${labels.join(',')}}`;
       return `| \`${series}\` | ${type} | ${cell(help)} |`;
@@ -119,8 +119,14 @@ function metricRows(): string[] {
 
 type Described = Description & { readonly type: string };
 
-function isOurs({ name }: Described): boolean {
-  return name.startsWith('endpoint_syncer_');
+const WATCHED = ['alerts.yaml', 'dashboard.json']
+  .map((file) => readFileSync(new URL(`../charts/endpoint-syncer/files/${file}`, import.meta.url), 'utf8'))
+  .join('');
+
+/** What alerts and the dashboard use comes first, then our own series, then the usual ones. */
+function rankOf({ name }: Described): number {
+  if (new RegExp(`\\b${name}(?:_bucket)?\\b`, 'u').test(WATCHED)) return 0;
+  return name.startsWith('endpoint_syncer_') ? 1 : 2;
 }
 
 /** Records what is registered. */
