@@ -23,9 +23,9 @@ function exactly(_key: string, value: unknown, context?: { readonly source?: str
   return typeof value === 'number' ? exactInteger(value, context?.source ?? '') : value;
 }
 
-/** `source`: the text of the number. */
+/** `source`: the text of the number. API servers know integers of 64 bits; the time to read digits grows with the square of their number. */
 export function exactInteger(value: number, source: string): number {
-  if (Number.isSafeInteger(value) || !/^-?\d+$/.test(source)) return value;
+  if (Number.isSafeInteger(value) || !/^-?\d{16,20}$/.test(source)) return value;
   return BigInt(source) as unknown as number; // a primitive value: what asks for its type takes it for none that it knows
 }
 

@@ -26,7 +26,7 @@ test('integers of 64 bits keep their digits through everything that copies, comp
   );
 });
 
-test.each(['9007199254740991', '0.1', '1e3', '"9223372036854775807"', '[ -1 ]'])(
+test.each(['9007199254740991', '0.1', '1e3', '"9223372036854775807"', '[ -1 ]', '9'.repeat(21)])(
   '%s is the value that JSON.parse gives',
   (text) => {
     expect(parseJson(text)).toEqual(JSON.parse(text));
