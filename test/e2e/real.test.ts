@@ -1,5 +1,6 @@
 /** Every scenario on real kube-apiservers, the host with its own controllers. */
 
+import { admissionScenarios } from '../scenarios/admission.ts';
 import { dryRunScenarios } from '../scenarios/dry-run.ts';
 import { endpointSliceScenarios } from '../scenarios/endpoint-slices.ts';
 import { faultScenarios } from '../scenarios/faults.ts';
@@ -37,6 +38,7 @@ operationScenarios(newRealWorld);
 gaugeScenarios(newRealWorld);
 reloadScenarios(newRealWorld);
 otherSyncerScenarios(newRealWorld);
+admissionScenarios(newRealWorld);
 raceScenarios(newRealWorld);
 recordedBeforeScenarios(newRealWorld);
 faultScenarios(newRealWorld);

@@ -32,6 +32,8 @@ export type Verdict =
     }
   /** The proxy responds with 200 and this body; the request does not reach the API server. */
   | { readonly kind: 'pretend'; readonly body: string }
+  /** The API server gets this body instead, as after a mutating webhook. */
+  | { readonly kind: 'change'; readonly body: Buffer }
   /** The connection is cut before the request reaches the API server. */
   | { readonly kind: 'cut' }
   /** The API server executes the request, and the response is dropped. */
@@ -132,7 +134,8 @@ export class ApiProxy implements AsyncDisposable {
     } else if (asked.isWatch) {
       await this.#relayWatch(asked, message, response);
     } else {
-      await this.#relay(asked, message, response, verdict.kind === 'lose-answer');
+      const sent = verdict.kind === 'change' ? { ...asked, body: verdict.body } : asked;
+      await this.#relay(sent, message, response, verdict.kind === 'lose-answer');
     }
   }
 

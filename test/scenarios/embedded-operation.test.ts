@@ -1,6 +1,7 @@
 /** Operation of the daemon, on embedded clusters. Races and faults are the simulation's, and run on real kube-apiservers, see `test/e2e/`. */
 
 import { describe } from 'vitest';
+import { admissionScenarios } from './admission.ts';
 import { dryRunScenarios } from './dry-run.ts';
 import { gaugeScenarios } from './gauges.ts';
 import { newEmbeddedWorld } from './embedded-world.ts';
@@ -14,5 +15,6 @@ describe.concurrent('on embedded clusters', () => {
   operationScenarios(newEmbeddedWorld);
   reloadScenarios(newEmbeddedWorld);
   otherSyncerScenarios(newEmbeddedWorld);
+  admissionScenarios(newEmbeddedWorld);
   dryRunScenarios(newEmbeddedWorld);
 });

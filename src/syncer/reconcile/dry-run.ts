@@ -2,10 +2,8 @@
 
 import type { Logger } from '../../base/logger.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { type KubeObject, type ObjectKey, asJson } from '../../kube/object.ts';
-import { hash } from 'node:crypto';
-import { isJsonObject, type JsonValue } from '../../base/json.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import type { KubeObject, ObjectKey } from '../../kube/object.ts';
+import { objectDiff } from './object-diff.ts';
 
 export interface PlannedWrite {
   readonly cluster: ClusterName;
@@ -73,73 +71,4 @@ export class DryRun {
 
 function sorted(rows: ReadonlyMap<string, DryRunRow>): readonly DryRunRow[] {
   return [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
-}
-
-const LINES_MAX = 50;
-const VALUE_CHARS_MAX = 120;
-const SERVER_SET = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields'];
-const SECRET_MEMBER = /^(data|stringData)\b/;
-
-export interface ObjectDiff {
-  /** `- path: value` and `+ path: value`; empty if both are equal. */
-  readonly lines: readonly string[];
-  /** Hash of the second state, including values that the lines omit. */
-  readonly digest: string;
-}
-
-/** Undefined: the object does not exist. */
-export function objectDiff(
-  before: KubeObject | undefined,
-  after: KubeObject | undefined,
-  kind: string,
-): ObjectDiff {
-  const [old, next] = [valuesOf(before), valuesOf(after)];
-  const digest = hash(
-    'sha256',
-    JSON.stringify([...next.keys()].toSorted().map((path) => [path, next.get(path)])),
-    'hex',
-  );
-  const lines: string[] = [];
-  for (const path of [...new Set([...old.keys(), ...next.keys()])].toSorted()) {
-    const [was, is] = [old.get(path), next.get(path)];
-    if (was === is) continue;
-    if (was !== undefined) lines.push(`- ${path}: ${shown(path, was, kind)}`);
-    if (is !== undefined) lines.push(`+ ${path}: ${shown(path, is, kind)}`);
-  }
-  const left = lines.length - LINES_MAX;
-  return { lines: left > 0 ? [...lines.slice(0, LINES_MAX), `… ${left} more`] : lines, digest };
-}
-
-/** Path → value as JSON. */
-function valuesOf(object: KubeObject | undefined): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
-  if (object === undefined) return values;
-  const { metadata, ...rest } = asJson(object);
-  const known = isJsonObject(metadata) ? { ...metadata } : {};
-  for (const member of SERVER_SET) delete known[member];
-  const annotations = isJsonObject(known['annotations']) ? { ...known['annotations'] } : {};
-  delete annotations[LAST_SYNCED];
-  known['annotations'] = annotations;
-  collect({ ...rest, metadata: known }, '', values);
-  return values;
-}
-
-function collect(value: JsonValue, path: string, values: Map<string, string>): void {
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) collect(item, `${path}[${index}]`, values);
-    return;
-  }
-  if (!isJsonObject(value)) {
-    values.set(path, JSON.stringify(value));
-    return;
-  }
-  for (const [key, member] of Object.entries(value)) {
-    const isWord = /^[A-Za-z_][\w-]*$/.test(key);
-    collect(member, isWord ? `${path === '' ? '' : `${path}.`}${key}` : `${path}["${key}"]`, values);
-  }
-}
-
-function shown(path: string, text: string, kind: string): string {
-  if (kind === 'Secret' && SECRET_MEMBER.test(path)) return '(not shown)';
-  return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}…` : text;
 }

@@ -11,9 +11,10 @@ import type { Arrival } from '../translate/last-synced.ts';
 import type { Writer } from './writer.ts';
 
 const WINDOW_MS = 60_000;
-const OVERWRITES_MAX = 5;
-/** Of overwrites that only another syncer of the same objects does. */
-const ECHOES_MAX = 2;
+/** Of overwrites in a row that anybody may do by hand. */
+export const OVERWRITES_MAX = 5;
+/** Of overwrites that only a program does: another syncer of the same objects, or the host's admission. */
+export const AUTOMATIC_OVERWRITES_MAX = 2;
 const BASE_MS = 1000;
 /** No back-off waits longer. */
 const MAX_MS = 5 * 60_000;
@@ -47,16 +48,13 @@ interface Drift {
 
 const WRITE_NOW: DriftVerdict = { waitMs: 0, isReportable: false };
 
-/**
- * Another client changed our data on the target, and the source object did not change. `isEcho`: another syncer has changed the source object
- * to what the target has.
- */
-export function noteDrift(known: Contest | undefined, nowMs: number, isEcho = false): Drift {
+/** Others changed our data on the target, and the source object did not change. `max`: the target is contested from so many times within a minute. */
+export function noteDrift(known: Contest | undefined, nowMs: number, max = OVERWRITES_MAX): Drift {
   const contest = { ...(isCurrent(known, nowMs) ? known : UNCONTESTED), lastMs: nowMs };
   if (contest.dueMs !== undefined) return correctWhenDue(contest, contest.dueMs, nowMs);
   const overwritesMs = [...contest.overwritesMs.filter((atMs) => nowMs - atMs < WINDOW_MS), nowMs];
   const isContested = contest.level !== undefined;
-  if (!isContested && overwritesMs.length < (isEcho ? ECHOES_MAX : OVERWRITES_MAX))
+  if (!isContested && overwritesMs.length < max)
     return { contest: { ...contest, overwritesMs }, verdict: WRITE_NOW };
   const level = (contest.level ?? 0) + (isContested && contest.wasCorrection ? 1 : 0);
   const waitMs = backoffDelayMs(level, BASE_MS, MAX_MS);

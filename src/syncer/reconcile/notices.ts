@@ -5,6 +5,7 @@ import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import type { Echo } from '../translate/merge.ts';
+import { listedPaths } from './object-diff.ts';
 import { FIELD_MANAGER } from './writer.ts';
 
 export function syncedNotice(copy: KubeObject): RecordedEvent {
@@ -49,6 +50,16 @@ export function contestedNotice(host: KubeObject, waitMs: number): RecordedEvent
     'Contested',
     `${who} keeps overwriting the host copy; it is corrected again in ${waitMs / 1000} s. ` +
       `Changes of this object are still written immediately. ${remedy}`,
+  );
+}
+
+/** `paths`: what the host stores other than it is sent. The same note each time, so that it is one Event. */
+export function alteredNotice(copy: KubeObject, paths: readonly string[]): RecordedEvent {
+  return warning(
+    'Contested',
+    `The host copy "${objectKey(copy)}" was changed by the host's admission: ${listedPaths(paths)}. It is written again with increasing delays, and ` +
+      'changes of this object immediately. Exempt the copy from the webhook or policy that changes it, or make a patch write what the host wants; ' +
+      'an old API server leaves out fields that it does not know.',
   );
 }
 

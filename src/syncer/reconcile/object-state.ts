@@ -44,6 +44,8 @@ export class ObjectState {
   #formerRecords: readonly string[] = [];
   /** Something is left to do once a delay has passed, although neither side changes. */
   isOpen = false;
+  /** Version of the copy that the host stored other than it was sent, because its admission changed it. */
+  alteredVersion: string | undefined;
   /** Runs in a row of expressions that read a host object that our own write has changed. */
   reruns = 0;
   /** Another writer overwrites the copy, or the status of the virtual object. */
@@ -84,6 +86,11 @@ export class ObjectState {
 
   isHostUnchanged(host: KubeObject | undefined): boolean {
     return this.synced !== undefined && isSameVersion(this.synced.host, host);
+  }
+
+  /** What this copy has is what the host's admission has made of our last write: no client has changed it since. */
+  isAltered(host: KubeObject): boolean {
+    return this.alteredVersion === host.metadata.resourceVersion && this.isHostUnchanged(host);
   }
 
   /** This process wrote or read this host object (same uid) as the copy, even if the bookkeeping was changed since. */

@@ -9,6 +9,7 @@ import { CacheRefresh, type CacheRefreshOptions } from './cache-refresh.ts';
 import { RefusedCopy, virtualPatch, type MergedCopy, type PlacedPair, type CopyForge } from './copy.ts';
 import { decide, isOverOwnCopy, type Decision, type Observation, type DecideOptions } from './decide.ts';
 import {
+  AUTOMATIC_OVERWRITES_MAX,
   correctionWaitMs,
   deletionsOf,
   hasLostCopy,
@@ -16,12 +17,14 @@ import {
   noteChange,
   noteDrift,
   noteKeyChanges,
+  OVERWRITES_MAX,
   recreationWaitMs,
   type DriftVerdict,
   type FoughtDeletions,
   type KeyVerdict,
 } from './guards.ts';
 import {
+  alteredNotice,
   contestedKeyNotice,
   contestedNotice,
   contestedStatusNotice,
@@ -34,10 +37,12 @@ import {
   takenOverNotice,
   warning,
 } from './notices.ts';
+import { changedPaths } from './object-diff.ts';
 import { cachedAs, type ObjectState, type ObjectStates } from './object-state.ts';
 import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './controller.ts';
 import { needsWrite } from '../translate/content.ts';
 import { FIELD_MANAGER, type Writer } from './writer.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -102,6 +107,9 @@ function isBeingDeleted({ metadata }: KubeObject): boolean {
 function dependentsFirst(reason: string): ReconcileResult {
   return { outcome: 'waiting', reason, waitMs: 100, isTransient: true };
 }
+
+/** Admission has removed the record of the sync. */
+const RECORD_PATH = `metadata.annotations["${LAST_SYNCED}"]`;
 
 /** An observation of a pair: both objects exist. */
 type SeenPair = Observation & { readonly virtual: KubeObject; readonly host: KubeObject };
@@ -278,7 +286,8 @@ class KindReconciler {
     this.#report(seen, syncedNotice(copy.host));
     await this.#rememberWithStatus(seen, virtual, stored ?? copy.host, copy.isEchoed);
     if (copy.isEchoed) return { outcome: 'created', waitMs: 0 };
-    return this.#unlessFailed(key, this.#rerunAfterWrite(key, { outcome: 'created' }), copy.failure);
+    const result = this.#rerunAfterWrite(key, { outcome: 'created' });
+    return this.#unlessFailed(key, this.#unlessAltered(key, result, copy.host, stored), copy.failure);
   }
 
   /** Everything but the path of a failed patch is written. The error is reported like one that stops the whole object. */
@@ -287,6 +296,20 @@ class KindReconciler {
     this.#states.of(key).isOpen = true;
     if (result.waitMs === undefined) throw failure.ofSyncedRest();
     return result;
+  }
+
+  /** What the host's admission has made of the copy is a change of the host like any other, so the key is reconciled again. */
+  #unlessAltered(
+    key: ObjectKey,
+    result: ReconcileResult,
+    sent: KubeObject,
+    stored: KubeObject | undefined,
+  ): ReconcileResult {
+    if (stored === undefined || isStoredAs(this.#options.kind, stored, sent)) return result;
+    const state = this.#states.of(key);
+    state.alteredVersion = stored.metadata.resourceVersion;
+    state.isOpen = true;
+    return { ...result, waitMs: 0 };
   }
 
   /** Replaces the host object with one PUT, guarded by resourceVersion. */
@@ -302,12 +325,13 @@ class KindReconciler {
     const { resourceVersion, uid = '', finalizers } = host.metadata;
     const kept = finalizers === undefined ? {} : { finalizers };
     const metadata = { ...copy.host.metadata, ...kept, resourceVersion, uid };
-    const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
+    const sent = { ...copy.host, metadata };
+    const stored = await this.#options.host.writer.update(sent, reason);
     references.recordReferences(seen.key, copy.references);
     await this.#rememberWithStatus(seen, virtual, stored ?? host, copy.isEchoed);
     if (copy.isEchoed) return { outcome: 'rewritten', reason, waitMs: 0 };
     const result = this.#rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
-    return this.#unlessFailed(seen.key, result, copy.failure);
+    return this.#unlessFailed(seen.key, this.#unlessAltered(seen.key, result, sent, stored), copy.failure);
   }
 
   /** The virtual object may have the status of an earlier copy, and a new virtual object has none yet. */
@@ -388,9 +412,9 @@ class KindReconciler {
     if (uncertainMs > 0)
       return { outcome: 'waiting', reason: 'change is in progress', waitMs: uncertainMs, isTransient: true };
     this.#reportNotAllowed(seen, merged.notAllowed);
-    const isDrift = this.#isOverwritten(seen, merged);
-    const isEchoed = merged.echo !== undefined;
-    const verdict = isDrift ? this.#drift(state, isEchoed) : undefined;
+    const overwrites = this.#overwritesOf(seen, merged);
+    const isDrift = overwrites !== undefined;
+    const verdict = isDrift ? this.#drift(state, overwrites) : undefined;
     if (verdict !== undefined && verdict.waitMs > 0) return this.#waitWhileContested(seen, merged, verdict);
     if (merged.echo !== undefined) this.#report(seen, echoNotice(virtual, merged.echo));
     const { contests, verdicts } = noteKeyChanges(state.keyContests, merged.flows, this.#nowMs());
@@ -447,8 +471,11 @@ class KindReconciler {
     const stored = merged.host && (await side.writer.update(merged.host, reason));
     if (merged.repaired.length > 0) this.#report(seen, repairedNotice(host, merged.repaired));
     references.recordReferences(key, merged.references);
-    if (merged.virtual !== undefined) return this.#writeVirtual(seen, merged, merged.virtual, stored ?? host);
-    return this.#finishHost(seen, merged, { copy: stored ?? host, reason });
+    const copy = stored ?? host;
+    const result = await (merged.virtual === undefined
+      ? this.#finishHost(seen, merged, { copy, reason })
+      : this.#writeVirtual(seen, merged, merged.virtual, copy));
+    return merged.host === undefined ? result : this.#unlessAltered(key, result, merged.host, stored);
   }
 
   async #finishHost(
@@ -521,12 +548,19 @@ class KindReconciler {
     }
   }
 
-  /** Another client changed our data since our last write: on the host, or on the virtual side to what the host has; no user changed it. */
-  #isOverwritten(seen: Observation, { correctsDrift, echo }: MergedCopy): boolean {
+  /**
+   * How many times within a minute others may do what they did since our last write: on the host, or on the virtual side to what the host has.
+   * Undefined: they did nothing, or a user changed the virtual object.
+   */
+  #overwritesOf(seen: SeenPair, { correctsDrift, echo, host, virtual }: MergedCopy): number | undefined {
     const state = this.#states.of(seen.key);
-    const isDamaged = correctsDrift || (seen.host !== undefined && recordOf(seen.host) === undefined);
-    const isOverwritten = echo !== undefined || (isDamaged && !state.isHostUnchanged(seen.host));
-    return isOverwritten && state.isVirtualUnchanged(seen.virtual);
+    if (!state.isVirtualUnchanged(seen.virtual)) return undefined;
+    if (echo !== undefined) return AUTOMATIC_OVERWRITES_MAX;
+    // What flows to the virtual side is in agreement then, unless admission changes it each time.
+    if (state.isAltered(seen.host) && virtual !== undefined) return OVERWRITES_MAX;
+    if (state.isAltered(seen.host) && host !== undefined) return AUTOMATIC_OVERWRITES_MAX;
+    const isDamaged = correctsDrift || recordOf(seen.host) === undefined;
+    return isDamaged && !state.isHostUnchanged(seen.host) ? OVERWRITES_MAX : undefined;
   }
 
   /** Only corrections are delayed. Changes of the virtual object or of its references are written immediately. */
@@ -537,22 +571,31 @@ class KindReconciler {
     return isCorrection ? correctionWaitMs(state.contest, this.#nowMs()) : 0;
   }
 
-  /** Another client has overwritten what this process wrote. */
-  #drift(state: ObjectState, isEcho = false): DriftVerdict {
-    const { contest, verdict } = noteDrift(state.contest, this.#nowMs(), isEcho);
+  /** Others have overwritten what this process wrote. */
+  #drift(state: ObjectState, overwritesMax = OVERWRITES_MAX): DriftVerdict {
+    const { contest, verdict } = noteDrift(state.contest, this.#nowMs(), overwritesMax);
     state.contest = contest;
     return verdict;
   }
 
   #waitWhileContested(
     seen: SeenPair,
-    { echo }: MergedCopy,
+    merged: MergedCopy,
     { waitMs, isReportable }: DriftVerdict,
   ): ReconcileResult {
-    const notice =
-      echo === undefined ? contestedNotice(seen.host, waitMs) : echoNotice(seen.virtual, echo, waitMs);
+    const notice = this.#contestNotice(seen, merged, waitMs);
     if (isReportable) this.#report(seen, notice);
     return { outcome: 'waiting', reason: 'Contested', note: notice.note, waitMs };
+  }
+
+  #contestNotice(seen: SeenPair, { echo, host, virtual }: MergedCopy, waitMs: number): RecordedEvent {
+    if (echo !== undefined) return echoNotice(seen.virtual, echo, waitMs);
+    if (!this.#states.of(seen.key).isAltered(seen.host)) return contestedNotice(seen.host, waitMs);
+    const paths =
+      virtual === undefined
+        ? changedPaths(host ?? seen.host, seen.host)
+        : changedPaths(virtual, seen.virtual);
+    return alteredNotice(seen.host, paths.length === 0 ? [RECORD_PATH] : paths);
   }
 
   /** Copies the status of the host copy in a separate write. `virtual`, `host`: their state after the other writes. Undefined: it has it. */

@@ -6,6 +6,7 @@ import { isAlreadyExists, isConflict } from '../../kube/status-error.ts';
 import { isNamespaceMissing, type ReconcileResult } from '../reconcile/controller.ts';
 import { SKIP_BACKSYNC } from '../reconcile/decide.ts';
 import type { DriftVerdict } from '../reconcile/guards.ts';
+import { changedPaths, listedPaths } from '../reconcile/object-diff.ts';
 import { needsWrite } from '../translate/content.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import type { NameTranslator } from '../translate/types.ts';
@@ -220,6 +221,7 @@ export class Importer {
     const stored = await this.#readCopyOnConflict(job, () =>
       resources.host.replace(states, DIFFERS_FROM_VIRTUAL),
     );
+    if (stored !== undefined) this.#reportAltered(job, 'host', await forged(stored), stored);
     return this.#trackers.host.markSynced(id, object, stored ?? copy, {
       outcome: 'updated',
       reason: DIFFERS_FROM_VIRTUAL,
@@ -239,6 +241,10 @@ export class Importer {
         id,
         `${describeReference(kind, job.seen.virtual)} is imported into the host as "${keyOf(target)}".`,
       );
+      if (stored !== undefined) {
+        const wanted = await forgeHostImport(object, kind, { target, host: stored }, this.#options.forge);
+        this.#reportAltered(job, 'host', wanted, stored);
+      }
       return this.#trackers.host.markSynced(id, object, stored ?? fresh, { outcome: 'created' });
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
@@ -318,12 +324,13 @@ export class Importer {
     return refusal !== undefined;
   }
 
-  async #createInVirtual({ id, resources, seen }: ImportJob, full: KubeObject): Promise<ReconcileResult> {
+  async #createInVirtual(job: ImportJob, full: KubeObject): Promise<ReconcileResult> {
+    const { id, resources, seen } = job;
     const { kind } = resources.caches;
     const wanted = this.#forgedImport(resources, seen, full, undefined);
     try {
       const stored = await resources.virtual.create(wanted, 'is referenced');
-      if (stored !== undefined) resources.caches.rememberImport(stored);
+      if (stored !== undefined) this.#rememberStored(job, full, stored);
       const source = { namespace: full.metadata.namespace ?? '', name: full.metadata.name };
       this.#options.reportImported(
         id,
@@ -357,7 +364,7 @@ export class Importer {
     try {
       const fresh = this.#forgedImport(resources, seen, full, undefined);
       const stored = await resources.virtual.replace({ actual: current, wanted, fresh }, DIFFERS_FROM_HOST);
-      if (stored !== undefined) resources.caches.rememberImport(stored);
+      if (stored !== undefined) this.#rememberStored(job, full, stored);
       return this.#trackers.virtual.markSynced(id, full, stored ?? current, {
         outcome: 'updated',
         reason: DIFFERS_FROM_HOST,
@@ -366,6 +373,23 @@ export class Importer {
       if (isConflict(error) || isAlreadyExists(error)) await this.#readImport(resources, seen.virtual);
       throw error;
     }
+  }
+
+  #rememberStored(job: ImportJob, full: KubeObject, stored: KubeObject): void {
+    const { resources, seen } = job;
+    resources.caches.rememberImport(stored);
+    this.#reportAltered(job, 'virtual cluster', this.#forgedImport(resources, seen, full, stored), stored);
+  }
+
+  /** The copy stays as the API server has stored it until its source changes. */
+  #reportAltered({ id, seen }: ImportJob, whose: string, wanted: KubeObject, stored: KubeObject): void {
+    if (!needsWrite(wanted, stored)) return;
+    this.#options.alert(
+      id,
+      'Contested',
+      `The copy of ${describeReference(seen.kind, seen.virtual)} was changed by the ${whose}'s admission: ` +
+        `${listedPaths(changedPaths(wanted, stored))}. Exempt the copy from the webhook or policy that changes it.`,
+    );
   }
 
   #forgedImport(

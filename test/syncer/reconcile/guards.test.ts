@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import {
+  AUTOMATIC_OVERWRITES_MAX,
   Arrivals,
   correctionWaitMs,
   deletionsOf,
@@ -10,6 +11,7 @@ import {
   noteChange,
   noteDeletion,
   noteDrift,
+  OVERWRITES_MAX,
   noteKeyChanges,
   recreationWaitMs,
   type Contest,
@@ -135,8 +137,8 @@ describe('contested targets', () => {
   const contested = () => {
     const clock = new FakeClock();
     let contest: Contest | undefined;
-    const note = (isEcho = false) => {
-      const noted = noteDrift(contest, clock.monotonicMs(), isEcho);
+    const note = (max = OVERWRITES_MAX) => {
+      const noted = noteDrift(contest, clock.monotonicMs(), max);
       ({ contest } = noted);
       return noted.verdict;
     };
@@ -161,7 +163,7 @@ describe('contested targets', () => {
 
   test('values that another syncer copies back are replaced once, and with delays from the second time within a minute', () => {
     const { clock, note } = contested();
-    const echo = () => note(true).waitMs;
+    const echo = () => note(AUTOMATIC_OVERWRITES_MAX).waitMs;
     expect([echo(), echo()]).toEqual([0, 1000]);
     clock.advance(1000);
     expect([echo(), echo()]).toEqual([0, 2000]);
