@@ -16,13 +16,14 @@ import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { DAEMON_MANAGER, SimDaemon } from './daemon/sim-daemon.ts';
 import { SYNCED_PLURALS, type Operation } from './history/operations.ts';
 import type { SeededHistory } from './history/seeded-history.ts';
+import { admissionOf } from './world/admission.ts';
 import { startAgents } from './world/agents.ts';
 import { CALM, Faults } from './world/faults.ts';
 import { startControllers } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
 import { simClock } from './world/process-clock.ts';
 import type { Change } from '../../src/kube/memory-cluster.ts';
-import { SimCluster } from './world/sim-cluster.ts';
+import { SimCluster, type Admission } from './world/sim-cluster.ts';
 import { BOOKMARK_MS } from './world/sim-watch.ts';
 import { User } from './world/user.ts';
 import { VCLUSTER_MANAGER, VclusterSyncer } from './world/vcluster-syncer.ts';
@@ -123,6 +124,7 @@ class SimRun {
   async #settle(): Promise<void> {
     this.#faults.rates = CALM;
     this.#vcluster.restart([]);
+    this.#endAdmission(this.#clusters.host.admission);
     await this.#advance(this.#clock.nowMs + NAMESPACE_MS);
     for (const name of VIRTUAL_NAMESPACES) this.#clusters.virtual.setNamespace(name, 'active');
     this.#clusters.host.setNamespace(HOST_NAMESPACE, 'active');
@@ -233,6 +235,8 @@ class SimRun {
           },
           operation,
         );
+      case 'admission':
+        return this.#admit(operation);
       case 'vcluster':
         return this.#vcluster.restart(operation.plurals);
       case 'restartController':
@@ -270,6 +274,17 @@ class SimRun {
       cluster.comeBack(passes ? known + 1 : 0);
     };
     this.#later(downMs, comeBack);
+  }
+
+  #admit({ plural, form, forMs }: Extract<Operation, { kind: 'admission' }>): void {
+    const admission = admissionOf(plural, form);
+    this.#clusters.host.admission = admission;
+    this.#later(forMs, () => this.#endAdmission(admission));
+  }
+
+  #endAdmission(admission: Admission): void {
+    const { host } = this.#clusters;
+    if (host.admission === admission) host.admission = (_plural, object) => object;
   }
 
   #fight({ plural, object, times }: Extract<Operation, { kind: 'fight' }>): void {

@@ -94,6 +94,9 @@ export const SERVICE_TYPES = [
 ] as const;
 export type ServiceType = (typeof SERVICE_TYPES)[number];
 
+export const ADMISSION_FORMS = ['annotates', 'stamps', 'strips', 'setsPort'] as const;
+export type AdmissionForm = (typeof ADMISSION_FORMS)[number];
+
 export type Operation = { readonly atMs: number } & (
   | UserOperation
   | { readonly kind: 'trouble'; readonly forMs: number; readonly rates: FaultRates }
@@ -101,6 +104,13 @@ export type Operation = { readonly atMs: number } & (
   | ({ readonly kind: 'fight'; readonly times: number } & OnSynced)
   /** Two agents rewrite an annotation, one in each cluster. */
   | ({ readonly kind: 'agents'; readonly forMs: number } & OnSynced)
+  /** A webhook of the host changes the copies of a kind that are written. */
+  | {
+      readonly kind: 'admission';
+      readonly plural: 'endpoints' | 'endpointslices';
+      readonly form: AdmissionForm;
+      readonly forMs: number;
+    }
   /** vCluster starts again beside the daemon, with its own sync of these kinds on; none: its syncs are off. */
   | { readonly kind: 'vcluster'; readonly plurals: readonly BesidePlural[] }
   | { readonly kind: 'compact'; readonly side: Side }

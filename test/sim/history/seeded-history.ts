@@ -5,7 +5,7 @@ import { seededRandom } from '../../support/random.ts';
 import type { Settings } from '../daemon/sim-config.ts';
 import { drawHistory } from './draw.ts';
 import type { BesidePlural } from '../world/vcluster-syncer.ts';
-import type { Operation } from './operations.ts';
+import { ADMISSION_FORMS, type Operation } from './operations.ts';
 
 export interface SeededHistory {
   readonly seed: number;
@@ -36,8 +36,28 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
   const drawn = drawHistory(seededRandom(seed), { steps, daemons, settings, isCalm });
   // vCluster knows no mapped namespaces here, and deletes virtual objects itself.
   const hasOthers = seed % 5 === 2 && !isCalm && !settings.isMapped && !settings.deletesVirtual;
-  const operations = hasOthers ? withOtherWriters(drawn, seededRandom(seed ^ 0x07e5)) : drawn;
+  const hasAdmission = seed % 5 === 3 && !isCalm;
+  const operations = hasOthers
+    ? withOtherWriters(drawn, seededRandom(seed ^ 0x07e5))
+    : hasAdmission
+      ? withAdmission(drawn, settings, seededRandom(seed ^ 0xad3))
+      : drawn;
   return { seed, daemons, hasDryRun: seed % 16 === 9, settings, isCalm, operations };
+}
+
+/** The same history with a webhook on the host for a part of it. */
+function withAdmission(
+  drawn: readonly Operation[],
+  { areEndpointsSynced }: Settings,
+  random: Random,
+): readonly Operation[] {
+  const endMs = drawn.at(-1)?.atMs ?? 0;
+  const atMs = (random() * endMs) / 2;
+  const form = ADMISSION_FORMS[Math.floor(random() * ADMISSION_FORMS.length)] ?? 'annotates';
+  const plural = areEndpointsSynced ? 'endpoints' : 'endpointslices';
+  return [...drawn, { atMs, kind: 'admission', plural, form, forMs: random() * endMs } as const].toSorted(
+    (a, b) => a.atMs - b.atMs,
+  );
 }
 
 /** What would make what a user wrote undecidable beside another syncer: other patches and names, and bookkeeping that other clients forge. */

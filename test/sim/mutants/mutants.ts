@@ -206,6 +206,18 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'const waitMs = MAX_MS * 1000 + backoffDelayMs(level, BASE_MS, MAX_MS);',
   },
   {
+    name: 'admission: what it made of a copy counts as written',
+    file: RECONCILER,
+    snippet: 'if (stored === undefined || isStoredAs(this.#options.kind, stored, sent)) return result;',
+    replacement: 'if (stored === undefined || sent.metadata.name !== undefined) return result;',
+  },
+  {
+    name: 'admission: what it changes is corrected without end',
+    file: RECONCILER,
+    snippet: 'if (state.isAltered(seen.host) && host !== undefined) return AUTOMATIC_OVERWRITES_MAX;',
+    replacement: '',
+  },
+  {
     name: 'recreation: a deleted copy does not come back',
     file: GUARDS,
     snippet: 'return Math.max(0, dueMs - nowMs);',

@@ -1,6 +1,7 @@
 /** A cluster in memory that can go down and come back with the data of a backup. */
 
 import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
 import { ServiceStorage } from './service-storage.ts';
 import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
@@ -8,7 +9,11 @@ import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 /** In the changes by which a backup differs from what was there. */
 export const RESTORE_MANAGER = 'etcdctl snapshot restore';
 
+/** What a mutating webhook or policy makes of an object that is written. */
+export type Admission = (plural: string, object: KubeObject) => KubeObject;
+
 export class SimCluster extends MemoryCluster {
+  admission: Admission = (_plural, object) => object;
   readonly #streams = new Set<() => void>();
   #outage: 'refused' | 'proxied' | undefined;
 
@@ -18,7 +23,7 @@ export class SimCluster extends MemoryCluster {
       name,
       now: () => clock.now(),
       admit: (plural, object, previous) =>
-        plural === 'services' ? services.stored(object, previous) : object,
+        this.admission(plural, plural === 'services' ? services.stored(object, previous) : object),
     });
   }
 
