@@ -69,7 +69,12 @@ function settings(schema: JsonObject, path: string): string[] {
   });
 }
 
-const FLAG_OF_FIELD = new Map(FLAGS.map(({ section, field, flag }) => [`${section}.${field}`, flag]));
+const FLAG_OF_FIELD = new Map(
+  FLAGS.filter(({ shownBy }) => shownBy !== 'none').map(({ section, field, flag }) => [
+    `${section}.${field}`,
+    flag,
+  ]),
+);
 
 function fieldRows(schema: JsonObject): string[] {
   const rows = Object.entries(child(schema, 'properties')).map(([name, field]) =>

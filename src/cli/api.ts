@@ -18,7 +18,7 @@ import { packageVersion } from './version.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
-  addConfigOptions(command, API_FIELDS);
+  addConfigOptions(command, API_FIELDS, true);
   command.action(async () => exit(await api(command)));
 }
 

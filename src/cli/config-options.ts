@@ -21,25 +21,41 @@ export const API_FIELDS: readonly string[] = [
   ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
 ];
 
-/** Adds `--config` and the flags of `fields` (`name`, `host.namespace`). Default: every field of `endpointSyncer`. */
+/** Adds `--config`, `--set` and the flags of `fields` (`name`, `host.namespace`). Default: every field of `endpointSyncer`. */
 export function addConfigOptions(
   command: Command,
   fields: readonly string[] = flagFields('endpointSyncer'),
+  isDaemon = false,
 ): void {
   const help = 'configuration file, or - for standard input; default: $ENDPOINT_SYNCER_CONFIG';
   command.addOption(new Option('-c, --config <file>', help).helpGroup(HELP_GROUP));
   for (const definition of FLAGS) {
-    if (fields.includes(definition.field)) addFlag(command, definition);
+    if (!fields.includes(definition.field)) continue;
+    const { shownBy } = definition;
+    addFlag(command, definition, shownBy === 'none' || (shownBy === 'daemons' && !isDaemon));
   }
+  const set = new Option(
+    '--set <key=value>',
+    'any field of the file, such as endpointSyncer.workers=4; repeatable',
+  );
+  command.addOption(set.argParser(appended).helpGroup(HELP_GROUP));
 }
 
-function addFlag(command: Command, { section, flag, type, value, help, words }: FlagDefinition): void {
+function appended(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function addFlag(
+  command: Command,
+  { section, flag, type, value, help, words }: FlagDefinition,
+  isHidden: boolean,
+): void {
   const group = section === 'managementApi' ? API_HELP_GROUP : HELP_GROUP;
   if (type === 'switch') {
-    command.addOption(new Option(`--${flag}`, help).helpGroup(group));
+    command.addOption(new Option(`--${flag}`, help).hideHelp(isHidden).helpGroup(group));
     command.addOption(new Option(`--no-${flag}`, `do not ${help}`).hideHelp());
   } else {
-    const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help);
+    const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help).hideHelp(isHidden);
     command.addOption((words === undefined ? option : option.choices(words)).helpGroup(group));
   }
 }
@@ -53,8 +69,9 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
     const given = options[optionKey(flag)];
     if (typeof given === 'string' || typeof given === 'boolean') flags[field] = String(given);
   }
-  const file = options['config'];
+  const [file, sets] = [options['config'], options['set']];
   return {
+    ...(Array.isArray(sets) ? { sets: sets.map(String) } : {}),
     ...(typeof file === 'string' ? { file } : {}),
     env,
     flags: flags satisfies ConfigFlags,

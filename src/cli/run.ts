@@ -31,7 +31,7 @@ interface RunOptions {
 }
 
 export function define(command: Command, exit: (code: number) => void): void {
-  addConfigOptions(command, ALL_FIELDS);
+  addConfigOptions(command, ALL_FIELDS, true);
   command
     .option('--dry-run', 'send each write with dryRun=All and log what it would change')
     .option(

@@ -22,6 +22,8 @@ export interface FlagDefinition {
   readonly help: string;
   /** The allowed values. */
   readonly words?: readonly string[];
+  /** Whose help lists it: every command's, a daemon's, or none. What is set once is in the file, and `--set` sets any field for one run. */
+  readonly shownBy: 'all' | 'daemons' | 'none';
   /** Fields whose values in the file are ignored if this flag is given, because they belong to what it replaces. */
   readonly replaces?: readonly string[];
 }
@@ -118,6 +120,30 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
   'host.kubeconfig': ['host.context'],
 };
 
+/** Which virtual cluster, and how to reach both. */
+const ACCESS: readonly string[] = [
+  'name',
+  'virtual.kubeconfig',
+  'virtual.context',
+  'virtual.secret',
+  'virtual.server',
+  'host.kubeconfig',
+  'host.context',
+  'host.namespace',
+  'vclusterConfig',
+  'log.level',
+];
+
+/** What differs from one process to the next on a machine. */
+const OF_A_PROCESS: readonly string[] = [
+  'virtual.adopt',
+  'workers',
+  'http.bindAddress',
+  'bindAddress',
+  'dataDir',
+  'bootstrapKeyFile',
+];
+
 /** Flags that are not named after their fields. */
 const NAMED: Readonly<Record<string, string>> = { 'virtual.adopt': 'adopt' };
 
@@ -140,6 +166,7 @@ function flagOf(section: FlagSection, [field, type, value, help]: FlagRow): Flag
     type,
     value,
     help,
+    shownBy: ACCESS.includes(field) ? 'all' : OF_A_PROCESS.includes(field) ? 'daemons' : 'none',
     ...(value.includes('|') ? { words: value.split('|') } : {}),
     ...(replaces === undefined ? {} : { replaces }),
   };

@@ -3,19 +3,17 @@
 import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
-import { overridesOf } from './flags.ts';
 import { parseConfig, type ParseResult } from './parse.ts';
+import { overridesOfCommandLine, type CommandLine } from './set.ts';
 import { displayName, readTextFile } from './source-file.ts';
-import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
+import type { Config, ConfigChecks } from './types.ts';
 import { withoutHeading } from './vcluster-values.ts';
 
 export { parseConfig } from './parse.ts';
 
-export interface LoadOptions {
+export interface LoadOptions extends CommandLine {
   /** `-` is standard input; absent: ENDPOINT_SYNCER_CONFIG, else no file at all. */
   readonly file?: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly flags: ConfigFlags;
   readonly checks: ConfigChecks;
   /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
@@ -76,7 +74,7 @@ export async function checkConfig(file: string | undefined, options: CheckOption
   const text = file === undefined ? '' : await readConfigText(file);
   const source: ConfigText = { text, file: displayName(file ?? ''), ...folderOf(file ?? '') };
   const { isNameOptional = false } = options;
-  const vclusterFile = vclusterFileOf(source, overridesOf(options.env, options.flags));
+  const vclusterFile = vclusterFileOf(source, overridesOfCommandLine(options));
   const vclusterText = vclusterFile === '' ? undefined : await readVclusterText(vclusterFile);
   const result = parseConfig(
     source,

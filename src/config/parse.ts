@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
 import { withoutConsequences, type Finding } from './finding.ts';
 import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './layers.ts';
-import { applyOverrides, overridesOf } from './flags.ts';
+import { applyOverrides } from './flags.ts';
+import { overridesOfCommandLine, type CommandLine } from './set.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } from './warnings.ts';
@@ -15,7 +16,6 @@ import { checkSchema } from './schema/schema-check.ts';
 import type {
   Config,
   ConfigChecks,
-  ConfigFlags,
   SyncedKindConfig,
   ManagementConfig,
   NamespaceMode,
@@ -25,9 +25,7 @@ import type {
 import { type JsonObject, valueAt } from '../base/json.ts';
 import { OWNER_API_VERSIONS } from './schema/editor-rules.ts';
 
-interface ParseOptions {
-  readonly env: NodeJS.ProcessEnv;
-  readonly flags: ConfigFlags;
+interface ParseOptions extends CommandLine {
   readonly checks: ConfigChecks;
   /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
@@ -52,7 +50,7 @@ export function parseConfig(
   options: ParseOptions,
   vclusterText?: VclusterText,
 ): ParseResult {
-  const layers = readLayers(source, overridesOf(options.env, options.flags), vclusterText);
+  const layers = readLayers(source, overridesOfCommandLine(options), vclusterText);
   if (!layers.isReadable) return { problems: layers.problems, locate: layers.locate };
   const { own, merged, written, vcluster } = layers;
   const defaults = vclusterDefaults();

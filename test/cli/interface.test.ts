@@ -149,6 +149,27 @@ managementApi:
   });
 });
 
+describe('the help lists what differs from run to run, and --set for every other field', () => {
+  /** A shown option more is one more for everybody to read. */
+  test.each([
+    ['run', 24],
+    ['rbac', 18],
+    ['cleanup', 20],
+    ['status', 20],
+    ['api', 12],
+  ])('%s: at most %i options', async (name, max) => {
+    const { out } = await capturedRun([name, '--help']);
+    const shown = out.split('\n').filter((line) => /^ +(-\w, )?--/u.test(line));
+    expect(shown.length).toBeLessThanOrEqual(max);
+    expect(out).toContain('--set <key=value>');
+  });
+
+  test('a flag that is not listed still works', async () => {
+    const { code, out } = await capturedRun(['validate', '--name', 'a', '--on-host-delete', 'deleteVirtual']);
+    expect([code, out]).toEqual([0, expect.stringContaining('endpointSyncer.onHostDelete')]);
+  });
+});
+
 describe('offline commands: exit code, standard output, standard error', () => {
   const file = (name: string, text: string): string => {
     const path = join(FOLDER, name);
