@@ -79,6 +79,12 @@ test(
   async () => {
     await serveGadgets(world);
     await changeDefinition({ conversion: { strategy: 'None', webhook: null }, storage: 'v2' });
+    // Until the API server takes the change over, it stores v1, which is read without a conversion.
+    await eventually(
+      () => world.virtual.request('GET', '/apis/example.com/v2/gadgets'),
+      ({ status }) => status === 200,
+      { what: 'the new version' },
+    );
     await world.virtual.create('Gadget', gadget('default/stored', { size: 1 }));
     // Accepts connections, and never says a word.
     const hanging = createServer((socket) => void socket.on('error', () => undefined));
@@ -86,7 +92,6 @@ test(
     const url = `https://127.0.0.1:${(hanging.address() as AddressInfo).port}/convert`;
     const webhook = { clientConfig: { url }, conversionReviewVersions: ['v1'] };
     await changeDefinition({ conversion: { strategy: 'Webhook', webhook }, storage: 'v2' });
-    // The API server takes the change over a moment later.
     const answer = async (): Promise<string> => {
       const listed = world.virtual.request('GET', '/apis/example.com/v1/gadgets').then(
         ({ status }) => `status ${status}`,
