@@ -14,7 +14,7 @@ import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
 import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
-import { ServiceDeletions } from './reconcile/guards.ts';
+import { serviceDeletions } from './reconcile/guards.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
@@ -81,7 +81,7 @@ class SyncEngine implements Engine {
       services: this.#services,
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
-      serviceDeletions: new ServiceDeletions(options.clock),
+      serviceDeletions: serviceDeletions(options.clock),
       virtualInformer: (resource) => this.#virtualInformer(resource),
       hostInformer: ({ resource, labelSelector }, indexes) =>
         resource.plural === SERVICES.plural

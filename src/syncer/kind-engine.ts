@@ -310,7 +310,7 @@ export class KindEngine {
     if (this.#ownDeletions.has(uid)) return;
     const virtualUid = this.#copiedUid(key, object);
     if (virtualUid === undefined) return;
-    const isConsequence = this.#environment.serviceDeletions.has(hostKey);
+    const isConsequence = this.#environment.serviceDeletions.get(hostKey) === true;
     const state = this.#states.of(key);
     const nowMs = this.#environment.clock.monotonicMs();
     state.deletions = noteDeletion(state.deletions, nowMs, isConsequence ? undefined : virtualUid);
@@ -327,7 +327,7 @@ export class KindEngine {
   /** This process is about to delete a copy. */
   #deleting(target: NamespacedName): void {
     if (this.kind.deletesAlong.length === 0) return;
-    this.#environment.serviceDeletions.note(keyOf(target));
+    this.#environment.serviceDeletions.set(keyOf(target), true);
     for (const engine of this.#environment.engines())
       if (this.#deletesAlong(engine)) engine.noteDeletedAlong(keyOf(target));
   }

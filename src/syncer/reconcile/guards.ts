@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from '../../base/clock.ts';
+import { Expiring } from '../../base/expiring.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
 import { type NamespacedName, type ObjectKey, isOlder } from '../../kube/object.ts';
 import type { Arrival } from '../translate/last-synced.ts';
@@ -197,7 +198,7 @@ interface Fight {
   readonly lastMs: number;
   /** What the host cache had reached at the last deletion: a copy with a later version was created, or written, after it. */
   readonly version: string;
-  readonly isReported: boolean;
+  isReported: boolean;
 }
 
 /**
@@ -207,10 +208,11 @@ interface Fight {
  */
 export class FoughtDeletions {
   readonly #clock: Clock;
-  readonly #fights = new Map<string, Fight>();
+  readonly #fights: Expiring<string, Fight>;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#fights = new Expiring(clock, ({ count }) => (count < FREE_DELETIONS ? FIGHT_MS : QUIET_MS));
   }
 
   /** How long to wait before the copy with this version may be deleted, milliseconds; 0: it may be deleted now. */
@@ -218,7 +220,7 @@ export class FoughtDeletions {
     group: string,
     version: string | undefined,
   ): { readonly waitMs: number; readonly isReportable: boolean } {
-    const fight = this.#current(group);
+    const fight = this.#fights.get(group);
     if (fight === undefined || fight.count < FREE_DELETIONS || !isOlder(fight.version, version))
       return { waitMs: 0, isReportable: false };
     const waitMs = Math.max(0, fight.lastMs + MAX_MS - this.#clock.monotonicMs());
@@ -227,27 +229,17 @@ export class FoughtDeletions {
 
   /** The current delay has been reported. */
   noteReported(group: string): void {
-    const fight = this.#current(group);
-    if (fight !== undefined) this.#fights.set(group, { ...fight, isReported: true });
+    const fight = this.#fights.get(group);
+    if (fight !== undefined) fight.isReported = true;
   }
 
   /** A copy with this version is deleted; `reached`: the version of the host cache. */
   note(group: string, version: string | undefined, reached: string): void {
-    for (const known of this.#fights.keys()) this.#current(known);
-    const fight = this.#current(group);
+    const fight = this.#fights.get(group);
     const isAgain = fight !== undefined && isOlder(fight.version, version);
     const count = (fight?.count ?? 1) + (isAgain ? 1 : 0);
     const lastMs = this.#clock.monotonicMs();
     this.#fights.set(group, { count, lastMs, version: reached, isReported: false });
-  }
-
-  #current(group: string): Fight | undefined {
-    const fight = this.#fights.get(group);
-    if (fight === undefined) return undefined;
-    const keptMs = fight.count < FREE_DELETIONS ? FIGHT_MS : QUIET_MS;
-    if (this.#clock.monotonicMs() - fight.lastMs < keptMs) return fight;
-    this.#fights.delete(group);
-    return undefined;
   }
 }
 
@@ -255,23 +247,10 @@ export class FoughtDeletions {
 const REACTION_MS = 10_000;
 
 /** Host names whose Service this process has deleted. What controllers delete because of that was not deleted by a user. */
-export class ServiceDeletions {
-  readonly #clock: Clock;
-  readonly #deletedMs = new Map<ObjectKey, number>();
+export type ServiceDeletions = Expiring<ObjectKey, true>;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  note(key: ObjectKey): void {
-    for (const known of this.#deletedMs.keys()) if (!this.has(known)) this.#deletedMs.delete(known);
-    this.#deletedMs.set(key, this.#clock.monotonicMs());
-  }
-
-  has(key: ObjectKey): boolean {
-    const deletedMs = this.#deletedMs.get(key);
-    return deletedMs !== undefined && this.#clock.monotonicMs() - deletedMs < REACTION_MS;
-  }
+export function serviceDeletions(clock: Clock): ServiceDeletions {
+  return new Expiring(clock, () => REACTION_MS);
 }
 
 /** How long to wait for a write of another daemon that may be in progress. */
@@ -318,24 +297,21 @@ export class Arrivals {
 const RESPONSE_MAX_MS = 10 * 60_000;
 
 export class OwnDeletions {
-  readonly #clock: Clock;
-  /** When each was sent, by the uid of the object; oldest first. */
-  readonly #sentMs = new Map<string, number>();
+  /** By the uid of the object. */
+  readonly #sent: Expiring<string, true>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#sent = new Expiring(clock, () => RESPONSE_MAX_MS);
   }
 
   /** True while the deletion of this object is under way, or its response was lost. */
   has(uid: string): boolean {
-    this.#forgetOld();
-    return this.#sentMs.has(uid);
+    return this.#sent.get(uid) === true;
   }
 
   /** An API server deletes this object together with one that this process is about to delete. */
   note(uid: string): void {
-    this.#forgetOld();
-    this.#sentMs.set(uid, this.#clock.monotonicMs());
+    this.#sent.set(uid, true);
   }
 
   /** The same writer; its deletions are noted here. `deleting` is called before each. */
@@ -347,17 +323,9 @@ export class OwnDeletions {
         this.note(uid);
         const outcome = await writer.delete(key, uid, reason);
         // From here on the cache ignores the event.
-        this.#sentMs.delete(uid);
+        this.#sent.delete(uid);
         return outcome;
       },
     };
-  }
-
-  #forgetOld(): void {
-    const limitMs = this.#clock.monotonicMs() - RESPONSE_MAX_MS;
-    for (const [uid, sentMs] of this.#sentMs) {
-      if (sentMs > limitMs) return;
-      this.#sentMs.delete(uid);
-    }
   }
 }
