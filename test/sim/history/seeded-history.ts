@@ -37,12 +37,26 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
   // vCluster knows no mapped namespaces here, and deletes virtual objects itself.
   const hasOthers = seed % 5 === 2 && !isCalm && !settings.isMapped && !settings.deletesVirtual;
   const hasAdmission = seed % 5 === 3 && !isCalm;
+  const scaled = seed % 7 === 5 ? scaledToZero(drawn, seededRandom(seed ^ 0x2e0)) : drawn;
   const operations = hasOthers
-    ? withOtherWriters(drawn, seededRandom(seed ^ 0x07e5))
+    ? withOtherWriters(scaled, seededRandom(seed ^ 0x07e5))
     : hasAdmission
-      ? withAdmission(drawn, settings, seededRandom(seed ^ 0xad3))
-      : drawn;
+      ? withAdmission(scaled, settings, seededRandom(seed ^ 0xad3))
+      : scaled;
   return { seed, daemons, hasDryRun: seed % 16 === 9, settings, isCalm, operations };
+}
+
+const TO_ZERO = 0.4;
+
+/** The same history with objects that have no address at times. */
+function scaledToZero(drawn: readonly Operation[], random: Random): readonly Operation[] {
+  return drawn.map((operation) =>
+    (operation.kind === 'put' || operation.kind === 'addresses') &&
+    operation.plural !== 'services' &&
+    random() < TO_ZERO
+      ? { ...operation, ips: 0 }
+      : operation,
+  );
 }
 
 /** The same history with a webhook on the host for a part of it. */

@@ -37,7 +37,7 @@ export function contentOf(
   const network = isDrift ? '10.8.0' : '10.0.0';
   const addresses = Array.from({ length: ips }, (_, i) => ({ ip: `${network}.${i + 1}`, hostname: `h${i}` }));
   const ports = [{ port: 80, protocol: 'TCP' }];
-  if (plural === 'endpoints') return { subsets: [{ addresses, ports }] };
+  if (plural === 'endpoints') return { subsets: ips === 0 ? [] : [{ addresses, ports }] };
   const endpoints = addresses.map(({ ip, hostname }) => ({ addresses: [ip], hostname }));
   return { addressType: 'IPv4', endpoints, ports: ports.map((port) => ({ ...port, name: '' })) };
 }

@@ -23,7 +23,10 @@ export class SimCluster extends MemoryCluster {
       name,
       now: () => clock.now(),
       admit: (plural, object, previous) =>
-        this.admission(plural, plural === 'services' ? services.stored(object, previous) : object),
+        storedLists(
+          plural,
+          this.admission(plural, plural === 'services' ? services.stored(object, previous) : object),
+        ),
     });
   }
 
@@ -52,4 +55,23 @@ export class SimCluster extends MemoryCluster {
     this.advanceTo(atLeast);
     this.#outage = undefined;
   }
+}
+
+/** The storage of an API server knows no empty list: it comes back as null, or not at all where the field may be omitted. */
+function storedLists(plural: string, object: KubeObject): KubeObject {
+  if (plural === 'endpointslices') {
+    const { endpoints, ports } = object;
+    return {
+      ...object,
+      ...(isEmpty(endpoints) && { endpoints: null }),
+      ...(isEmpty(ports) && { ports: null }),
+    };
+  }
+  if (plural !== 'endpoints' || !isEmpty(object['subsets'])) return object;
+  const { subsets: _, ...rest } = object;
+  return rest as KubeObject; // the same without a member
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
