@@ -32,8 +32,13 @@ export interface SliceCheckOptions {
 
 /** Delays of the first checks after the start. */
 const FIRST_DELAYS_MS = [10_000, 20_000];
-const PERIOD_MS = 10 * 60_000;
+/** Shorter than `status` takes an Event for current, so that it shows a fight as long as it lasts. */
+const PERIOD_MS = 5 * 60_000;
+/** Between the reads of a slice that the controller writes. Primes, so that they see each writer of a fight, whatever its rhythm. */
+const READ_AGAIN_MS = [13, 29, 47, 61, 83, 107, 131, 157, 181, 211, 241, 271, 307, 337];
 const REPORTED_MAX = 100;
+/** Slices that are read so in one check. */
+const READ_AGAIN_MAX = 20;
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -55,7 +60,7 @@ export async function checkSlices(options: SliceCheckOptions, signal: AbortSigna
     if (signal.aborted) return;
     try {
       // What another syncer wrote before the start may have been its last write.
-      await reportContested(options, Math.max(startedMs, clock.now() - RECENT_MS));
+      await reportContested(options, Math.max(startedMs, clock.now() - RECENT_MS), signal);
     } catch (error) {
       const why = messageOf(error);
       logger.debug({ error: why }, 'EndpointSlices of the host cannot be checked');
@@ -63,14 +68,58 @@ export async function checkSlices(options: SliceCheckOptions, signal: AbortSigna
   }
 }
 
-async function reportContested(options: SliceCheckOptions, sinceMs: number): Promise<void> {
+async function reportContested(
+  options: SliceCheckOptions,
+  sinceMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { config, clients, names } = options;
   const slices = await listMarked(clients.host, ENDPOINT_SLICES, {
     vcluster: names.vcluster,
     namespaces: hostNamespaces(config),
   });
-  const contested = slices.filter((slice) => isAdopted(slice) && hasOtherWriter(slice, sinceMs));
+  const adopted = slices.filter(isAdopted);
+  const unclear = adopted.filter(
+    (slice) => !hasOtherWriter(slice, sinceMs) && isWrittenSince(slice, sinceMs),
+  );
+  const fought = await Promise.all(
+    unclear.slice(0, READ_AGAIN_MAX).map((slice) => isFoughtOver(slice, sinceMs, options, signal)),
+  );
+  const contested = adopted.filter(
+    (slice) => hasOtherWriter(slice, sinceMs) || fought[unclear.indexOf(slice)] === true,
+  );
   for (const slice of contested.slice(0, REPORTED_MAX)) await report(slice, options);
+}
+
+/** Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn. */
+async function isFoughtOver(
+  { metadata: { namespace = '', name, labels } }: KubeObject,
+  sinceMs: number,
+  { clients, clock }: SliceCheckOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // A list needs no other right than the one that the check has.
+  const ofService = {
+    namespace,
+    labelSelector: `${SERVICE_NAME}=${labels?.[SERVICE_NAME] ?? ''}`,
+    isMetadataOnly: true,
+  };
+  for (const delayMs of READ_AGAIN_MS) {
+    await sleep(clock, delayMs, signal);
+    if (signal.aborted) return false;
+    const { items } = await clients.host.list(ENDPOINT_SLICES, ofService);
+    const slice = items.find(({ metadata }) => metadata.name === name);
+    if (slice !== undefined && hasOtherWriter(slice, sinceMs)) return true;
+  }
+  return false;
+}
+
+function isWrittenSince({ metadata: { managedFields = [] } }: KubeObject, sinceMs: number): boolean {
+  return managedFields.some((entry) => timeOf(entry) >= sinceMs);
+}
+
+function timeOf({ time = '' }: ManagedFieldsEntry): number {
+  return Date.parse(time) || 0;
 }
 
 /** The mirroring controller has adopted the slice but did not create it. */
@@ -84,7 +133,6 @@ function isAdopted({ metadata: { name, labels } }: KubeObject): boolean {
  */
 function hasOtherWriter({ metadata: { managedFields = [] } }: KubeObject, sinceMs: number): boolean {
   const isController = ({ manager }: ManagedFieldsEntry): boolean => manager === CONTROLLER_MANAGER;
-  const timeOf = ({ time = '' }: ManagedFieldsEntry): number => Date.parse(time) || 0;
   const controllerMs = Math.max(0, ...managedFields.filter(isController).map(timeOf));
   const others = managedFields.filter((entry) => !isController(entry) && entry.manager !== FIELD_MANAGER);
   return others.some((entry) => {
@@ -110,6 +158,7 @@ async function report(
   const virtual = key && (await ignoreNotFound(clients.virtual.get(ENDPOINTS, key)));
   if (virtual === undefined) return;
   const note = NOTE.replace('%', `${namespace}/${name}`);
-  logger.warn({ key: `${key?.namespace}/${key?.name}`, slice: `${namespace}/${name}` }, 'slice is contested');
+  const fields = { key: `${key?.namespace}/${key?.name}`, slice: `${namespace}/${name}`, note };
+  logger.warn(fields, 'slice is contested');
   recorder.event(virtual, ENDPOINTS, { type: 'Warning', reason: 'Contested', note });
 }

@@ -1,13 +1,15 @@
 /** Which EndpointSlices of the host are reported as contested, and when the check runs. */
 
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { silentLogger } from '../../src/base/logger.ts';
+import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { ENDPOINTS, objectKey, type KubeObject, type StringMap } from '../../src/kube/object.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { ClusterClient, RecordedEvent } from '../../src/kube/types.ts';
 import { endpointsContent } from '../../src/syncer/kinds/endpoints.ts';
 import { checkSlices } from '../../src/syncer/slice-check.ts';
 import { forgeHostObject } from '../../src/syncer/translate/forge.ts';
+import { costlyRuns } from '../support/costly-runs.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { validConfig } from '../config/setup.ts';
 import { endpoints, translators } from './translate/setup.ts';
@@ -54,15 +56,20 @@ function slice(
 }
 
 /** Events of all checks within `ms`; `lists` counts the lists. */
-async function reported(slices: readonly KubeObject[] | 'forbidden', ms: number) {
+async function reported(
+  slices: readonly KubeObject[] | ((nowMs: number) => KubeObject) | 'forbidden',
+  ms: number,
+) {
   const clock = new FakeClock(START_MS + 500);
   const events: RecordedEvent[] = [];
+  const warnings: unknown[] = [];
   let lists = 0;
   const client = {
     list: async () => {
       lists += 1;
       if (slices === 'forbidden') throw refused;
-      return { resourceVersion: '1', continueToken: '', items: [...slices] };
+      const items = typeof slices === 'function' ? [slices(clock.now())] : [...slices];
+      return { resourceVersion: '1', continueToken: '', items };
     },
     get: async (_: unknown, key: { namespace: string; name: string }) =>
       objectKey(copy) === `${key.namespace}/${key.name}` ? copy : virtual,
@@ -78,14 +85,14 @@ async function reported(slices: readonly KubeObject[] | 'forbidden', ms: number)
         flush: async () => undefined,
       },
       clock,
-      logger: silentLogger,
+      logger: { ...silentLogger, warn: (fields) => void warnings.push(fields) } as Logger,
     },
     stopping.signal,
   );
   await clock.advanceAsync(ms);
   stopping.abort();
   await running;
-  return { events, lists };
+  return { events, lists, warnings };
 }
 
 const refused = new StatusError({
@@ -125,7 +132,7 @@ describe('slices of our copies', () => {
 
   test('that another client wrote once are reported while that is less than a minute ago', async () => {
     const written = slice(MIRRORING, NAME, { controllerAt: 8, otherAt: 3 });
-    expect((await reported([written], 631_000)).events).toHaveLength(2);
+    expect((await reported([written], 331_000)).events).toHaveLength(2);
   });
 
   test.each([
@@ -139,13 +146,46 @@ describe('slices of our copies', () => {
     expect((await reported([one], 11_000)).events).toEqual([]);
   });
 
-  test('are searched after 10 s, 30 s and every 10 minutes, even if the right is missing', async () => {
+  test('that are fought over are reported by the first check, whatever the rhythm of the fight and its phase', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 20, max: 1500 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: 0.3, max: 0.7, noNaN: true }),
+        async (periodMs, phase, share) => {
+          // Whoever has written last owns every field.
+          const fought = (nowMs: number): KubeObject => {
+            const isOurs = (nowMs / periodMs + phase) % 1 < share;
+            const at = (nowMs - START_MS) / 1000;
+            return slice(MIRRORING, NAME, { controllerAt: at, otherAt: isOurs ? at : -700 });
+          };
+          const { events } = await reported(fought, 13_000);
+          expect(events).toHaveLength(1);
+        },
+      ),
+      { numRuns: costlyRuns(200) },
+    );
+  });
+
+  test('that the controller alone keeps writing are not, after a few more lists', async () => {
+    const at = (nowMs: number) => (nowMs - START_MS) / 1000;
+    const written = (nowMs: number) => slice(MIRRORING, NAME, { controllerAt: at(nowMs), otherAt: -700 });
+    const { events, lists } = await reported(written, 25_000);
+    expect([events, lists]).toEqual([[], 15]);
+  });
+
+  test('are in the log with who and what to do', async () => {
+    const { warnings, events } = await reported([slice(MIRRORING)], 11_000);
+    expect(warnings).toMatchObject([{ key: 'shop/web', note: events[0]?.note }]);
+  });
+
+  test('are searched after 10 s, 30 s and every 5 minutes, even if the right is missing', async () => {
     for (const [ms, lists] of [
       [9000, 0],
       [11_000, 1],
       [31_000, 2],
-      [629_000, 2],
-      [631_000, 3],
+      [329_000, 2],
+      [331_000, 3],
     ] as const)
       expect((await reported('forbidden', ms)).lists).toBe(lists);
   });
