@@ -52,7 +52,7 @@ export function watchProvenance(
   const copiedBack = new CopiedBack();
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, grown: string): boolean =>
-    areEchoesForgotten() && copiedBack.isIn(grown, uid, key);
+    (areEchoesForgotten() || copiedBack.isRecreated(uid)) && copiedBack.isIn(grown, uid, key);
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
@@ -89,10 +89,16 @@ export function watchProvenance(
 class CopiedBack {
   /** By the uid of the object: the annotations and the values that it wrote. */
   readonly #values = new Map<string, Record<string, string>>();
+  /** Objects that a user has created with all that vCluster had copied back to the one before: of that, nothing is known any more. */
+  readonly #recreated = new Set<string>();
 
   note({ object, previous, manager, isDeletion }: Change): void {
-    if (manager !== VCLUSTER_MANAGER || isDeletion || previous === undefined) return;
     const { uid = '', annotations = {} } = object.metadata;
+    if (previous === undefined && annotations['endpoint-syncer/last-synced'] !== undefined) {
+      this.#recreated.add(uid);
+      this.#values.set(uid, annotations);
+    }
+    if (manager !== VCLUSTER_MANAGER || isDeletion || previous === undefined) return;
     const before = previous.metadata.annotations ?? {};
     const changed = Object.entries(annotations).filter(([key, value]) => value !== before[key]);
     this.#values.set(uid, { ...this.#values.get(uid), ...Object.fromEntries(changed) });
@@ -101,6 +107,10 @@ class CopiedBack {
   has({ metadata: { uid = '', annotations } }: KubeObject, key: string): boolean {
     const value = annotations?.[key];
     return value !== undefined && this.#values.get(uid)?.[key] === value;
+  }
+
+  isRecreated(uid: string): boolean {
+    return this.#recreated.has(uid);
   }
 
   /** `grown` has grown from the value that vCluster wrote; the object itself may be gone. */
