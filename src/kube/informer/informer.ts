@@ -187,7 +187,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   observeDelete(key: ObjectKey, uid: string): void {
-    this.#cache.forget(key, uid);
+    this.#cache.deleted(key, uid);
   }
 
   observeRead(object: KubeObject): void {

@@ -85,7 +85,17 @@ export class ObjectCache {
     return { type: 'deleted', key, object: held };
   }
 
-  /** Our own deletion succeeded. Late events must not restore the object, unless it has finalizers. */
+  /**
+   * Our own deletion succeeded. Late events must not restore the object, unless it has finalizers: then it exists until the event of its deletion,
+   * whether the event that marks it came before the response or comes after it.
+   */
+  deleted(key: ObjectKey, uid: string): void {
+    const held = this.indexer.get(key);
+    const isMarked = held?.metadata.uid === uid && held.metadata.deletionTimestamp !== undefined;
+    if (!isMarked) this.forget(key, uid);
+  }
+
+  /** The object does not exist any more. Late events must not restore it. */
   forget(key: ObjectKey, uid: string): void {
     const held = this.indexer.get(key);
     if (held?.metadata.uid === uid) this.indexer.delete(key);

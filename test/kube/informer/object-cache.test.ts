@@ -102,7 +102,7 @@ describe('rules 5 and 6: our own writes', () => {
 
   test('a late event does not restore an object that this process deleted', () => {
     const cache = cacheWith(object('10'));
-    cache.forget('n/a', 'one');
+    cache.deleted('n/a', 'one');
     expect(version(cache)).toBeUndefined();
     expect(cache.apply(object('10')), 'the list in progress').toBeUndefined();
     expect(cache.apply(object('11')), 'a change before the deletion').toBeUndefined();
@@ -110,11 +110,30 @@ describe('rules 5 and 6: our own writes', () => {
     expect(cache.apply(object('14', { uid: 'two' }))?.type).toBe('added');
   });
 
-  test('an object that finalizers keep stays in the cache', () => {
-    const cache = cacheWith(object('10'));
-    cache.forget('n/a', 'one');
-    expect(cache.apply(object('11', { deletionTimestamp: '2026-01-01T00:00:00Z' }))?.type).toBe('added');
-    expect(cache.remove(object('12'))?.type).toBe('deleted');
+  describe('an object that finalizers keep stays in the cache until the event of its deletion', () => {
+    const marked = object('11', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+
+    test('where the event that marks it comes after the response', () => {
+      const cache = cacheWith(object('10'));
+      cache.deleted('n/a', 'one');
+      expect(cache.apply(marked)?.type).toBe('added');
+      expect(cache.remove(object('12'))?.type).toBe('deleted');
+    });
+
+    test('where it comes before the response', () => {
+      const cache = cacheWith(object('10'));
+      expect(cache.apply(marked)?.type).toBe('updated');
+      cache.deleted('n/a', 'one');
+      expect(version(cache)).toBe('11');
+      expect(cache.remove(object('12'))?.type).toBe('deleted');
+    });
+
+    test('but not where a read has found nothing', () => {
+      const cache = cacheWith(marked);
+      cache.forget('n/a', 'one');
+      expect(version(cache)).toBeUndefined();
+      expect(cache.apply(marked)).toBeUndefined();
+    });
   });
 
   test('forgetting another uid changes nothing', () => {
