@@ -38,7 +38,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
   );
   command.option('--strict', 'treat warnings as errors');
-  addConfigOptions(command, ALL_FIELDS);
+  addConfigOptions(command, ALL_FIELDS, true);
   command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
     const input = { ...loaderInput(command), isStart: true };
     exit(await validate(filesToCheck(files, command), input, output, strict === true));
