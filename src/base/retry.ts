@@ -58,7 +58,7 @@ export class RetryDelay {
   }
 }
 
-interface RetryOptions extends BackoffLimits {
+export interface RetryOptions extends BackoffLimits {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;

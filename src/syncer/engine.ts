@@ -60,6 +60,9 @@ export function createEngine(options: EngineOptions): Engine {
   return new SyncEngine(options);
 }
 
+/** Attempts to list the copies of a kind in every host namespace. */
+const SWEEP = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
+
 class SyncEngine implements Engine {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
@@ -68,6 +71,8 @@ class SyncEngine implements Engine {
   readonly #virtualInformers = new Map<string, ObservableInformer>();
   readonly #kinds: readonly KindEngine[];
   readonly #stopping = new AbortController();
+  readonly #sweeping = new AbortController();
+  #isSwept = false;
   #running: Promise<void> | undefined;
   #isWorking = false;
 
@@ -113,7 +118,8 @@ class SyncEngine implements Engine {
   }
 
   get isIdle(): boolean {
-    return this.#isWorking && this.#kinds.every((kind) => kind.isIdle) && this.#options.references.isIdle;
+    const { references } = this.#options;
+    return this.#isWorking && this.#isSwept && this.#kinds.every((kind) => kind.isIdle) && references.isIdle;
   }
 
   get isWorking(): boolean {
@@ -131,6 +137,7 @@ class SyncEngine implements Engine {
   }
 
   async stop(): Promise<void> {
+    this.#sweeping.abort();
     for (const kind of this.#kinds) kind.shutDown();
     if (!this.#isWorking) this.#stopping.abort();
     await this.#running;
@@ -159,6 +166,7 @@ class SyncEngine implements Engine {
       await Promise.all([
         Promise.all(this.#kinds.map((kind) => kind.run())).finally(() => references.shutDown()),
         references.run(),
+        this.#sweepUnmapped(),
       ]);
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -167,6 +175,16 @@ class SyncEngine implements Engine {
       this.#stopping.abort();
       await Promise.all([...watching, references.closed()]);
     }
+  }
+
+  async #sweepUnmapped(): Promise<void> {
+    const { clock, random, references } = this.#options;
+    const attempts = { ...SWEEP, clock, random, signal: this.#sweeping.signal };
+    await Promise.all([
+      ...this.#kinds.map((kind) => kind.sweepUnmapped(attempts)),
+      references.sweepUnmapped(attempts),
+    ]);
+    this.#isSwept = true;
   }
 
   /** The copies of all kinds, and whether the virtual cluster has an original of them. */

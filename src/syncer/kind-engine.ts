@@ -54,6 +54,7 @@ import { createReconciler } from './reconcile/reconciler.ts';
 import { ObjectStates } from './reconcile/object-state.ts';
 import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
 import { namedVirtual, ownershipOf } from './translate/ownership.ts';
+import { deleteUnmapped, type UnmappedOptions } from './references/unmapped-copies.ts';
 import type { CopiesEvidence } from './virtual-identity.ts';
 
 /** One kind with its patches. */
@@ -127,6 +128,22 @@ export class KindEngine {
     } finally {
       this.#isWorking = false;
     }
+  }
+
+  /** Deletes copies in host namespaces that are not mapped any more. */
+  sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
+    const { clients, names, logger } = this.#environment;
+    const { virtual, kind } = this;
+    const writer = this.#createWriter('host');
+    return deleteUnmapped({
+      host: clients.host,
+      resource: kind.resource,
+      names,
+      virtual,
+      writer,
+      retry: attempts,
+      logger,
+    });
   }
 
   shutDown(): void {

@@ -2,9 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/base/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { MARKER } from './expected-copy.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { capturedRun } from '../cli/captured-run.ts';
 import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
+import { named, referencePatches, secret } from './reference-objects.ts';
+import { rewrite } from './reload.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -95,6 +99,68 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('a mapping that is removed', () => {
+    const config = (world: World, ...mapped: string[]): JsonObject => {
+      const byName = Object.fromEntries(mapped.map((one) => [`team-${one}`, hostNs(world, one)]));
+      return referencePatches({ namespaces: { enabled: true, mappingsOnly: true, mappings: { byName } } });
+    };
+    const isGone = (copy: KubeObject | undefined): boolean => copy === undefined;
+
+    test.for(['a restart', 'a reload'])('leaves no copy after %s', async (how, { expect }) => {
+      await using world = await newWorld();
+      for (const one of ['a', 'b']) {
+        await world.virtualNamespace(`team-${one}`);
+        await world.hostNamespaceNamed(hostNs(world, one));
+      }
+      const daemon = await world.startDaemon({ config: config(world, 'a', 'b') });
+      await world.virtual.create('Secret', secret('team-b/tls', { data: { k: 'djE=' } }));
+      await world.virtual.create('Endpoints', named('team-b/web', { secret: 'tls' }));
+      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      for (const one of ['a', 'b']) await there(world, one, 'web');
+      await world.host.when('Secret', [hostNs(world, 'b'), 'tls'], (copy) => copy !== undefined);
+      if (how === 'a reload') await rewrite(daemon, (before) => ({ ...before, ...config(world, 'a') }));
+      else {
+        await daemon.stop();
+        await world.startDaemon({ config: config(world, 'a') });
+      }
+      await world.host.when('Endpoints', [hostNs(world, 'b'), 'web'], isGone);
+      await world.host.when('Secret', [hostNs(world, 'b'), 'tls'], isGone);
+      expect(await there(world, 'a', 'web')).toBeDefined();
+    });
+
+    test('is cleaned up by hand too; what may be of another virtual cluster is only named', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      for (const one of ['a', 'b']) {
+        await world.virtualNamespace(`team-${one}`);
+        await world.hostNamespaceNamed(hostNs(world, one));
+      }
+      const daemon = await world.startDaemon({ config: config(world, 'a', 'b') });
+      await world.virtual.create('Endpoints', endpoints('team-b/web'));
+      const copy = await there(world, 'b', 'web');
+      await daemon.stop();
+      const other = await world.host.create('Endpoints', ofAnotherCluster(copy));
+      const file = world.writeConfig(world.configuration({ config: config(world, 'a') }, 0));
+      const { out, err } = await capturedRun(['cleanup', '--config', file, '--unused', '--yes']);
+      expect(out).toBe(`deleted Endpoints "${hostNs(world, 'b')}/web" in the host cluster\n`);
+      expect(err).toContain(
+        `left Endpoints "${hostNs(world, 'b')}/other" in the host cluster: its namespace is not mapped`,
+      );
+      const next = await world.startDaemon({ config: config(world, 'a') });
+      await world.whenIdle(next);
+      expect(await world.host.get('Endpoints', hostNs(world, 'b'), 'other')).toEqual(other);
+      expect(
+        next.log.find(({ msg }) => String(msg).includes('namespaces that are not mapped')),
+      ).toMatchObject({
+        level: 'warn',
+        kind: 'Endpoints',
+        copies: 1,
+        namespaces: hostNs(world, 'b'),
+      });
+    });
+  });
+
   describe('with mappingsOnly', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, true) }));
 
@@ -138,7 +204,14 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       world.claimHostNamespace(hostNs(world, 'a'));
       await world.virtual.create('Endpoints', endpoints('team-a/web'));
       await there(world, 'a', 'web');
-      expect(await world.host.find('Namespace', '', hostNs(world, 'a'))).toBeDefined();
+      const namespace = await world.host.get('Namespace', '', hostNs(world, 'a'));
+      expect(namespace.metadata.labels).toMatchObject({ [MARKER]: world.vcluster });
+      expect(namespace.metadata.annotations).toEqual({ 'endpoint-syncer/virtual-namespace': 'team-a' });
+      const file = world.writeConfig(world.configuration({}, 0));
+      const { err } = await capturedRun(['cleanup', '--config', file, '--dry-run']);
+      expect(err).toContain(
+        `left Namespace "${hostNs(world, 'a')}" in the host cluster: createNamespaces made it; if nothing else uses it, run kubectl delete namespace ${hostNs(world, 'a')}`,
+      );
     });
   });
 
@@ -179,6 +252,25 @@ function mappings(world: World, mappingsOnly: boolean): Record<string, JsonValue
     'dev-o*': `${hostNs(world, 'dev-o')}*`,
   };
   return { sync: { toHost: { namespaces: { enabled: true, mappingsOnly, mappings: { byName } } } } };
+}
+
+/** As the copy of another virtual cluster of the same name. */
+function ofAnotherCluster({ metadata, ...content }: KubeObject): KubeObject {
+  const { namespace = '', labels, annotations } = metadata;
+  const own = {
+    'vcluster.loft.sh/object-name': 'other',
+    'vcluster.loft.sh/object-uid': 'another-uid',
+    'vcluster.loft.sh/object-host-name': 'other',
+  };
+  return {
+    ...content,
+    metadata: {
+      name: 'other',
+      namespace,
+      ...(labels && { labels }),
+      annotations: { ...annotations, ...own },
+    },
+  };
 }
 
 function hostNs(world: World, name: string): string {

@@ -3,7 +3,14 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { keyOf, objectKey, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import {
+  keyOf,
+  NAMESPACES,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type Resource,
+} from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
@@ -20,6 +27,9 @@ import { planSnapshot, withConnection } from './session.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
+import { isCopyFrom, unmappedVirtual } from '../../syncer/references/unmapped-copies.ts';
+import { VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import { MANAGED_BY_LABEL } from '../../syncer/translate/labels.ts';
 import { namedVirtual } from '../../syncer/translate/ownership.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { recordOf } from '../../syncer/translate/last-synced.ts';
@@ -39,7 +49,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('-k, --kind <kind>', 'only objects of this kind')
     .option(
       '--unused',
-      'only what this configuration does not keep: copies of kinds that it does not sync, and imports that no object references',
+      'only what this configuration does not keep: copies of kinds that it does not sync or in namespaces that it does not map, and imports that no object references',
     )
     .addOption(outputOption());
   addConfigOptions(command);
@@ -61,10 +71,15 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   const isWhole = flags.unused !== true && flags.kind === undefined;
   const groups = [created.deletable.filter(isChosen), isWhole ? leaseOf(daemon) : []];
   const deletable = groups.flat();
+  for (const { resource, object } of created.unproven.filter(isChosen))
+    process.stderr.write(
+      `left ${resource.kind} "${objectKey(object)}" in the host cluster: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not\n`,
+    );
   for (const { cluster, resource, object } of created.kept.filter(isChosen))
     process.stderr.write(
       `left ${resource.kind} "${objectKey(object)}" in the ${cluster} cluster: vcluster.loft.sh/controlled-by assigns it to another controller\n`,
     );
+  if (isWhole) await nameNamespaces(connection);
   if (deletable.length === 0) process.stderr.write('nothing to delete\n');
   if (flags.dryRun === true) {
     process.stdout.write(listingOf(deletable, flags.output));
@@ -73,6 +88,18 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   if (deletable.length === 0) return 0;
   if (flags.yes !== true && !(await isConfirmed(deletable))) return 2;
   return deleteAll(groups, connection);
+}
+
+/** Host namespaces that `createNamespaces` made stay: nothing says that no other client uses one by now. */
+async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
+  const labelSelector = `${MANAGED_BY_LABEL}=${config.name}`;
+  // The right to list namespaces is optional.
+  const { items } = await clusters.host.list(NAMESPACES, { labelSelector }).catch(() => ({ items: [] }));
+  for (const { metadata } of items)
+    if (metadata.annotations?.[VIRTUAL_NAMESPACE] !== undefined)
+      process.stderr.write(
+        `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it; if nothing else uses it, run kubectl delete namespace ${metadata.name}\n`,
+      );
 }
 
 /** False after an error: a running daemon would create the copies again. */
@@ -123,8 +150,8 @@ async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boo
       after === undefined && !synced.has(resource.plural) ? [before?.metadata.uid] : [],
     ),
   );
-  return ({ resource: { plural }, object }) => {
-    if (unreferenced.has(object.metadata.uid)) return true;
+  return ({ resource: { plural }, object, isUnmapped = false }) => {
+    if (isUnmapped || unreferenced.has(object.metadata.uid)) return true;
     const isSyncable = SYNCABLE_RESOURCES.some((one) => one.plural === plural);
     return isSyncable && !synced.has(plural) && !imported.has(plural);
   };
@@ -244,6 +271,8 @@ interface CreatedObject {
   readonly object: KubeObject;
   /** The object on the other side that it is a copy of; undefined where it is no copy. */
   readonly of: NamespacedName | undefined;
+  /** The configuration maps no namespace to its own. */
+  readonly isUnmapped?: boolean;
   /** The virtual object, where it has the status of this copy, and the patch that clears it. */
   readonly status?: { readonly virtual: KubeObject; readonly patch: JsonObject };
 }
@@ -252,17 +281,23 @@ interface CreatedObjects {
   readonly deletable: readonly CreatedObject[];
   /** Created by this program, but `vcluster.loft.sh/controlled-by` assigns them to another controller. */
   readonly kept: readonly CreatedObject[];
+  /** In namespaces that are not mapped: nothing but the name of the virtual cluster says whose they are. */
+  readonly unproven: readonly CreatedObject[];
 }
 
 function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects {
   const { names } = createTranslators(config);
-  const virtualAt = (resource: Resource, key: NamespacedName): KubeObject | undefined =>
-    objectsOf({ kinds }, resource).virtual.find((object) => objectKey(object) === keyOf(key));
+  const virtualAt = (resource: Resource, key: NamespacedName): KubeObject | undefined => {
+    const imported = referenced.find(({ kind }) => kind.host.plural === resource.plural);
+    const { virtual } = imported ?? objectsOf({ kinds }, resource);
+    return virtual.find((object) => objectKey(object) === keyOf(key));
+  };
   const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
     host.flatMap((object) => {
       // vCluster's own copies have the same bookkeeping but no record of this program.
       if (recordOf(object) === undefined) return [];
-      const of = namedVirtual(object, resource, names);
+      const elsewhere = unmappedVirtual(object, resource, names);
+      const of = elsewhere ?? namedVirtual(object, resource, names);
       if (of === undefined) return [];
       return [
         {
@@ -270,6 +305,7 @@ function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects
           resource,
           object,
           of,
+          ...(elsewhere !== undefined && { isUnmapped: true }),
           ...copiedStatus(object, resource, () => virtualAt(resource, of)),
         },
       ];
@@ -287,9 +323,12 @@ function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects
     ...referenced.flatMap(({ kind, host }) => copies(kind.host, host)),
     ...imports,
   ];
+  const isProven = ({ resource, object, of, isUnmapped = false }: CreatedObject): boolean =>
+    !isUnmapped || (of !== undefined && isCopyFrom(object, virtualAt(resource, of)));
   return {
-    deletable: all.filter(({ object }) => !isOptedOut(object)),
+    deletable: all.filter((one) => !isOptedOut(one.object) && isProven(one)),
     kept: all.filter(({ object }) => isOptedOut(object)),
+    unproven: all.filter((one) => !isOptedOut(one.object) && !isProven(one)),
   };
 }
 

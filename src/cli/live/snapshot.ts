@@ -63,9 +63,8 @@ export async function readSnapshot(
 ): Promise<Snapshot> {
   const namespaces = hostNamespaces(config) ?? [''];
   // An earlier configuration may have mapped other namespaces, which the rights need not cover.
-  const readsAll = everyKind && config.sync.namespaces.kind !== 'single';
   const listHost = (resource: Resource): Promise<KubeObject[]> =>
-    readsAll
+    everyKind
       ? listAll(clusters.host, resource, ['']).catch(() => listAll(clusters.host, resource, namespaces))
       : listAll(clusters.host, resource, namespaces);
   const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {

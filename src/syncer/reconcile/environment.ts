@@ -10,7 +10,9 @@ import type { SyncedKind } from '../kinds/kind.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
+import { VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import type { OwnerReference } from '../translate/forge.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
 
@@ -78,7 +80,9 @@ export function namespaceCreator({
     const name = names.namespaceToHost(virtualNamespace);
     if (name === undefined) return;
     try {
-      await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      const labels = { [MANAGED_BY_LABEL]: names.vcluster };
+      const metadata = { name, labels, annotations: { [VIRTUAL_NAMESPACE]: virtualNamespace } };
+      await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
       logger.info({ namespace: name }, 'host namespace created');
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;

@@ -200,7 +200,8 @@ function isImportOnHost(
   return namedVirtual(object, resource, names) !== undefined;
 }
 
-function writerFor(
+/** For objects that no cache needs to cover. One request at a time. */
+export function writerFor(
   { clients, dryRun, logger, metrics, listener }: ReferenceEnvironment,
   cluster: ClusterName,
   resource: Resource,

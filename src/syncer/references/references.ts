@@ -27,9 +27,10 @@ import {
 import type { KindCaches } from './kind-caches.ts';
 import { KindRegistry, partsOfKind } from './kind-registry.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
-import { Orphans, createSweeper, type KindParts } from './orphans.ts';
+import { Orphans, createSweeper, writerFor, type KindParts } from './orphans.ts';
 import { ReferenceChanges } from './reference-changes.ts';
 import { ReferenceNotices, type Referrer } from './reference-notices.ts';
+import { deleteUnmapped, type UnmappedOptions } from './unmapped-copies.ts';
 
 /** Access to the synced objects that hold references, and to their queues. */
 export interface Referrers {
@@ -173,6 +174,23 @@ export class References {
   async run(): Promise<void> {
     this.index.begin(this.#referrers.all());
     await this.#controller.run();
+  }
+
+  /** Deletes imports in host namespaces that are not mapped any more. */
+  async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
+    const { clients, names, logger } = this.#environment;
+    const ofKind = ({ kind, virtualCache }: KindCaches): Promise<void> =>
+      deleteUnmapped({
+        host: clients.host,
+        resource: kind.host,
+        names,
+        virtual: virtualCache,
+        writer: writerFor(this.#environment, 'host', kind.host),
+        retry: attempts,
+        logger,
+      });
+    const kinds = this.#kinds.all().filter(({ kind }) => kind.isSynced);
+    await Promise.all(kinds.map(ofKind));
   }
 
   shutDown(): void {

@@ -22,6 +22,9 @@ export const LAST_SYNCED = 'endpoint-syncer/last-synced';
 /** On an object in the virtual cluster: together with the marker label, it was imported from the host by this program. */
 export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
 
+/** On a host namespace that this program created: the virtual namespace for which it did. */
+export const VIRTUAL_NAMESPACE = 'endpoint-syncer/virtual-namespace';
+
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   OBJECT_NAME,
   OBJECT_NAMESPACE,

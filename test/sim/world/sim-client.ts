@@ -66,6 +66,11 @@ export class SimClient implements WatchClient {
   }
 
   list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
+    // The program has the rights that `rbac` prints: in the namespaces of the copies.
+    if (this.cluster === 'host' && options.namespace === undefined)
+      return Promise.reject(
+        failure(403, 'Forbidden', `${resource.plural} cannot be listed in all namespaces`),
+      );
     return this.#request('list', options, () => {
       const { cluster, faults } = this.#options;
       const { continueToken = '' } = options;

@@ -1,0 +1,125 @@
+/**
+ * Copies in host namespaces that the configuration does not map any more. The caches need not cover these namespaces, so the copies are listed once,
+ * after the start and after each reload, where the rights allow it. The marker alone proves nothing there: another virtual cluster of this name may
+ * have its copies in another namespace. So a copy is deleted only if this virtual cluster has the object that it was made from.
+ */
+
+import { messageOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { retry, type RetryOptions } from '../../base/retry.ts';
+import {
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import type { ClusterClient, Lister } from '../../kube/types.ts';
+import { isOptedOut } from '../reconcile/decide.ts';
+import type { Writer } from '../reconcile/writer.ts';
+import { listMarked } from './orphans.ts';
+import { OBJECT_UID } from '../translate/bookkeeping.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { recordOf } from '../translate/last-synced.ts';
+import { virtualByAnnotations } from '../translate/ownership.ts';
+import type { NameTranslator } from '../translate/types.ts';
+
+/** The object whose copy this program made there, according to the copy; undefined: it is no such copy, or its namespace is mapped. */
+export function unmappedVirtual(
+  copy: KubeObject,
+  resource: Resource,
+  names: Pick<NameTranslator, 'isTargetNamespace' | 'vcluster'>,
+): NamespacedName | undefined {
+  const { namespace = '', labels } = copy.metadata;
+  if (names.isTargetNamespace(namespace) || labels?.[MANAGED_BY_LABEL] !== names.vcluster) return undefined;
+  return recordOf(copy) === undefined ? undefined : virtualByAnnotations(copy, resource);
+}
+
+/** The copy was made from exactly this object. */
+export function isCopyFrom(copy: KubeObject, virtual: KubeObject | undefined): boolean {
+  const uid = copy.metadata.annotations?.[OBJECT_UID];
+  return uid !== undefined && uid === virtual?.metadata.uid;
+}
+
+export interface UnmappedOptions {
+  readonly host: ClusterClient;
+  readonly resource: Resource;
+  readonly names: NameTranslator;
+  /** The objects that the copies were made from. */
+  readonly virtual: Pick<Lister, 'get'>;
+  readonly writer: Pick<Writer, 'delete'>;
+  readonly retry: Omit<RetryOptions, 'isRetryable'>;
+  readonly logger: Logger;
+}
+
+const REASON = 'its host namespace is not mapped any more';
+const COMMAND = 'endpoint-syncer cleanup --unused --config FILE';
+
+/** Never rejects: what is left is in the log, with the command that removes it. */
+export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
+  const { resource, names, virtual, logger } = options;
+  const { kind } = resource;
+  const listed = await listAll(options);
+  const found = listed.flatMap((copy) => {
+    const of = isOptedOut(copy) ? undefined : unmappedVirtual(copy, resource, names);
+    return of === undefined ? [] : [{ copy, key: keyOf(of) }];
+  });
+  const isProven = ({ copy, key }: { copy: KubeObject; key: ObjectKey }): boolean =>
+    isCopyFrom(copy, virtual.get(key));
+  const outcomes = await Promise.all(found.filter(isProven).map(({ copy }) => remove(copy, options)));
+  const left = outcomes.filter((error) => error !== undefined);
+  const unproven = found.filter((one) => !isProven(one)).map(({ copy }) => copy);
+  const deleted = outcomes.length - left.length;
+  if (deleted > 0) logger.info({ kind, copies: deleted, reason: REASON }, 'copies deleted');
+  if (left.length > 0)
+    logger.warn(
+      { kind, copies: left.length, error: left[0], command: COMMAND },
+      'copies are left in host namespaces that are not mapped any more; the command removes them',
+    );
+  if (unproven.length > 0)
+    logger.warn(
+      { kind, copies: unproven.length, namespaces: namespacesOf(unproven) },
+      'host namespaces that are not mapped have copies of objects that this virtual cluster does not have: of deleted objects, or of another ' +
+        'virtual cluster of this name',
+    );
+}
+
+function namespacesOf(copies: readonly KubeObject[]): string {
+  return [...new Set(copies.map(({ metadata: { namespace = '' } }) => namespace))].toSorted().join(', ');
+}
+
+/** Empty without the right to list every namespace. */
+async function listAll({
+  host,
+  resource,
+  names,
+  logger,
+  retry: attempts,
+}: UnmappedOptions): Promise<readonly KubeObject[]> {
+  const { signal } = attempts;
+  const list = (): Promise<readonly KubeObject[]> =>
+    listMarked(host, resource, { vcluster: names.vcluster, namespaces: undefined, signal });
+  try {
+    return await retry(list, { ...attempts, isRetryable: (error) => !isRefused(error) });
+  } catch (error) {
+    const why = messageOf(error);
+    logger.debug({ kind: resource.kind, error: why }, 'copies in other host namespaces cannot be listed');
+    return [];
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof StatusError && error.code >= 400 && error.code < 500 && error.code !== 429;
+}
+
+/** Why it is still there. */
+async function remove({ metadata }: KubeObject, { writer }: UnmappedOptions): Promise<string | undefined> {
+  const { namespace = '', name, uid = '' } = metadata;
+  try {
+    await writer.delete({ namespace, name }, uid, REASON);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
