@@ -11,6 +11,13 @@ export interface ManagedFieldsEntry extends JsonObject {
   time?: string;
 }
 
+/** Field managers of the controllers of Kubernetes: the names of the programs that run them, of k3s and MicroK8s too. */
+export const CONTROLLER_MANAGERS: ReadonlySet<string> = new Set([
+  'kube-controller-manager',
+  'k3s',
+  'kubelite',
+]);
+
 /** The metadata fields that this program reads; all others survive untouched. */
 export interface ObjectMeta {
   name: string;

@@ -10,7 +10,13 @@ import { messageOf } from '../base/errors.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/types.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject, type ManagedFieldsEntry } from '../kube/object.ts';
+import {
+  CONTROLLER_MANAGERS,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type KubeObject,
+  type ManagedFieldsEntry,
+} from '../kube/object.ts';
 import { LABEL_LENGTH_MAX } from '../kube/names.ts';
 import { isJsonObject } from '../base/json.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
@@ -42,7 +48,6 @@ const READ_AGAIN_MAX = 20;
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const SERVICE_NAME = 'kubernetes.io/service-name';
-const CONTROLLER_MANAGER = 'kube-controller-manager';
 /** A fight writes many times a second. */
 const RECENT_MS = 60_000;
 const RANDOM_CHARS = 5;
@@ -132,7 +137,7 @@ function isAdopted({ metadata: { name, labels } }: KubeObject): boolean {
  * the controller wrote later, it has left the endpoints as they are because they are right.
  */
 function hasOtherWriter({ metadata: { managedFields = [] } }: KubeObject, sinceMs: number): boolean {
-  const isController = ({ manager }: ManagedFieldsEntry): boolean => manager === CONTROLLER_MANAGER;
+  const isController = ({ manager }: ManagedFieldsEntry): boolean => CONTROLLER_MANAGERS.has(manager);
   const controllerMs = Math.max(0, ...managedFields.filter(isController).map(timeOf));
   const others = managedFields.filter((entry) => !isController(entry) && entry.manager !== FIELD_MANAGER);
   return others.some((entry) => {

@@ -29,6 +29,7 @@ interface Writes {
   readonly otherAt: number;
   readonly owns?: 'endpoints' | 'metadata';
   readonly other?: string;
+  readonly controller?: string;
 }
 
 const FOUGHT: Writes = { controllerAt: 5, otherAt: 5, owns: 'metadata' };
@@ -36,7 +37,13 @@ const FOUGHT: Writes = { controllerAt: 5, otherAt: 5, owns: 'metadata' };
 function slice(
   manager: string,
   name = 'web-abcde-x-default-x-suffix',
-  { controllerAt, otherAt, owns = 'endpoints', other = 'vcluster' }: Writes = FOUGHT,
+  {
+    controllerAt,
+    otherAt,
+    owns = 'endpoints',
+    other = 'vcluster',
+    controller = 'kube-controller-manager',
+  }: Writes = FOUGHT,
 ): KubeObject {
   const entry = (writer: string, seconds: number, field: string) => ({
     manager: writer,
@@ -44,10 +51,7 @@ function slice(
     time: new Date(START_MS + seconds * 1000).toISOString(),
     fieldsV1: { [`f:${field}`]: {} },
   });
-  const managedFields = [
-    entry('kube-controller-manager', controllerAt, 'metadata'),
-    entry(other, otherAt, owns),
-  ];
+  const managedFields = [entry(controller, controllerAt, 'metadata'), entry(other, otherAt, owns)];
   const sliceLabels: StringMap = {
     'kubernetes.io/service-name': target?.name ?? '',
     'endpointslice.kubernetes.io/managed-by': manager,
@@ -125,6 +129,11 @@ describe('slices of our copies', () => {
     ['that vCluster wrote before the controller went on with them', { controllerAt: 2, otherAt: -5 }],
     ['that vCluster wrote last in the second of the start', { controllerAt: 2, otherAt: 0 }],
     ['whose endpoints the controller has taken over', { controllerAt: -90, otherAt: -60, owns: 'metadata' }],
+    ['that the controller of k3s alone writes', { controllerAt: 8, otherAt: -5, controller: 'k3s' }],
+    [
+      'that the controller of MicroK8s alone writes',
+      { controllerAt: 8, otherAt: -5, controller: 'kubelite' },
+    ],
     ['that this program wrote', { controllerAt: -90, otherAt: 5, other: 'endpoint-syncer' }],
   ])('%s are not', async (_, writes) => {
     expect((await reported([slice(MIRRORING, NAME, writes)], 11_000)).events).toEqual([]);

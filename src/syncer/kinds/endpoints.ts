@@ -1,6 +1,6 @@
 /** Endpoints: `subsets` with Pod references. The Service of the same name decides whether they are synced. */
 
-import { ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
+import { CONTROLLER_MANAGERS, ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Fields, KnownFields } from '../patch/check-patch.ts';
 import { validateEndpoints } from '../patch/validate-object.ts';
@@ -14,7 +14,6 @@ const SUBSETS = 'subsets';
 const ADDRESS_LISTS = ['addresses', 'notReadyAddresses'] as const;
 const MANAGED_BY = 'endpoints.kubernetes.io/managed-by';
 const ENDPOINTS_CONTROLLER = 'endpoint-controller';
-const CONTROLLER_MANAGER = 'kube-controller-manager';
 
 export const endpointsContent: ContentRules = {
   members: [SUBSETS],
@@ -78,7 +77,7 @@ export const endpointsKind: SyncedKind = {
   isMadeByController({ metadata: { labels, managedFields = [] } }: KubeObject): boolean {
     return (
       labels?.[MANAGED_BY] === ENDPOINTS_CONTROLLER ||
-      managedFields.some(({ manager }) => manager === CONTROLLER_MANAGER)
+      managedFields.some(({ manager }) => CONTROLLER_MANAGERS.has(manager))
     );
   },
   relatedKinds: {},

@@ -42,6 +42,7 @@ const foreign = { kind: 'foreign', object: hostObject() } as const;
 const unmarked = { kind: 'unmarked', object: hostObject() } as const;
 const byLabel = madeBy({ labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } });
 const byManager = madeBy({ managedFields: [{ manager: 'kube-controller-manager', operation: 'Update' }] });
+const byK3s = madeBy({ managedFields: [{ manager: 'k3s', operation: 'Update' }] });
 const byOther = madeBy({ managedFields: [{ manager: 'kubectl', operation: 'Update' }] });
 const byOptedOut = madeBy({
   ...byLabel.object.metadata,
@@ -101,6 +102,11 @@ const ROWS: readonly Row[] = [
   {
     rule: 'what the host controller left behind is taken over: proof by managedFields',
     sees: { host: hostObject(), ownership: byManager, service: service(null) },
+    does: 'takeOver',
+  },
+  {
+    rule: 'what the host controller left behind is taken over: proof by managedFields of k3s',
+    sees: { host: hostObject(), ownership: byK3s, service: service(null) },
     does: 'takeOver',
   },
   {
