@@ -88,21 +88,20 @@ async function reportContested(
     (slice) => !hasOtherWriter(slice, sinceMs) && isWrittenSince(slice, sinceMs),
   );
   const fought = await Promise.all(
-    unclear.slice(0, READ_AGAIN_MAX).map((slice) => isFoughtOver(slice, sinceMs, options, signal)),
+    unclear.slice(0, READ_AGAIN_MAX).map((slice) => whenFoughtOver(slice, sinceMs, options, signal)),
   );
-  const contested = adopted.filter(
-    (slice) => hasOtherWriter(slice, sinceMs) || fought[unclear.indexOf(slice)] === true,
-  );
-  for (const slice of contested.slice(0, REPORTED_MAX)) await report(slice, options);
+  const contested = [...adopted.filter((slice) => hasOtherWriter(slice, sinceMs)), ...fought.flat()];
+  for (const slice of contested.slice(0, REPORTED_MAX)) await report(slice, sinceMs, options);
 }
 
-/** Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn. */
-async function isFoughtOver(
+/** Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn.
+ * Empty: the other had none. */
+async function whenFoughtOver(
   { metadata: { namespace = '', name, labels } }: KubeObject,
   sinceMs: number,
   { clients, clock }: SliceCheckOptions,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<readonly KubeObject[]> {
   // A list needs no other right than the one that the check has.
   const ofService = {
     namespace,
@@ -111,16 +110,16 @@ async function isFoughtOver(
   };
   for (const delayMs of READ_AGAIN_MS) {
     await sleep(clock, delayMs, signal);
-    if (signal.aborted) return false;
+    if (signal.aborted) return [];
     const { items } = await clients.host.list(ENDPOINT_SLICES, ofService);
     const slice = items.find(({ metadata }) => metadata.name === name);
-    if (slice !== undefined && hasOtherWriter(slice, sinceMs)) return true;
+    if (slice !== undefined && hasOtherWriter(slice, sinceMs)) return [slice];
   }
-  return false;
+  return [];
 }
 
-function isWrittenSince({ metadata: { managedFields = [] } }: KubeObject, sinceMs: number): boolean {
-  return managedFields.some((entry) => timeOf(entry) >= sinceMs);
+function isWrittenSince(slice: KubeObject, sinceMs: number): boolean {
+  return lastWriteMs(slice, () => true) >= sinceMs;
 }
 
 function timeOf({ time = '' }: ManagedFieldsEntry): number {
@@ -136,14 +135,33 @@ function isAdopted({ metadata: { name, labels } }: KubeObject): boolean {
  * A field manager other than the controller has written since then, or it wrote the endpoints and the controller nothing after that. Where
  * the controller wrote later, it has left the endpoints as they are because they are right.
  */
-function hasOtherWriter({ metadata: { managedFields = [] } }: KubeObject, sinceMs: number): boolean {
-  const isController = ({ manager }: ManagedFieldsEntry): boolean => CONTROLLER_MANAGERS.has(manager);
-  const controllerMs = Math.max(0, ...managedFields.filter(isController).map(timeOf));
-  const others = managedFields.filter((entry) => !isController(entry) && entry.manager !== FIELD_MANAGER);
-  return others.some((entry) => {
+function hasOtherWriter(slice: KubeObject, sinceMs: number): boolean {
+  const controllerMs = lastWriteMs(slice, isController);
+  return entriesOf(slice, isOther).some((entry) => {
     const ownsEndpoints = isJsonObject(entry.fieldsV1) && Object.hasOwn(entry.fieldsV1, 'f:endpoints');
     return timeOf(entry) >= sinceMs || (ownsEndpoints && timeOf(entry) > controllerMs);
   });
+}
+
+/** False while the controller has still to react to the copy: this program has not taken it over yet, or after the other syncer's last write. */
+function mayControllerHaveReacted(slice: KubeObject, copy: KubeObject, sinceMs: number): boolean {
+  const [otherMs, copiedMs] = [lastWriteMs(slice, isOther), lastWriteMs(copy, isOwn)];
+  return otherMs >= sinceMs || (copiedMs > 0 && copiedMs < otherMs);
+}
+
+type WriterTest = (entry: ManagedFieldsEntry) => boolean;
+
+const isOwn: WriterTest = ({ manager }) => manager === FIELD_MANAGER;
+const isController: WriterTest = ({ manager }) => CONTROLLER_MANAGERS.has(manager);
+const isOther: WriterTest = (entry) => !isOwn(entry) && !isController(entry);
+
+function entriesOf({ metadata: { managedFields = [] } }: KubeObject, isBy: WriterTest): ManagedFieldsEntry[] {
+  return managedFields.filter(isBy);
+}
+
+/** 0: never. */
+function lastWriteMs(object: KubeObject, isBy: WriterTest): number {
+  return Math.max(0, ...entriesOf(object, isBy).map(timeOf));
 }
 
 /** API servers generate names from the prefix `SERVICE-`, cut to 58 characters, and five random characters. */
@@ -153,13 +171,15 @@ function isGeneratedFor(service: string, name: string): boolean {
 
 async function report(
   slice: KubeObject,
+  sinceMs: number,
   { clients, names, recorder, logger }: SliceCheckOptions,
 ): Promise<void> {
   const { namespace = '', name, labels } = slice.metadata;
   const copy = await ignoreNotFound(
     clients.host.get(ENDPOINTS, { namespace, name: labels?.[SERVICE_NAME] ?? '' }),
   );
-  const key = copy && namedVirtual(copy, ENDPOINTS, names);
+  if (copy === undefined || !mayControllerHaveReacted(slice, copy, sinceMs)) return;
+  const key = namedVirtual(copy, ENDPOINTS, names);
   const virtual = key && (await ignoreNotFound(clients.virtual.get(ENDPOINTS, key)));
   if (virtual === undefined) return;
   const note = NOTE.replace('%', `${namespace}/${name}`);

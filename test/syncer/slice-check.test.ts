@@ -21,7 +21,21 @@ const virtual = endpoints({});
 const { names, labels } = translators();
 const target = names.toHost({ name: virtual.metadata.name, namespace: virtual.metadata.namespace ?? '' });
 if (target === undefined) throw new Error('every namespace is mapped');
-const copy = forgeHostObject(virtual, { kind: ENDPOINTS, content: endpointsContent, target, names, labels });
+const forged = forgeHostObject(virtual, {
+  kind: ENDPOINTS,
+  content: endpointsContent,
+  target,
+  names,
+  labels,
+});
+
+/** The copy, last written by this program so many seconds after `START_MS`. */
+function copyOf(writtenAt: number | undefined): KubeObject {
+  const time = new Date(START_MS + (writtenAt ?? 0) * 1000).toISOString();
+  const managedFields =
+    writtenAt === undefined ? [] : [{ manager: 'endpoint-syncer', operation: 'Update', time }];
+  return { ...forged, metadata: { ...forged.metadata, managedFields } };
+}
 
 /** The first entry of managedFields is that of the mirroring controller. Times are seconds after `START_MS`. */
 interface Writes {
@@ -63,6 +77,7 @@ function slice(
 async function reported(
   slices: readonly KubeObject[] | ((nowMs: number) => KubeObject) | 'forbidden',
   ms: number,
+  copy = copyOf(-800),
 ) {
   const clock = new FakeClock(START_MS + 500);
   const events: RecordedEvent[] = [];
@@ -137,6 +152,14 @@ describe('slices of our copies', () => {
     ['that this program wrote', { controllerAt: -90, otherAt: 5, other: 'endpoint-syncer' }],
   ])('%s are not', async (_, writes) => {
     expect((await reported([slice(MIRRORING, NAME, writes)], 11_000)).events).toEqual([]);
+  });
+
+  test.each([
+    ['is not taken over yet', undefined],
+    ['was just taken over', 9],
+  ])('whose copy %s are not', async (_, writtenAt) => {
+    const left = slice(MIRRORING, NAME, { controllerAt: -700, otherAt: -600 });
+    expect((await reported([left], 11_000, copyOf(writtenAt))).events).toEqual([]);
   });
 
   test('that another client wrote once are reported while that is less than a minute ago', async () => {
