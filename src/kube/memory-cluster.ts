@@ -528,15 +528,15 @@ function checkUid(wanted: string | undefined, { metadata: { uid } }: KubeObject)
 }
 
 /** By plural. */
-const IMMUTABLE_MEMBERS: Readonly<Record<string, readonly string[]>> = {
-  endpointslices: ['addressType'],
-  secrets: ['type'],
-};
+const IMMUTABLE_MEMBERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['endpointslices', ['addressType']],
+  ['secrets', ['type']],
+]);
 
 function checkImmutable(qualified: string, object: KubeObject, previous: KubeObject): void {
   const [plural = ''] = qualified.split('.');
   const members = [
-    ...(IMMUTABLE_MEMBERS[plural] ?? []),
+    ...(IMMUTABLE_MEMBERS.get(plural) ?? []),
     ...(previous['immutable'] === true ? ['data', 'immutable'] : []),
   ];
   const [wanted, actual] = [asJson(object), asJson(previous)];

@@ -143,14 +143,14 @@ export const EVENTS: Resource = {
 };
 
 /** Lists that a kube-apiserver returns as null when they are empty: they have no `omitempty` in its Go types. */
-const LISTS: Readonly<Record<string, readonly string[]>> = {
-  Endpoints: ['subsets'],
-  EndpointSlice: ['endpoints', 'ports'],
-};
+const LISTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['Endpoints', ['subsets']],
+  ['EndpointSlice', ['endpoints', 'ports']],
+]);
 
 /** The same object, in which such a null is the empty list. */
 export function withLists(object: KubeObject): KubeObject {
-  for (const list of LISTS[object.kind ?? ''] ?? []) if (object[list] === null) object[list] = [];
+  for (const list of LISTS.get(object.kind ?? '') ?? []) if (object[list] === null) object[list] = [];
   return object;
 }
 

@@ -269,6 +269,15 @@ metadata: {name: good, namespace: shop}
     expect(err).toBe(`note: no Endpoints or EndpointSlice in ${none}, nothing to render\n`);
   });
 
+  test('an object whose kind and plural are called like a member of every object is passed over', async () => {
+    const odd = file(
+      'odd.yaml',
+      'apiVersion: example.com/v1\nkind: constructor\nmetadata: {name: a, namespace: shop}\n',
+    );
+    expect(await runProgram(['render', '--config', config, '-f', web, '-f', odd])).toBe(0);
+    expect([err.includes('iterable'), out.includes('web-x-shop-x-vc')]).toEqual([false, true]);
+  });
+
   test('an unknown output format is rejected, exit 2', async () => {
     expect(await runProgram(['render', '--config', config, '-f', web, '-o', 'xml'])).toBe(2);
     expect(err).toContain('Allowed choices are yaml, json');
