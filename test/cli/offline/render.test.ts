@@ -278,6 +278,15 @@ metadata: {name: good, namespace: shop}
     expect([err.includes('iterable'), out.includes('web-x-shop-x-vc')]).toEqual([false, true]);
   });
 
+  test('an object without a list of managed fields is rendered, as null or absent', async () => {
+    const bare = file(
+      'bare.yaml',
+      'apiVersion: v1\nkind: Endpoints\nmetadata: {name: bare, namespace: shop, managedFields: null}\nsubsets: []\n',
+    );
+    expect(await runProgram(['render', '--config', config, '-f', bare])).toBe(0);
+    expect(out).toContain('bare-x-shop-x-vc');
+  });
+
   test('an unknown output format is rejected, exit 2', async () => {
     expect(await runProgram(['render', '--config', config, '-f', web, '-o', 'xml'])).toBe(2);
     expect(err).toContain('Allowed choices are yaml, json');
