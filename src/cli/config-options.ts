@@ -9,7 +9,7 @@ import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../syncer/translate/bookkeeping.ts';
 import { checkNamespaceMappings } from '../syncer/translate/namespace-mappings.ts';
 
-const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
+export const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
 const API_HELP_GROUP = 'Key and token API:';
 
 /** Every field that has a flag. */

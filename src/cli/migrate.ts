@@ -21,6 +21,7 @@ import { syncedByVcluster } from '../config/warnings.ts';
 import { keyOf } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
 import { addConfigOptions, CONFIG_CHECKS, loaderInput } from './config-options.ts';
+import { addVclusterOption, hostedValues } from './live/hosted.ts';
 import { planSnapshot } from './live/session.ts';
 import { connect, readSnapshot } from './live/snapshot.ts';
 import { describeFailure, guarded, reportProblems } from './output/error-report.ts';
@@ -40,6 +41,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       .default('text'),
   );
   addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FLAGS]);
+  addVclusterOption(command);
   command.action(async (options: { output: string }) =>
     exit(await guarded(() => migrate(command, options.output), 2)),
   );
@@ -47,17 +49,21 @@ export function define(command: Command, exit: (code: number) => void): void {
 
 async function migrate(command: Command, output: string): Promise<number> {
   const { flags, env } = loaderInput(command);
+  const hosted = await hostedValues(command);
   const given = flags[FILE_FLAG] ?? '';
-  if (given === '') {
-    process.stderr.write("error: --vcluster-config is required: the values file of vCluster's release\n");
+  if (given === '' && hosted === undefined) {
+    process.stderr.write(
+      "error: --vcluster-config is required, the values file of vCluster's release, or --vcluster, its name\n",
+    );
     return 2;
   }
-  const text = withoutHeading(await readConfigText(given));
-  const file = given === '-' ? 'vcluster.yaml' : given;
+  const text = hosted?.text ?? withoutHeading(await readConfigText(given));
+  const file = hosted !== undefined || given === '-' ? 'vcluster.yaml' : given;
   const unreadable = problemsOf(file, text);
   if (unreadable.length > 0) throw new ConfigError(unreadable);
-  const name = flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
-  const migration = plan({ text, file, name, hostNamespace: flags['host.namespace'] ?? '' });
+  const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
+  const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
+  const migration = plan({ text, file, name, hostNamespace });
   const parsed = (values: string): ParseResult =>
     parseConfig(
       { text: migration.config, file: 'config.yaml' },
@@ -68,7 +74,7 @@ async function migrate(command: Command, output: string): Promise<number> {
   // Positions are those in the file as it is.
   const taken = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
   const problems = parsed(text).problems.filter(({ path }) => !taken.includes(path));
-  const isLive = CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
+  const isLive = hosted === undefined && CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
   const objects = isLive && config !== undefined ? await objectsOf(config) : [];
   const lost = problems.filter(({ severity }) => severity === 'error');
   const rows = rowsOf(migration, lost);

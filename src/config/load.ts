@@ -19,6 +19,8 @@ export interface LoadOptions extends CommandLine {
   readonly isNameOptional?: boolean;
   /** See `ParseOptions`. */
   readonly isStart?: boolean;
+  /** Instead of files: what they name may not exist here. */
+  readonly given?: { readonly source: ConfigText; readonly vcluster?: VclusterText };
 }
 
 /** Text by path; undefined for a file that could not be read. */
@@ -71,17 +73,22 @@ export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files' | 
 
 /** Reads and checks one configuration; `-` is standard input, undefined no file. Throws a `ConfigError` for a file that cannot be read. */
 export async function checkConfig(file: string | undefined, options: CheckOptions): Promise<CheckedConfig> {
-  const text = file === undefined ? '' : await readConfigText(file);
-  const source: ConfigText = { text, file: displayName(file ?? ''), ...folderOf(file ?? '') };
-  const { isNameOptional = false } = options;
+  const { isNameOptional = false, given } = options;
+  const text = given?.source.text ?? (file === undefined ? '' : await readConfigText(file));
+  const source: ConfigText = given?.source ?? {
+    text,
+    file: displayName(file ?? ''),
+    ...folderOf(file ?? ''),
+  };
   const vclusterFile = vclusterFileOf(source, overridesOfCommandLine(options));
-  const vclusterText = vclusterFile === '' ? undefined : await readVclusterText(vclusterFile);
+  const vclusterText =
+    given === undefined && vclusterFile !== '' ? await readVclusterText(vclusterFile) : given?.vcluster;
   const result = parseConfig(
     source,
     {
       ...options,
       isNameOptional: typeof isNameOptional === 'boolean' ? isNameOptional : isNameOptional(source),
-      fileExists: existsSync,
+      ...(given === undefined && { fileExists: existsSync }),
     },
     vclusterText,
   );
@@ -90,7 +97,8 @@ export async function checkConfig(file: string | undefined, options: CheckOption
   if (own !== undefined) files.set(own, text);
   if (vclusterText !== undefined)
     files.set(vclusterFile, 'text' in vclusterText ? vclusterText.text : undefined);
-  const problems = file === undefined ? result.problems.map(asMissingFile) : result.problems;
+  const problems =
+    file === undefined && given === undefined ? result.problems.map(asMissingFile) : result.problems;
   return { ...result, problems, file: own, files, text };
 }
 

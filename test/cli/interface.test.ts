@@ -12,11 +12,12 @@ const FOLDER = mkdtempSync(join(tmpdir(), 'interface-'));
 afterAll(() => rmSync(FOLDER, { recursive: true }));
 
 describe('commands have their flags', () => {
-  const LIVE =
+  const ACCESS =
     '--config --name --virtual-kubeconfig --virtual-context --host-kubeconfig --host-context --host-namespace';
+  const LIVE = `--vcluster --namespace ${ACCESS}`;
   const API = '--server --token --kubeconfig --config';
   test.each([
-    ['run', `--dry-run --once --vcluster-config --workers --log-level --http-bind-address ${LIVE}`],
+    ['run', `--dry-run --once --vcluster-config --workers --log-level --http-bind-address ${ACCESS}`],
     ['demo', '--once --dir --output'],
     ['api', '--config'],
     ['validate', '--output --strict --config'],
@@ -154,8 +155,8 @@ describe('the help lists what differs from run to run, and --set for every other
   test.each([
     ['run', 24],
     ['rbac', 18],
-    ['cleanup', 20],
-    ['status', 20],
+    ['cleanup', 22],
+    ['status', 22],
     ['api', 12],
   ])('%s: at most %i options', async (name, max) => {
     const { out } = await capturedRun([name, '--help']);

@@ -17,6 +17,7 @@ import type { ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
+import { addVclusterOption } from './hosted.ts';
 import { guarded } from '../output/error-report.ts';
 import { knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
@@ -53,6 +54,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .addOption(outputOption());
   addConfigOptions(command);
+  addVclusterOption(command);
   command.action(async (flags: CleanupFlags) =>
     exit(await guarded(() => withConnection(command, (connection) => cleanup(connection, flags)))),
   );

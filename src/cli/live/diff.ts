@@ -6,6 +6,7 @@ import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
 import { apiVersionOf, asJson, keyOf, type KubeObject, SECRETS } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
+import { addVclusterOption } from './hosted.ts';
 import { guarded, describeFailure } from '../output/error-report.ts';
 import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
@@ -33,6 +34,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('-k, --kind <kind>', 'only objects of this kind')
     .option('--show-bookkeeping', 'also show the annotations and labels that mark the copies');
   addConfigOptions(command);
+  addVclusterOption(command);
   command.action(async (names: string[], flags: DiffFlags) => {
     const problem = nameProblem(names);
     if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });

@@ -10,6 +10,7 @@ import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
+import { addVclusterOption } from './hosted.ts';
 import { guarded } from '../output/error-report.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { formatJson, formatTable } from '../output/listing.ts';
@@ -50,6 +51,7 @@ export function define(command: Command, exit: (code: number) => void): void {
         .default('text'),
     );
   addConfigOptions(command);
+  addVclusterOption(command);
   command.action(async (name: string, flags: ExplainFlags) => {
     const isNameAlone = flags.host === true && !name.includes('/');
     const problem = isNameAlone ? undefined : nameProblem([name]);

@@ -13,10 +13,10 @@ import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from '
 import type { Discoveries } from '../../syncer/references/referenced-kind.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
-import { loaderInput } from '../config-options.ts';
 import { reportProblems } from '../output/error-report.ts';
 import { showProgress } from '../output/terminal.ts';
-import { connect, type Connection, type Snapshot } from './snapshot.ts';
+import { hostedInput } from './hosted.ts';
+import { connect, UnreachableError, type Connection, type Snapshot } from './snapshot.ts';
 import type { KeptSandbox } from '../offline/kept-sandbox.ts';
 
 /** What a sync would do with a snapshot. */
@@ -26,7 +26,7 @@ export interface WorldPlan extends Rehearsal {
 
 /** The configuration of a command that talks to both clusters, with its warnings reported. Throws a `ConfigError`. */
 export async function liveConfig(command: Command): Promise<Config> {
-  const { config, warnings } = await loadConfig(loaderInput(command));
+  const { config, warnings } = await loadConfig(await hostedInput(command));
   reportProblems(warnings);
   return config;
 }
@@ -37,7 +37,23 @@ export async function withConnection<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   await using connection = await connect(await liveConfig(command));
-  return await work(connection);
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw withPortForward(error, connection);
+  }
+}
+
+/** The URL in vCluster's Secret is that of its Pod or Service, which a laptop does not reach. */
+function withPortForward(error: unknown, { config, clusters }: Connection): unknown {
+  const { name, virtual, host } = config;
+  if (!(error instanceof UnreachableError) || error.cluster !== 'virtual' || virtual.secret === '')
+    return error;
+  const forward = `kubectl -n ${host.namespace} port-forward service/${name} 8443:443`;
+  return new TerminalError(
+    `${error.message}; the URL is ${clusters.servers.virtual}: where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`,
+    { cause: error.cause },
+  );
 }
 
 export interface PlanOptions {

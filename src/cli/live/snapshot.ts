@@ -175,6 +175,16 @@ export async function listAll(
   return found.map((object) => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }));
 }
 
+/** A cluster does not respond. */
+export class UnreachableError extends TerminalError {
+  readonly cluster: ClusterName;
+
+  constructor(cluster: ClusterName, cause: TransportError) {
+    super(`cannot connect to the ${cluster} cluster: ${cause.message}`, { cause });
+    this.cluster = cluster;
+  }
+}
+
 /** The failure of a request as an error that the user can act on. */
 export async function reaching<T>(cluster: ClusterName, request: () => Promise<T>): Promise<T> {
   try {
@@ -184,8 +194,7 @@ export async function reaching<T>(cluster: ClusterName, request: () => Promise<T
       throw new TerminalError(`the ${cluster} cluster: ${error.message}${adviceFor(error)}`, {
         cause: error,
       });
-    if (error instanceof TransportError)
-      throw new TerminalError(`cannot connect to the ${cluster} cluster: ${error.message}`, { cause: error });
+    if (error instanceof TransportError) throw new UnreachableError(cluster, error);
     throw error;
   }
 }

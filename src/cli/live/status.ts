@@ -8,6 +8,7 @@ import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../ku
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
+import { addVclusterOption, namespaceFilter } from './hosted.ts';
 import { guarded } from '../output/error-report.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { reportUnknownKind, knownKind } from '../kind-scope.ts';
@@ -20,7 +21,7 @@ import { addressOf, statusOfImport, statusOf, type SyncStatus } from './object-s
 
 interface StatusFlags {
   readonly kind?: string;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly selector?: string;
   readonly output: string;
   readonly watch?: boolean;
@@ -49,7 +50,10 @@ const ADDRESS_HEADING = ['ADDRESS', 'PORTS'];
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .option('-n, --namespace <name>', 'only this virtual namespace')
+    .option(
+      '-n, --namespace <name>',
+      'only this virtual namespace; with --vcluster and without --host-namespace: its namespace on the host',
+    )
     .option('-k, --kind <kind>', 'only objects of this kind')
     .option(
       '-l, --selector <selector>',
@@ -58,7 +62,10 @@ export function define(command: Command, exit: (code: number) => void): void {
     .addOption(outputOption())
     .option('-w, --watch', 'keep running and print changed objects');
   addConfigOptions(command);
-  command.action(async (flags: StatusFlags) => exit(await guarded(() => status(command, flags))));
+  addVclusterOption(command);
+  command.action(async (flags: StatusFlags) =>
+    exit(await guarded(() => status(command, { ...flags, namespace: namespaceFilter(command) }))),
+  );
 }
 
 async function status(command: Command, flags: StatusFlags): Promise<number> {

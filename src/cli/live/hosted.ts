@@ -1,0 +1,196 @@
+/** `--vcluster NAME`: the configuration in use, vCluster's values and the access to it, all read from its namespace on the host. */
+
+import { gunzipSync } from 'node:zlib';
+import { Option, type Command } from 'commander';
+import { stringify } from 'yaml';
+import { systemClock } from '../../base/clock.ts';
+import { ConfigError, TerminalError } from '../../base/errors.ts';
+import { isJsonObject, parseJson, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { readDocument } from '../../config/document.ts';
+import type { LoadOptions } from '../../config/load.ts';
+import { problemOf } from '../../config/source-file.ts';
+import { createClient } from '../../kube/client/client.ts';
+import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
+import { asJson, SECRETS, type KubeObject, type Resource } from '../../kube/object.ts';
+import { ignoreNotFound } from '../../kube/status-error.ts';
+import type { ClusterClient } from '../../kube/types.ts';
+import { createMetrics } from '../../syncer/metrics/metrics.ts';
+import { HELP_GROUP, loaderInput } from '../config-options.ts';
+import { packageVersion } from '../version.ts';
+import { listAll, reaching } from './snapshot.ts';
+
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
+
+/** Of the ConfigMap that the chart makes, and of vCluster's Secret `vc-config-NAME`. */
+const FILE = 'config.yaml';
+
+/** `-n` is left to the command where it has that option already. */
+export function addVclusterOption(command: Command): void {
+  const help =
+    'read configuration, values and access of this virtual cluster from the host, instead of --config';
+  command.addOption(new Option('--vcluster <name>', help).helpGroup(HELP_GROUP));
+  if (command.options.some(({ long }) => long === '--namespace')) return;
+  const namespace = new Option('-n, --namespace <name>', 'with --vcluster: its namespace on the host');
+  command.addOption(namespace.helpGroup(HELP_GROUP));
+}
+
+/** The input of the configuration loader; with `--vcluster`, from the host. */
+export async function hostedInput(command: Command): Promise<LoadOptions> {
+  const input = loaderInput(command);
+  const name = vclusterOf(command);
+  if (name === undefined) return input;
+  if (input.file !== undefined)
+    throw misused('--vcluster reads the configuration from the host: leave out --config');
+  await using vcluster = connectHosted(command, name, input);
+  const { namespace } = vcluster;
+  const source = await vcluster.configuration();
+  const syncer = readDocument(source.file, source.text).value['endpointSyncer'] ?? null;
+  const hasSecret = textAt(syncer, 'virtual', 'secret') !== '';
+  const hasValues = textAt(syncer, 'vclusterConfig') !== '';
+  // Files of the Pod are not here, and neither is its service account.
+  const access = { 'host.kubeconfig': '', 'host.namespace': namespace };
+  const virtual = hasSecret ? {} : { 'virtual.secret': `vc-${name}` };
+  return {
+    ...input,
+    env: {},
+    flags: { ...access, ...virtual, ...input.flags, name },
+    given: { source, ...(hasValues && { vcluster: await vcluster.config() }) },
+  };
+}
+
+interface HostedValues {
+  readonly name: string;
+  readonly namespace: string;
+  readonly text: string;
+}
+
+/** The values of the release of vCluster, as `helm get values` prints them; undefined without `--vcluster`. */
+export async function hostedValues(command: Command): Promise<HostedValues | undefined> {
+  const name = vclusterOf(command);
+  if (name === undefined) return undefined;
+  await using vcluster = connectHosted(command, name, loaderInput(command));
+  return { name, namespace: vcluster.namespace, text: await vcluster.values() };
+}
+
+/** Of a command whose `-n` selects virtual objects: with `--vcluster`, it names the host namespace, unless `--host-namespace` does. */
+export function namespaceFilter(command: Command): string | undefined {
+  const { vcluster, hostNamespace, namespace } = command.opts<Partial<Record<string, string>>>();
+  return vcluster !== undefined && hostNamespace === undefined ? undefined : namespace;
+}
+
+function vclusterOf(command: Command): string | undefined {
+  const { vcluster } = command.opts<{ vcluster?: string }>();
+  return vcluster;
+}
+
+function misused(message: string): ConfigError {
+  return new ConfigError([problemOf('', message)]);
+}
+
+function connectHosted(command: Command, name: string, { flags }: LoadOptions): HostedVcluster {
+  const access = loadClusterAccess(
+    { kubeconfig: flags['host.kubeconfig'] ?? '', context: flags['host.context'] ?? '' },
+    { clock: systemClock, setting: 'with --host-kubeconfig' },
+  );
+  const { namespace: given } = command.opts<{ namespace?: string }>();
+  const namespace = flags['host.namespace'] ?? given ?? access.namespace;
+  if (namespace === '')
+    throw misused(
+      `--vcluster ${name}: the host context names no namespace: pass that of the vCluster with -n`,
+    );
+  const metrics = createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version: packageVersion() });
+  const host = createClient({
+    cluster: 'host',
+    access,
+    clock: systemClock,
+    metrics: metrics.requests(new URL(access.server).host),
+    userAgent: `endpoint-syncer/${packageVersion()}`,
+  });
+  return new HostedVcluster(host, name, namespace);
+}
+
+class HostedVcluster implements AsyncDisposable {
+  readonly namespace: string;
+  readonly #host: ClusterClient & AsyncDisposable;
+  readonly #name: string;
+
+  constructor(host: ClusterClient & AsyncDisposable, name: string, namespace: string) {
+    this.#host = host;
+    this.#name = name;
+    this.namespace = namespace;
+  }
+
+  /** The configuration file of the one ConfigMap that has it. */
+  async configuration(): Promise<{ readonly text: string; readonly file: string }> {
+    const found = (await listAll(this.#host, CONFIG_MAPS, [this.namespace])).flatMap((object) => {
+      const text = textAt(asJson(object), 'data', FILE);
+      const name = textAt(readDocument('', text).value, 'endpointSyncer', 'name');
+      return name === '' ? [] : [{ name, text, file: `ConfigMap ${this.namespace}/${object.metadata.name}` }];
+    });
+    const [one, ...others] = found.filter(({ name }) => name === this.#name);
+    if (one === undefined) throw await this.#notFound(found.map(({ name }) => name));
+    if (others.length > 0)
+      throw new TerminalError(
+        `${[one, ...others].map(({ file }) => file).join(' and ')} both configure "${this.#name}": pass the one in use with --config`,
+      );
+    return one;
+  }
+
+  /** What vCluster runs with. */
+  async config(): Promise<{ readonly text: string; readonly file: string }> {
+    const name = `vc-config-${this.#name}`;
+    const secret = await this.#secret(name);
+    if (secret === undefined)
+      throw new TerminalError(
+        `the host has no Secret "${this.namespace}/${name}", in which vCluster's chart keeps its values; name the namespace with -n`,
+      );
+    return { text: decoded(secret, FILE), file: `Secret ${this.namespace}/${name}` };
+  }
+
+  /** Helm's record of the release, else what vCluster runs with. */
+  async values(): Promise<string> {
+    const labelSelector = `owner=helm,name=${this.#name},status=deployed`;
+    const { items } = await reaching('host', () =>
+      this.#host.list(SECRETS, { namespace: this.namespace, labelSelector }),
+    );
+    const [release] = items;
+    if (release === undefined) return (await this.config()).text;
+    const record = parseJson(gunzipSync(Buffer.from(decoded(release, 'release'), 'base64')).toString());
+    return stringify(valueAt(record as JsonObject, ['config']) ?? {}); // Helm's record of a release is an object
+  }
+
+  async #notFound(configured: readonly string[]): Promise<TerminalError> {
+    const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${FILE} with endpointSyncer.name "${this.#name}"`;
+    const hasVcluster = (await this.#secret(`vc-${this.#name}`)) !== undefined;
+    const others = configured.length === 0 ? '' : ` (there are those of ${configured.join(', ')})`;
+    const what = hasVcluster
+      ? `vCluster "${this.#name}" is there; install this program beside it, or pass its configuration with --config`
+      : 'name the namespace of the vCluster with -n, or pass the configuration with --config';
+    return new TerminalError(`${where}${others}: ${what}`);
+  }
+
+  #secret(name: string): Promise<KubeObject | undefined> {
+    const key = { namespace: this.namespace, name };
+    return reaching('host', () => ignoreNotFound(this.#host.get(SECRETS, key)));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#host[Symbol.asyncDispose]();
+  }
+}
+
+/** '' where there is no text. */
+function textAt(value: JsonValue, ...path: readonly string[]): string {
+  const found = isJsonObject(value) ? valueAt(value, path) : undefined;
+  return typeof found === 'string' ? found : '';
+}
+
+function decoded(secret: KubeObject, key: string): string {
+  return Buffer.from(textAt(asJson(secret), 'data', key), 'base64').toString();
+}

@@ -1,0 +1,146 @@
+/** `--vcluster`: commands that find the configuration, the values and the access of a virtual cluster on the host. */
+
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
+import { endpoints } from './objects.ts';
+import type { NewWorld, World } from './world.ts';
+
+export function hostedScenarios(newWorld: NewWorld): void {
+  describe('with --vcluster', () => {
+    test('status, explain, diff and cleanup read everything from the host', async () => {
+      await using world = await newWorld();
+      // What holds in the Pod does not here: paths, and the service account.
+      await installed(world, {
+        virtual: { kubeconfig: '/data/pki/admin.conf' },
+        host: { kubeconfig: '', namespace: world.hostNamespace },
+        vclusterConfig: '/etc/vcluster/config.yaml',
+      });
+      const patches = [{ path: 'metadata.annotations.owner', expression: '"team-" + value' }];
+      await store(world, `vc-config-${world.vcluster}`, {
+        'config.yaml': stringify({ sync: { toHost: { endpoints: { enabled: false, patches } } } }),
+      });
+      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
+      const diff = await run(world, ['diff']);
+      expect(diff.out).toContain('+    owner: team-shop');
+      const status = await run(world, ['status', '-o', 'json']);
+      expect(JSON.parse(status.out)).toMatchObject([
+        {
+          virtual: { namespace: 'default', name: 'web' },
+          host: { namespace: world.hostNamespace, name: world.hostName('default/web') },
+          reason: 'no host copy',
+        },
+      ]);
+      const explained = await run(world, ['explain', 'default/web']);
+      expect(explained.out).toContain('patches[0]   metadata.annotations.owner: "shop" -> "team-shop"');
+      const cleanup = await run(world, ['cleanup', '--dry-run']);
+      expect([cleanup.code, cleanup.err]).toEqual([0, expect.stringContaining('nothing to delete')]);
+    });
+
+    test('-n selects virtual objects again where --host-namespace says where the vCluster is', async () => {
+      await using world = await newWorld();
+      await world.virtualNamespace('other');
+      await installed(world, { virtual: { secret: `vc-${world.vcluster}` } });
+      for (const key of ['default/web', 'other/web']) await world.virtual.create('Endpoints', endpoints(key));
+      const host = ['--host-kubeconfig', world.host.kubeconfigPath, '--host-namespace', world.hostNamespace];
+      const args = ['status', '--vcluster', world.vcluster, ...host, '-n', 'other', '-o', 'json'];
+      const rows = JSON.parse((await capturedRun(args)).out) as { virtual: JsonObject }[];
+      expect(rows.map(({ virtual }) => virtual)).toEqual([{ namespace: 'other', name: 'web' }]);
+    });
+
+    test('migrate takes the values of the release', async () => {
+      await using world = await newWorld();
+      const release = { config: { sync: { toHost: { ingresses: { enabled: true } } } } };
+      const packed = gzipSync(JSON.stringify(release)).toString('base64');
+      await store(
+        world,
+        `sh.helm.release.v1.${world.vcluster}.v1`,
+        { release: packed },
+        { owner: 'helm', name: world.vcluster, status: 'deployed' },
+      );
+      const { out, code } = await run(world, ['migrate', '-o', 'helm']);
+      expect([code, out]).toEqual([0, expect.stringContaining(`name: ${world.vcluster}`)]);
+      const { out: text } = await run(world, ['migrate']);
+      expect(text).toContain('ingresses');
+      expect(text).toContain(`namespace: ${world.hostNamespace}`);
+    });
+
+    test('what is missing is named, with what to do', async () => {
+      await using world = await newWorld();
+      const where = `no ConfigMap of the host namespace "${world.hostNamespace}" has a config.yaml with endpointSyncer.name "${world.vcluster}"`;
+      const failed = async (...args: string[]): Promise<string> => {
+        const { code, err } = await run(world, ['status', ...args]);
+        expect(code).toBe(args.includes('--config') ? 2 : 1);
+        return err;
+      };
+      expect(await failed()).toContain(`${where}: name the namespace of the vCluster with -n`);
+      await store(world, `vc-${world.vcluster}`, {
+        config: readFileSync(world.virtual.kubeconfigPath, 'utf8'),
+      });
+      await configMap(world, 'other', { name: 'other' });
+      expect(await failed()).toContain(
+        `${where} (there are those of other): vCluster "${world.vcluster}" is there; install this program beside it`,
+      );
+      await configMap(world, 'one', { name: world.vcluster, vclusterConfig: 'vcluster.yaml' });
+      expect(await failed()).toContain(
+        `the host has no Secret "${world.hostNamespace}/vc-config-${world.vcluster}"`,
+      );
+      await configMap(world, 'two', { name: world.vcluster });
+      expect(await failed()).toContain(
+        `ConfigMap ${world.hostNamespace}/one and ConfigMap ${world.hostNamespace}/two both configure "${world.vcluster}"`,
+      );
+      expect(await failed('--config', 'c.yaml')).toContain('leave out --config');
+    });
+
+    test('a virtual cluster that cannot be reached from here: the URL, and how to forward its port', async () => {
+      await using world = await newWorld();
+      await installed(world, { virtual: { secret: `vc-${world.vcluster}`, server: 'https://127.0.0.1:1' } });
+      const { code, err } = await run(world, ['status']);
+      expect(code).toBe(1);
+      expect(err).toContain('the URL is https://127.0.0.1:1');
+      expect(err).toContain(
+        `"kubectl -n ${world.hostNamespace} port-forward service/${world.vcluster} 8443:443" and pass --virtual-server https://localhost:8443`,
+      );
+      const server = /server: (\S+)/u.exec(readFileSync(world.virtual.kubeconfigPath, 'utf8'))?.[1] ?? '';
+      expect((await run(world, ['status', '--virtual-server', server])).code).toBe(0);
+    });
+  });
+}
+
+function run(world: World, [command = '', ...args]: readonly string[]): Promise<CapturedRun> {
+  const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', world.hostNamespace];
+  return capturedRun([command, '--vcluster', world.vcluster, ...host, ...args]);
+}
+
+/** As the chart and vCluster leave them on the host. */
+async function installed(world: World, endpointSyncer: JsonObject): Promise<void> {
+  await configMap(world, 'syncer-endpoint-syncer', { name: world.vcluster, ...endpointSyncer });
+  await store(world, `vc-${world.vcluster}`, { config: readFileSync(world.virtual.kubeconfigPath, 'utf8') });
+}
+
+function configMap(world: World, name: string, endpointSyncer: JsonObject): Promise<KubeObject> {
+  const data = { 'config.yaml': stringify({ endpointSyncer }) };
+  return world.host.create('ConfigMap', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: world.hostNamespace },
+    data,
+  });
+}
+
+function store(
+  world: World,
+  name: string,
+  texts: Record<string, string>,
+  labels: Record<string, string> = {},
+): Promise<KubeObject> {
+  const data = Object.fromEntries(
+    Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+  );
+  const metadata = { name, namespace: world.hostNamespace, labels };
+  return world.host.create('Secret', { apiVersion: 'v1', kind: 'Secret', metadata, data });
+}
