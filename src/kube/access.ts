@@ -42,11 +42,6 @@ export interface ServerAccess {
   unreachable?(): void;
 }
 
-/** The same access with another URL of the API server: `https://host:port`, possibly with a base path. */
-export function withServer(access: ServerAccess, server: string): ServerAccess {
-  return { ...access, server: server.replace(/\/+$/, '') };
-}
-
 /** Certificates and settings of a TLS connection. */
 export interface TlsMaterial {
   readonly ca?: string | Buffer;

@@ -2,7 +2,7 @@
 
 import { hostname } from 'node:os';
 import { missingRights, ownUserName } from '../kube/access-review.ts';
-import { withServer, type ServerAccess } from '../kube/access.ts';
+import type { ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
@@ -79,11 +79,12 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     );
   }
   const { secret, server } = config.virtual;
-  const foundAccess =
+  const virtualAccess =
     secret === ''
       ? accessTo('virtual', options)
-      : await untilResponse(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
-  const virtualAccess = server === '' ? foundAccess : withServer(foundAccess, server);
+      : await untilResponse(options, 'host', () =>
+          kubeconfigFromSecret(host, { namespace: hostNamespace, name: secret }, { clock, server }),
+        );
   const virtualHint = secret === '' || server !== '' ? undefined : hintForServer(virtualAccess.server);
   if (virtualAccess.server === hostAccess.server) {
     throw new TerminalError(

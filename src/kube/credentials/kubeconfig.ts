@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { Cluster } from './client-node-parts.ts';
 import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
-import { SECRETS } from '../object.ts';
+import { SECRETS, type NamespacedName } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -29,6 +29,8 @@ export interface AccessSource {
   readonly kubeconfig: string;
   /** '' means the file's current context. A context without a file skips the service account. */
   readonly context: string;
+  /** Another URL of the API server; '' or absent: the one of the file. */
+  readonly server?: string;
 }
 
 export interface AccessEnvironment {
@@ -53,7 +55,7 @@ export function loadClusterAccess(
 ): ServerAccess {
   const isUnnamed = source.kubeconfig === '' && source.context === '';
   if (isUnnamed && isInCluster(env, serviceAccountFolder)) {
-    return inClusterAccess(env, clock, serviceAccountFolder);
+    return inClusterAccess({ env, clock, folder: serviceAccountFolder, server: source.server });
   }
   const files = source.kubeconfig === '' ? usualFiles(env) : [resolve(source.kubeconfig)];
   if (files.length === 0) {
@@ -68,7 +70,11 @@ export function loadClusterAccess(
     const texts = files.map((file) => readKubeconfig(file, setting));
     if (known?.texts.join('\0') === texts.join('\0')) return known.access;
     const parsed = texts.map((text, at) => parseKubeconfig(text, files[at] ?? '', dirname(files[at] ?? '')));
-    const access = accessOf(selectContext(mergeKubeconfigs(parsed), source.context), { clock, env });
+    const access = accessOf(selectContext(mergeKubeconfigs(parsed), source.context), {
+      clock,
+      env,
+      server: source.server,
+    });
     known = { texts, access };
     return access;
   };
@@ -84,16 +90,24 @@ const SECRET_PAUSE_MS = 10_000;
 /** Keys of Secrets with a kubeconfig: of vCluster, Cluster API, Kamaji, k3k and kubeadm. */
 const SECRET_KEYS = ['config', 'value', 'kubeconfig', 'kubeconfig.yaml', 'admin.conf'];
 
+interface SecretSettings {
+  readonly clock: Clock;
+  /** As in {@link AccessSource}. */
+  readonly server?: string;
+  /** Default `process.env`. */
+  readonly env?: Environment;
+}
+
 /** Access from the kubeconfig in a Secret, such as vCluster's `vc-NAME`. Renewed certificates are picked up.
  * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not respond.
  */
 export async function kubeconfigFromSecret(
   host: Pick<ClusterClient, 'get'>,
-  namespace: string,
-  name: string,
-  clock: Clock,
+  secret: NamespacedName,
+  settings: SecretSettings,
 ): Promise<ServerAccess> {
-  const read = (): Promise<ServerAccess> => readSecret(host, namespace, name, clock);
+  const { clock } = settings;
+  const read = (): Promise<ServerAccess> => readSecret(host, secret, settings);
   return renewedAccess(await read(), read, { clock, lifeMs: SECRET_LIFE_MS, pauseMs: SECRET_PAUSE_MS });
 }
 /** A Secret that may be created later: vCluster writes it after its own start. */
@@ -108,9 +122,8 @@ export class MissingSecretError extends TerminalError {
 
 async function readSecret(
   host: Pick<ClusterClient, 'get'>,
-  namespace: string,
-  name: string,
-  clock: Clock,
+  { namespace, name }: NamespacedName,
+  { clock, server, env = process.env }: SecretSettings,
 ): Promise<ServerAccess> {
   const source = `Secret ${namespace}/${name} of the host cluster`;
   const secret = await host.get(SECRETS, { namespace, name }).catch((cause: unknown) => {
@@ -130,7 +143,7 @@ async function readSecret(
   const config = parseKubeconfig(text, source, '/');
   config.clusters.forEach((entry) => refuseOtherFields(entry, 'cluster', source));
   config.users.forEach((entry) => refuseOtherFields(entry, 'user', source));
-  return accessOf(selectContext(config, ''), { clock, env: process.env });
+  return accessOf(selectContext(config, ''), { clock, env, server });
 }
 
 /** The fields of a kubeconfig that are data. Every other field runs a program, reads a file, or redirects requests of the daemon, and
@@ -180,20 +193,28 @@ function readKubeconfig(file: string, setting: string): string {
   }
 }
 
-function accessOf(
-  selected: SelectedContext,
-  { clock, env }: { readonly clock: Clock; readonly env: Environment },
-): ServerAccess {
+interface AccessSettings {
+  readonly clock: Clock;
+  readonly env: Environment;
+  readonly server: string | undefined;
+}
+
+function withoutSlash(server: string): string {
+  return server.replace(/\/+$/u, '');
+}
+
+function accessOf(selected: SelectedContext, { clock, env, server: other }: AccessSettings): ServerAccess {
   const { cluster, source, user, userName } = selected;
   const what = `${source}: cluster ${cluster.name}`;
-  const url = URL.parse(cluster.server);
+  const server = withoutSlash(other || cluster.server);
+  const url = URL.parse(server);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new TerminalError(`${what}: server ${JSON.stringify(cluster.server)} is not an http or https URL`);
+    throw new TerminalError(`${what}: server ${JSON.stringify(server)} is not an http or https URL`);
   }
   const trust = trustSource(cluster, source);
   if (url.protocol === 'https:') checkAuthority(trust(), what);
   return {
-    server: cluster.server,
+    server,
     namespace: selected.namespace,
     description: `context ${selected.context} of ${source}`,
     ...proxyOf(cluster, what, proxyFromEnvironment(url, env)),
@@ -271,14 +292,19 @@ function isInCluster(env: Environment, folder: string): boolean {
 }
 
 /** Throws `TerminalError` when a file of the service account cannot be read. */
-function inClusterAccess(env: Environment, clock: Clock, folder: string): ServerAccess {
+function inClusterAccess({
+  env,
+  clock,
+  folder,
+  server: other,
+}: AccessSettings & { readonly folder: string }): ServerAccess {
   const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
   const source = 'the service account of this Pod';
   const caFile = join(folder, 'ca.crt');
   readTextFile(caFile, 'ca.crt', source);
   const namespaceFile = join(folder, 'namespace');
-  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  const server = withoutSlash(other || `https://${isIPv6(host) ? `[${host}]` : host}:${port}`);
   const proxyUrl = proxyFromEnvironment(new URL(server), env);
   return {
     server,

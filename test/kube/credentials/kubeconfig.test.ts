@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { plainAccess, withServer, type ServerAccess } from '../../../src/kube/access.ts';
+import type { ServerAccess } from '../../../src/kube/access.ts';
 import {
   kubeconfigFromSecret,
   loadClusterAccess,
@@ -319,12 +319,48 @@ describe('without a file', () => {
   });
 });
 
-test('another URL of the same server has the same credentials and trust', async () => {
-  const access = plainAccess('https://localhost:8443', 'secret');
-  const moved = withServer(access, 'https://my-vcluster.team-a/base/');
-  expect(moved.server).toBe('https://my-vcluster.team-a/base');
-  expect(await moved.credentials.headers()).toEqual({ authorization: 'Bearer secret' });
-  expect(await moved.trust()).toEqual(await access.trust());
+describe('another URL of the same server', () => {
+  const server = 'https://my-vcluster.team-a/base/';
+  const clock = new FakeClock();
+
+  test('has the same credentials and trust', async () => {
+    const path = put('moved', kubeconfig());
+    const access = loadClusterAccess({ kubeconfig: path, context: '' }, { clock });
+    const moved = loadClusterAccess({ kubeconfig: path, context: '', server }, { clock });
+    expect(moved.server).toBe('https://my-vcluster.team-a/base');
+    expect(await moved.credentials.headers()).toEqual(await access.credentials.headers());
+    expect(await moved.trust()).toEqual(await access.trust());
+  });
+
+  test('has the proxy of the environment for that URL, not for the one of the file', async () => {
+    const env = { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: '.example' };
+    const proxyOf = (written: string, other: string) => {
+      const path = put('moved', kubeconfig({ cluster: `server: "${written}"` }));
+      return loadClusterAccess({ kubeconfig: path, context: '', server: other }, { clock, env }).proxyUrl;
+    };
+    expect(proxyOf('https://localhost:8443', server)).toBe('http://proxy:3128');
+    expect(proxyOf('https://vc.company', 'https://vc.example')).toBeUndefined();
+    const place = { namespace: 'ns', name: 'vc-my' };
+    const get = async (): Promise<KubeObject> => ({
+      metadata: { ...place, resourceVersion: '1' },
+      data: { config: base64(kubeconfig()) },
+    });
+    const access = await kubeconfigFromSecret({ get }, place, { clock, server, env });
+    expect([access.server, access.proxyUrl]).toEqual([
+      'https://my-vcluster.team-a/base',
+      'http://proxy:3128',
+    ]);
+  });
+
+  test('follows the proxy in a kubeconfig that changes', async () => {
+    const write = (port: number): string =>
+      put('moved', kubeconfig({ cluster: `server: "https://a", proxy-url: "http://proxy:${port}"` }));
+    const access = loadClusterAccess({ kubeconfig: write(1), context: '', server }, { clock });
+    write(2);
+    clock.advance(60_000);
+    await access.credentials.headers();
+    expect(access.proxyUrl).toBe('http://proxy:2');
+  });
 });
 
 describe('an exec plugin', () => {
@@ -434,7 +470,7 @@ describe('a kubeconfig in a Secret', () => {
         return secret({ config: base64(kubeconfig({ user: `token: ${token}` })) });
       },
     };
-    const access = await kubeconfigFromSecret(host, 'ns', 'vc-my', clock);
+    const access = await kubeconfigFromSecret(host, { namespace: 'ns', name: 'vc-my' }, { clock });
     const { credentials, description } = access;
     expect(description).toBe('context x of Secret ns/vc-my of the host cluster');
     token = 'two';
@@ -466,12 +502,18 @@ describe('a kubeconfig in a Secret', () => {
     ['has another key', async () => secret({ kubeconfig: '' }), /it has: kubeconfig/],
     ['holds nonsense', async () => secret({ config: base64('nonsense') }), /is not a kubeconfig/],
   ])('that %s', async (_, get, message) => {
-    await expect(kubeconfigFromSecret({ get }, 'ns', 'vc-my', new FakeClock())).rejects.toThrow(message);
+    await expect(
+      kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock: new FakeClock() }),
+    ).rejects.toThrow(message);
   });
 
   test.each(['value', 'kubeconfig', 'kubeconfig.yaml', 'admin.conf'])('may be in the key %s', async (key) => {
     const get = async (): Promise<KubeObject> => secret({ [key]: base64(kubeconfig()) });
-    const access = await kubeconfigFromSecret({ get }, 'ns', 'c-kubeconfig', new FakeClock());
+    const access = await kubeconfigFromSecret(
+      { get },
+      { namespace: 'ns', name: 'c-kubeconfig' },
+      { clock: new FakeClock() },
+    );
     expect(access.server).toBe('https://127.0.0.1:6443');
   });
 
@@ -480,7 +522,7 @@ describe('a kubeconfig in a Secret', () => {
     let server = 'https://one:6443';
     const get = async (): Promise<KubeObject> =>
       secret({ config: base64(kubeconfig({ cluster: `server: "${server}"` })) });
-    const access = await kubeconfigFromSecret({ get }, 'ns', 'vc-my', clock);
+    const access = await kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock });
     server = 'https://two:6443';
     access.unreachable?.();
     await access.credentials.headers();
@@ -493,7 +535,7 @@ describe('a kubeconfig in a Secret', () => {
 
   const fromSecret = (parts: Parts): Promise<ServerAccess> => {
     const get = async (): Promise<KubeObject> => secret({ config: base64(kubeconfig(parts)) });
-    return kubeconfigFromSecret({ get }, 'ns', 'vc-my', new FakeClock());
+    return kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock: new FakeClock() });
   };
 
   test('runs no program of the daemon', async () => {
