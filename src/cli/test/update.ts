@@ -1,6 +1,17 @@
 /** Writes the actual results as the expectations of a test file, in place; comments and correct expectations stay. */
 
-import { isMap, isSeq, parseDocument, type Document, type ToStringOptions } from 'yaml';
+import {
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  parseDocument,
+  visit,
+  type Document,
+  type Node,
+  type ToStringOptions,
+  type YAMLMap,
+} from 'yaml';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { ENTRY_RULES, type Outcome } from './expectations.ts';
 import type { CaseRun } from './run-case.ts';
@@ -11,6 +22,7 @@ type Path = readonly (string | number)[];
 /** The new text of the file; the same text where every expectation holds. `runs` are those of its cases, in order. */
 export function updatedText({ text, cases }: TestFile, runs: readonly CaseRun[]): string {
   const document = parseDocument(text);
+  unshareExpectations(document, cases.length);
   let isChanged = false;
   for (const [index, test] of cases.entries()) {
     const run = runs[index];
@@ -26,6 +38,44 @@ export function updatedText({ text, cases }: TestFile, runs: readonly CaseRun[])
       isChanged = true;
   }
   return isChanged ? document.toString(styleOf(text)) : text;
+}
+
+/** Writes out the aliases and merge keys that expectations share, so that the correction of one changes no other and no input. */
+function unshareExpectations(document: Document, cases: number): void {
+  const expected = new Set<Node>();
+  const add = (node: Node): void => visit(node, { Node: (_, one) => void expected.add(one) });
+  for (let index = 0; index < cases; index++) {
+    for (const path of [['expect'], ['reverse', 'expect']]) {
+      const node = document.getIn(['cases', index, ...path], true);
+      if (isNode(node)) add(node);
+    }
+  }
+  visit(document, {
+    Alias(_, alias) {
+      const source = alias.resolve(document);
+      if (source === undefined || (!expected.has(alias) && !expected.has(source))) return undefined;
+      const copy = source.clone() as Node; // a clone of a node
+      visit(copy, { Node: (_key, one) => void ('anchor' in one && delete one.anchor) });
+      if (expected.has(alias)) add(copy);
+      return copy;
+    },
+  });
+  for (const node of expected) if (isMap(node)) mergeIn(node);
+}
+
+/** Replaces the merge keys of a mapping by what they merge. The mapping's own members count before those, and the first source before the next. */
+function mergeIn(map: YAMLMap): void {
+  for (;;) {
+    const at = map.items.findIndex(({ key }) => isScalar(key) && key.value === '<<');
+    const value = map.items[at]?.value;
+    if (at < 0) return;
+    map.items.splice(at, 1);
+    for (const source of isSeq(value) ? value.items : [value]) {
+      if (!isMap(source)) continue;
+      mergeIn(source);
+      for (const pair of source.items) if (!map.has(pair.key)) map.items.push(pair.clone());
+    }
+  }
 }
 
 /** A case without expectations gets the whole outcome. */

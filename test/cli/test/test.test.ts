@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { capturedRun } from '../captured-run.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
@@ -415,6 +416,37 @@ expect:
     );
     expect((await capturedRun(['test', path])).code).toBe(0);
     expect((await capturedRun(['test', path, '--update'])).err).toBe('');
+  });
+
+  test('--update corrects one expectation where cases share parts of them, and the inputs stay', async () => {
+    const text = `config: config.yaml
+cases:
+  - name: one
+    virtual:
+      - &web
+        apiVersion: v1
+        kind: Endpoints
+        metadata: {name: web, namespace: shop, labels: &labels {app: web}}
+        subsets: []
+    expect: &one
+      host: [{kind: Endpoints, metadata: &metadata {name: web-x-shop-x-vc, labels: *labels}}]
+  - name: two
+    virtual: [{<<: *web, metadata: {name: web, namespace: shop, labels: {app: api}}}]
+    expect: *one
+  - name: three
+    virtual: [{<<: *web, metadata: {name: web, namespace: shop, labels: {app: db}}}]
+    expect:
+      host: [{kind: Endpoints, metadata: {<<: *metadata}}]
+`;
+    const path = folderWith({ ...BASE, 'endpoint-syncer-test.yaml': text });
+    expect((await capturedRun(['test', path])).code).toBe(1);
+    const { code, err } = await capturedRun(['test', path, '--update']);
+    expect({ code, err }).toEqual({ code: 0, err: `updated ${join(path, 'endpoint-syncer-test.yaml')}\n` });
+    expect((await capturedRun(['test', path])).code).toBe(0);
+    const { cases } = parse(readFileSync(join(path, 'endpoint-syncer-test.yaml'), 'utf8'), {
+      merge: true,
+    }) as { cases: { virtual: { metadata: { labels: { app: string } } }[] }[] };
+    expect(cases.map(({ virtual }) => virtual[0]?.metadata.labels.app)).toEqual(['web', 'api', 'db']);
   });
 
   test('--update fills in a case without expectations', async () => {
