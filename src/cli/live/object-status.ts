@@ -194,7 +194,11 @@ function otherConfiguration(what: string): SyncStatus {
 function pending({ lease, runsOther }: StatusFacts, what: string, reason: string, due: string): SyncStatus {
   if (runsOther) return otherConfiguration(what);
   if (lease === undefined)
-    return { state: 'pending', reason, sentence: `${due}; if this state persists, no daemon is running` };
+    return {
+      state: 'pending',
+      reason,
+      sentence: `${due}; if this state persists, check that a daemon is running`,
+    };
   if (lease.holder !== '')
     return { state: 'pending', reason, sentence: `${due}; the leader "${lease.holder}" writes it` };
   return {

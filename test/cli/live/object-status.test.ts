@@ -212,7 +212,11 @@ const CASES: Record<string, Case> = {
     virtual: [web()],
     after: editedHost({ labels: {} }),
     facts: { events: [{ ...event('Contested', 'Field manager.'), lastMs: NOW - 3_600_000 }] },
-    expected: ['pending', 'differs', /is about to be updated; if this state persists, no daemon is running$/],
+    expected: [
+      'pending',
+      'differs',
+      /is about to be updated; if this state persists, check that a daemon is running$/,
+    ],
   },
   'waiting for re-creation': {
     virtual: [web()],
