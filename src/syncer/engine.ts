@@ -54,6 +54,8 @@ export interface Engine {
   stop(): Promise<void>;
   /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number;
+  /** Why the copies of objects that are gone must stay for now. */
+  objection(): Promise<string | undefined>;
 }
 
 export function createEngine(options: EngineOptions): Engine {
@@ -93,7 +95,7 @@ class SyncEngine implements Engine {
           ? this.#hostServices
           : this.#createInformer('host', resource, { indexes, labelSelector }),
       engines: () => this.#kinds,
-      objection: async () => options.identity?.objection(() => this.#evidence()),
+      objection: () => this.objection(),
     };
     this.#kinds = options.kinds.map(
       (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),
@@ -160,7 +162,7 @@ class SyncEngine implements Engine {
       // Stopped before all imports of removed kinds are gone: a reconcile would drop these kinds from the records.
       signal.throwIfAborted();
       // Before this process writes a copy, which would count as one of a known object. A failure is that of the first deletion.
-      await this.#options.identity?.objection(() => this.#evidence()).catch(() => undefined);
+      await this.objection().catch(() => undefined);
       signal.throwIfAborted();
       this.#isWorking = true;
       await Promise.all([
@@ -185,6 +187,10 @@ class SyncEngine implements Engine {
       references.sweepUnmapped(attempts),
     ]);
     this.#isSwept = true;
+  }
+
+  async objection(): Promise<string | undefined> {
+    return this.#options.identity?.objection(() => this.#evidence());
   }
 
   /** The copies of all kinds, and whether the virtual cluster has an original of them. */

@@ -12,7 +12,6 @@ import type { Logger } from '../base/logger.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Leadership } from './leadership.ts';
 import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';
-import type { Program } from './sandbox/types.ts';
 import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './patch/pipeline.ts';
 import type { PatchPipeline } from './patch/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
@@ -83,10 +82,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
   const virtualCaches = new Map<string, ObservableInformer>();
   const compiled = compileKinds(syncedKinds(config, virtualCaches), config.patches);
-  const sandbox = await sandboxFor(
-    options,
-    compiled.flatMap(({ patches }) => patches.programs),
-  );
+  const sandbox = await sandboxFor(options, compiled);
   const translators = createTranslators(config);
   const referrers = new SyncedReferrers(translators.names);
   const references = new References(
@@ -97,6 +93,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       servers,
       owner,
       metrics: referenceMetrics(options),
+      objection: () => engine.objection(),
     },
     options.references,
     referrers,
@@ -174,8 +171,9 @@ export const IDLE_GENERATION: Generation = {
 /** Without expressions, no child process is started. */
 async function sandboxFor(
   { config, clock, logger, metrics, createSandbox: create }: GenerationOptions,
-  programs: readonly Program[],
+  compiled: ReturnType<typeof compileKinds>,
 ): Promise<Sandbox | undefined> {
+  const programs = compiled.flatMap(({ patches }) => patches.programs);
   if (programs.length === 0) return undefined;
   return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
 }

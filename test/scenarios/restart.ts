@@ -6,6 +6,7 @@ import type { JsonValue } from '../../src/base/json.ts';
 import type { Daemon } from './daemon.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
+import { importedTo, named, referencePatches, secret, short } from './reference-objects.ts';
 import { VIRTUAL_CLUSTER } from '../../src/syncer/virtual-identity.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
@@ -202,6 +203,29 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       await world.startSync();
       for (const name of ['a', 'b']) await world.whenNoCopy(`default/${name}`);
       expect(await world.getCopy('default/new')).toBeDefined();
+    });
+
+    test('copies of objects that the kept copies reference stay, too', async () => {
+      const config = referencePatches();
+      await using own = await newWorld();
+      const lease = [own.hostNamespace, `endpoint-syncer-${own.vcluster}`] as const;
+      const first = await own.startSync({ config });
+      await own.virtual.create('Secret', secret('default/tls'));
+      await own.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
+      await importedTo(own, 'Secret', 'default/tls');
+      await own.whenCopy('default/web', () => true);
+      await own.settle(first);
+      await first.stop();
+      await own.virtual.delete('Endpoints', 'default', 'web');
+      await own.virtual.delete('Secret', 'default', 'tls');
+      await own.host.merge('Lease', lease, { metadata: { annotations: { [VIRTUAL_CLUSTER]: 'another' } } });
+
+      await own.startSync({ config });
+      await own.virtual.create('Secret', secret('default/next'));
+      await own.virtual.create('Endpoints', named('default/new', { secret: 'next' }));
+      await importedTo(own, 'Secret', 'default/next');
+      expect(await own.getCopy('default/web')).toBeDefined();
+      expect(await own.host.find('Secret', ...short(own, 'default/tls'))).toBeDefined();
     });
   });
 }

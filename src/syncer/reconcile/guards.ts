@@ -11,6 +11,8 @@ import { type NamespacedName, type ObjectKey, isOlder } from '../../kube/object.
 import type { Arrival } from '../translate/last-synced.ts';
 import type { Writer } from './writer.ts';
 
+/** Between the attempts to delete a copy while the virtual cluster may be another one. */
+export const OBJECTION_MS = 30_000;
 const WINDOW_MS = 60_000;
 /** Of overwrites in a row that anybody may do by hand. */
 export const OVERWRITES_MAX = 5;

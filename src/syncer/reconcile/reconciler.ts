@@ -22,6 +22,7 @@ import {
   type DriftVerdict,
   type FoughtDeletions,
   type KeyVerdict,
+  OBJECTION_MS,
 } from './guards.ts';
 import {
   alteredNotice,
@@ -85,7 +86,6 @@ export interface ReconcilerOptions extends CacheRefreshOptions {
 const HOST_DELETED = 'host copy was deleted';
 const FROM_HOST = 'changed on the host';
 const DELETION_CHECK_MS = 5000;
-const OBJECTION_MS = 30_000;
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
 const ECHO_RECHECK_MS = 1000;
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */

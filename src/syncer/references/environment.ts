@@ -28,6 +28,8 @@ export type ReferenceListener = (
 ) => void;
 
 export interface ReferenceEnvironment extends SyncEnvironment {
+  /** Why the copies of objects that are gone must stay for now. */
+  readonly objection: () => Promise<string | undefined>;
   readonly discoveries: Discoveries;
   readonly random: Random;
   readonly metrics: ReferenceMetrics;

@@ -5,7 +5,7 @@ import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.t
 import { isAlreadyExists, isConflict } from '../../kube/status-error.ts';
 import { isNamespaceMissing, type ReconcileResult } from '../reconcile/controller.ts';
 import { SKIP_BACKSYNC } from '../reconcile/decide.ts';
-import type { DriftVerdict } from '../reconcile/guards.ts';
+import { OBJECTION_MS, type DriftVerdict } from '../reconcile/guards.ts';
 import { changedPaths, listedPaths } from '../reconcile/object-diff.ts';
 import { needsWrite } from '../translate/content.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
@@ -46,6 +46,8 @@ export interface ImporterOptions {
   areReferencesKnown(): boolean;
   /** False while the host copy of an object that cannot be translated may reference this import. */
   isDispensable(copy: KubeObject): boolean;
+  /** Why the copies of objects that are gone must stay for now. */
+  readonly objection: () => Promise<string | undefined>;
   /** A host copy still references this host object, although it should reference another one. */
   isStillWritten(id: ReferenceId, hostKey: string): boolean;
   readonly decided: ReferenceListener | undefined;
@@ -59,6 +61,12 @@ const STILL_IN_USE: ReconcileResult = {
   outcome: 'unchanged',
   reason: 'still in use',
   waitMs: DISPENSABLE_RETRY_MS,
+};
+
+const OF_ANOTHER_CLUSTER: ReconcileResult = {
+  outcome: 'unchanged',
+  reason: 'another virtual cluster',
+  waitMs: OBJECTION_MS,
 };
 
 const DIFFERS_FROM_VIRTUAL = 'differs from the virtual object';
@@ -155,6 +163,10 @@ export class Importer {
       if (isSkipped(copy)) continue;
       if (this.#isNeeded(job, copy)) {
         result = STILL_IN_USE;
+        continue;
+      }
+      if (seen.object === undefined && (await this.#options.objection()) !== undefined) {
+        result = OF_ANOTHER_CLUSTER;
         continue;
       }
       await resources.host.delete(copy, why);

@@ -284,6 +284,7 @@ export class References {
       names,
       rules: this.#rules,
       isReferenced: (id) => index.isReferenced(id),
+      objection: this.#environment.objection,
       decided: this.#environment.referenceDecided,
       areReferencesKnown: () => index.isComplete,
       isDispensable: (copy) => this.#orphans.isDispensable(copy),
