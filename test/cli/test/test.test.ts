@@ -449,6 +449,16 @@ cases:
     expect(cases.map(({ virtual }) => virtual[0]?.metadata.labels.app)).toEqual(['web', 'api', 'db']);
   });
 
+  test('an object in the file itself may have null for its lists, as one in a file of objects', async () => {
+    const path = folderWith(
+      oneCase(`virtual:
+  - {apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: shop, managedFields: null}, subsets: null}
+expect:
+  host: [{metadata: {name: web-x-shop-x-vc}, subsets: []}]`),
+    );
+    expect((await capturedRun(['test', path])).code).toBe(0);
+  });
+
   test('--update fills in a case without expectations', async () => {
     const path = folderWith(oneCase(VIRTUAL_WEB));
     await capturedRun(['test', path, '--update']);
