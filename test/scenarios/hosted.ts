@@ -16,7 +16,6 @@ export function hostedScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       // What holds in the Pod does not here: paths, and the service account.
       await installed(world, {
-        virtual: { kubeconfig: '/data/pki/admin.conf' },
         host: { kubeconfig: '', namespace: world.hostNamespace },
         vclusterConfig: '/etc/vcluster/config.yaml',
       });
@@ -74,7 +73,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       const where = `no ConfigMap of the host namespace "${world.hostNamespace}" has a config.yaml with endpointSyncer.name "${world.vcluster}"`;
       const failed = async (...args: string[]): Promise<string> => {
         const { code, err } = await run(world, ['status', ...args]);
-        expect(code).toBe(args.includes('--config') ? 2 : 1);
+        expect(code).toBe(/leave out|file of the Pod/u.test(err) ? 2 : 1);
         return err;
       };
       expect(await failed()).toContain(`${where}: name the namespace of the vCluster with -n`);
@@ -89,11 +88,35 @@ export function hostedScenarios(newWorld: NewWorld): void {
       expect(await failed()).toContain(
         `the host has no Secret "${world.hostNamespace}/vc-config-${world.vcluster}"`,
       );
+      const file = { name: world.vcluster, virtual: { kubeconfig: '/access/config' } };
+      await world.host.merge('ConfigMap', [world.hostNamespace, 'one'], {
+        data: { 'config.yaml': stringify({ endpointSyncer: file }) },
+      });
+      expect(await failed()).toContain(
+        `ConfigMap ${world.hostNamespace}/one reaches the virtual cluster with a file of the Pod, /access/config: pass that file with --virtual-kubeconfig, or the Secret`,
+      );
       await configMap(world, 'two', { name: world.vcluster });
       expect(await failed()).toContain(
         `ConfigMap ${world.hostNamespace}/one and ConfigMap ${world.hostNamespace}/two both configure "${world.vcluster}"`,
       );
       expect(await failed('--config', 'c.yaml')).toContain('leave out --config');
+    });
+
+    test('without the rights that this needs, the error names them', async () => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      host.behaviour = {
+        decide: ({ path }) =>
+          path.includes('/configmaps')
+            ? { kind: 'refuse', status: 403, reason: 'Forbidden' }
+            : { kind: 'pass' },
+      };
+      const args = ['--vcluster', world.vcluster, '--host-kubeconfig', host.path, '-n', world.hostNamespace];
+      const { code, err } = await capturedRun(['status', ...args]);
+      expect(code).toBe(1);
+      expect(err).toContain(
+        `--vcluster needs the rights to list configmaps and secrets in the host namespace "${world.hostNamespace}"; without them, pass --config`,
+      );
     });
 
     test('a virtual cluster that cannot be reached from here: the URL, and how to forward its port', async () => {
@@ -103,7 +126,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       expect(code).toBe(1);
       expect(err).toContain('the URL is https://127.0.0.1:1');
       expect(err).toContain(
-        `"kubectl -n ${world.hostNamespace} port-forward service/${world.vcluster} 8443:443" and pass --virtual-server https://localhost:8443`,
+        `"kubectl --kubeconfig ${world.host.kubeconfigPath} -n ${world.hostNamespace} port-forward service/${world.vcluster} 8443:443" and pass --virtual-server https://localhost:8443`,
       );
       const server = /server: (\S+)/u.exec(readFileSync(world.virtual.kubeconfigPath, 'utf8'))?.[1] ?? '';
       expect((await run(world, ['status', '--virtual-server', server])).code).toBe(0);

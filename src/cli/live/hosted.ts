@@ -12,7 +12,7 @@ import { problemOf } from '../../config/source-file.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
 import { asJson, SECRETS, type KubeObject, type Resource } from '../../kube/object.ts';
-import { ignoreNotFound } from '../../kube/status-error.ts';
+import { ignoreNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
@@ -52,8 +52,13 @@ export async function hostedInput(command: Command): Promise<LoadOptions> {
   const source = await vcluster.configuration();
   const syncer = readDocument(source.file, source.text).value['endpointSyncer'] ?? null;
   const hasSecret = textAt(syncer, 'virtual', 'secret') !== '';
+  const podFile = textAt(syncer, 'virtual', 'kubeconfig');
+  if (podFile !== '' && !['virtual.kubeconfig', 'virtual.secret'].some((flag) => flag in input.flags))
+    throw misused(
+      `${source.file} reaches the virtual cluster with a file of the Pod, ${podFile}: pass that file with --virtual-kubeconfig, or the Secret that holds it with --virtual-secret`,
+    );
   const hasValues = textAt(syncer, 'vclusterConfig') !== '';
-  // Files of the Pod are not here, and neither is its service account.
+  // The service account of the Pod is not here.
   const access = { 'host.kubeconfig': '', 'host.namespace': namespace };
   const virtual = hasSecret ? {} : { 'virtual.secret': `vc-${name}` };
   return {
@@ -128,7 +133,8 @@ class HostedVcluster implements AsyncDisposable {
 
   /** The configuration file of the one ConfigMap that has it. */
   async configuration(): Promise<{ readonly text: string; readonly file: string }> {
-    const found = (await listAll(this.#host, CONFIG_MAPS, [this.namespace])).flatMap((object) => {
+    const listed = await this.#allowed(listAll(this.#host, CONFIG_MAPS, [this.namespace]));
+    const found = listed.flatMap((object) => {
       const text = textAt(asJson(object), 'data', FILE);
       const name = textAt(readDocument('', text).value, 'endpointSyncer', 'name');
       return name === '' ? [] : [{ name, text, file: `ConfigMap ${this.namespace}/${object.metadata.name}` }];
@@ -156,8 +162,8 @@ class HostedVcluster implements AsyncDisposable {
   /** Helm's record of the release, else what vCluster runs with. */
   async values(): Promise<string> {
     const labelSelector = `owner=helm,name=${this.#name},status=deployed`;
-    const { items } = await reaching('host', () =>
-      this.#host.list(SECRETS, { namespace: this.namespace, labelSelector }),
+    const { items } = await this.#allowed(
+      reaching('host', () => this.#host.list(SECRETS, { namespace: this.namespace, labelSelector })),
     );
     const [release] = items;
     if (release === undefined) return (await this.config()).text;
@@ -177,7 +183,21 @@ class HostedVcluster implements AsyncDisposable {
 
   #secret(name: string): Promise<KubeObject | undefined> {
     const key = { namespace: this.namespace, name };
-    return reaching('host', () => ignoreNotFound(this.#host.get(SECRETS, key)));
+    return this.#allowed(reaching('host', () => ignoreNotFound(this.#host.get(SECRETS, key))));
+  }
+
+  /** The daemon needs no such rights, so `rbac` does not print them. */
+  async #allowed<T>(request: Promise<T>): Promise<T> {
+    try {
+      return await request;
+    } catch (error) {
+      if (!(error instanceof TerminalError && error.cause instanceof StatusError && error.cause.code === 403))
+        throw error;
+      throw new TerminalError(
+        `${error.cause.message}: --vcluster needs the rights to list configmaps and secrets in the host namespace "${this.namespace}"; without them, pass --config`,
+        { cause: error.cause },
+      );
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -49,7 +49,13 @@ function withPortForward(error: unknown, { config, clusters }: Connection): unkn
   const { name, virtual, host } = config;
   if (!(error instanceof UnreachableError) || error.cluster !== 'virtual' || virtual.secret === '')
     return error;
-  const forward = `kubectl -n ${host.namespace} port-forward service/${name} 8443:443`;
+  const access = [
+    ...(host.kubeconfig === '' ? [] : [`--kubeconfig ${host.kubeconfig}`]),
+    ...(host.context === '' ? [] : [`--context ${host.context}`]),
+  ];
+  const forward = ['kubectl', ...access, `-n ${host.namespace} port-forward service/${name} 8443:443`].join(
+    ' ',
+  );
   return new TerminalError(
     `${error.message}; the URL is ${clusters.servers.virtual}: where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`,
     { cause: error.cause },
