@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
@@ -142,7 +142,20 @@ function run(world: World, [command = '', ...args]: readonly string[]): Promise<
 /** As the chart and vCluster leave them on the host. */
 async function installed(world: World, endpointSyncer: JsonObject): Promise<void> {
   await configMap(world, 'syncer-endpoint-syncer', { name: world.vcluster, ...endpointSyncer });
-  await store(world, `vc-${world.vcluster}`, { config: readFileSync(world.virtual.kubeconfigPath, 'utf8') });
+  await store(world, `vc-${world.vcluster}`, { config: kubeconfigOf(world) });
+}
+
+/** With the certificate authority in it: a kubeconfig from a Secret names no files. */
+function kubeconfigOf({ virtual }: World): string {
+  const text = readFileSync(virtual.kubeconfigPath, 'utf8');
+  const config = parse(text) as { clusters: { cluster: Record<string, string> }[] }; // of a test cluster
+  for (const { cluster } of config.clusters) {
+    const { 'certificate-authority': file } = cluster;
+    if (file === undefined) continue;
+    delete cluster['certificate-authority'];
+    cluster['certificate-authority-data'] = readFileSync(file).toString('base64');
+  }
+  return stringify(config);
 }
 
 function configMap(world: World, name: string, endpointSyncer: JsonObject): Promise<KubeObject> {
