@@ -142,6 +142,11 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       await daemon.stop();
       const other = await world.host.create('Endpoints', ofAnotherCluster(copy));
       const file = world.writeConfig(world.configuration({ config: config(world, 'a') }, 0));
+      const dryRun = await world.startDaemon({ config: config(world, 'a'), args: ['--dry-run'] });
+      await world.whenIdle(dryRun);
+      expect(dryRun.log.some(({ msg }) => msg === 'copies deleted')).toBe(false);
+      expect(await there(world, 'b', 'web')).toBeDefined();
+      await dryRun.stop();
       const { out, err } = await capturedRun(['cleanup', '--config', file, '--unused', '--yes']);
       expect(out).toBe(`deleted Endpoints "${hostNs(world, 'b')}/web" in the host cluster\n`);
       expect(err).toContain(
@@ -149,6 +154,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       );
       const next = await world.startDaemon({ config: config(world, 'a') });
       await world.whenIdle(next);
+      expect(next.log.some(({ msg }) => msg === 'copies deleted')).toBe(false);
       expect(await world.host.get('Endpoints', hostNs(world, 'b'), 'other')).toEqual(other);
       expect(
         next.log.find(({ msg }) => String(msg).includes('namespaces that are not mapped')),
@@ -210,7 +216,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       const file = world.writeConfig(world.configuration({}, 0));
       const { err } = await capturedRun(['cleanup', '--config', file, '--dry-run']);
       expect(err).toContain(
-        `left Namespace "${hostNs(world, 'a')}" in the host cluster: createNamespaces made it; if nothing else uses it, run kubectl delete namespace ${hostNs(world, 'a')}`,
+        `left Namespace "${hostNs(world, 'a')}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${hostNs(world, 'a')}`,
       );
     });
   });

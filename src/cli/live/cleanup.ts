@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
-import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import { isConflict, isNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
@@ -96,11 +96,14 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
 async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
   const labelSelector = `${MANAGED_BY_LABEL}=${config.name}`;
   // The right to list namespaces is optional.
-  const { items } = await clusters.host.list(NAMESPACES, { labelSelector }).catch(() => ({ items: [] }));
+  const { items } = await clusters.host.list(NAMESPACES, { labelSelector }).catch((error: unknown) => {
+    if (error instanceof StatusError && error.code === 403) return { items: [] };
+    return reaching<never>('host', () => Promise.reject(error));
+  });
   for (const { metadata } of items)
     if (metadata.annotations?.[VIRTUAL_NAMESPACE] !== undefined)
       process.stderr.write(
-        `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it; if nothing else uses it, run kubectl delete namespace ${metadata.name}\n`,
+        `left Namespace "${metadata.name}" in the host cluster: createNamespaces made it for a virtual cluster of this name; if nothing else uses it, run kubectl delete namespace ${metadata.name}\n`,
       );
 }
 

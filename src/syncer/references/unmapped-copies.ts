@@ -68,9 +68,9 @@ export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
   const isProven = ({ copy, key }: { copy: KubeObject; key: ObjectKey }): boolean =>
     isCopyFrom(copy, virtual.get(key));
   const outcomes = await Promise.all(found.filter(isProven).map(({ copy }) => remove(copy, options)));
-  const left = outcomes.filter((error) => error !== undefined);
+  const left = outcomes.flatMap((outcome) => (typeof outcome === 'object' ? [outcome.error] : []));
   const unproven = found.filter((one) => !isProven(one)).map(({ copy }) => copy);
-  const deleted = outcomes.length - left.length;
+  const deleted = outcomes.filter((outcome) => outcome === 'deleted').length;
   if (deleted > 0) logger.info({ kind, copies: deleted, reason: REASON }, 'copies deleted');
   if (left.length > 0)
     logger.warn(
@@ -113,13 +113,15 @@ function isRefused(error: unknown): boolean {
   return error instanceof StatusError && error.code >= 400 && error.code < 500 && error.code !== 429;
 }
 
-/** Why it is still there. */
-async function remove({ metadata }: KubeObject, { writer }: UnmappedOptions): Promise<string | undefined> {
+/** `error`: why it is still there. */
+async function remove(
+  { metadata }: KubeObject,
+  { writer }: UnmappedOptions,
+): Promise<'deleted' | 'dryRun' | { readonly error: string }> {
   const { namespace = '', name, uid = '' } = metadata;
   try {
-    await writer.delete({ namespace, name }, uid, REASON);
-    return undefined;
+    return await writer.delete({ namespace, name }, uid, REASON);
   } catch (error) {
-    return messageOf(error);
+    return { error: messageOf(error) };
   }
 }
