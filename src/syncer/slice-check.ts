@@ -40,8 +40,11 @@ export interface SliceCheckOptions {
 const FIRST_DELAYS_MS = [10_000, 20_000];
 /** Shorter than `status` takes an Event for current, so that it shows a fight as long as it lasts. */
 const PERIOD_MS = 5 * 60_000;
-/** Between the reads of a slice that the controller writes. Primes, so that they see each writer of a fight, whatever its rhythm. */
-const READ_AGAIN_MS = [13, 29, 47, 61, 83, 107, 131, 157, 181, 211, 241, 271, 307, 337];
+/**
+ * Between the reads of a slice that the controller writes: whatever the phase of a fight whose rhythm is 20 ms to 1.5 s, a read falls into each quarter
+ * of it. Found by search; no regular distances have that.
+ */
+const READ_AGAIN_MS = [64, 95, 87, 126, 47, 48, 187, 33, 51, 151, 40, 49, 23, 13, 101, 17, 15, 157];
 const REPORTED_MAX = 100;
 /** Slices that are read so in one check. */
 const READ_AGAIN_MAX = 20;

@@ -203,7 +203,7 @@ describe('slices of our copies', () => {
     const at = (nowMs: number) => (nowMs - START_MS) / 1000;
     const written = (nowMs: number) => slice(MIRRORING, NAME, { controllerAt: at(nowMs), otherAt: -700 });
     const { events, lists } = await reported(written, 25_000);
-    expect([events, lists]).toEqual([[], 15]);
+    expect([events, lists]).toEqual([[], 19]);
   });
 
   test('are in the log with who and what to do', async () => {
