@@ -1,6 +1,6 @@
 /** Types of Kubernetes objects, keys, versions and resources. Objects are raw JSON: unknown fields are kept. */
 
-import { valueAt, type JsonObject, type JsonValue } from '../base/json.ts';
+import type { JsonObject, JsonValue } from '../base/json.ts';
 
 export type StringMap = Record<string, string>;
 
@@ -134,6 +134,13 @@ export const SECRETS: Resource = {
   plural: 'secrets',
   isNamespaced: true,
 };
+export const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
 export const EVENTS: Resource = {
   group: 'events.k8s.io',
   version: 'v1',
@@ -151,8 +158,6 @@ const LISTS: ReadonlyMap<string, readonly string[]> = new Map([
 /** The same object, in which such a null is the empty list. */
 export function withLists(object: KubeObject): KubeObject {
   for (const list of LISTS.get(object.kind ?? '') ?? []) if (object[list] === null) object[list] = [];
-  // No API server returns it, but files have it.
-  if (valueAt(asJson(object), ['metadata', 'managedFields']) === null) delete object.metadata.managedFields;
   return object;
 }
 

@@ -93,9 +93,14 @@ export function isTransient(error: unknown): boolean {
   return error instanceof TransportError;
 }
 
+/** A right is missing. */
+export function isForbidden(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.code === 403;
+}
+
 /** No credential of this program reached the server: a proxy or a plain user entry dropped it. */
 export function isAnonymous(error: StatusError): boolean {
-  return error.code === 403 && error.message.includes('"system:anonymous"');
+  return isForbidden(error) && error.message.includes('"system:anonymous"');
 }
 
 /** 409 for an update: another client wrote in between. */

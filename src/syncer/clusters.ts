@@ -117,16 +117,26 @@ function hintForServer(server: string): string | undefined {
   return "the kubeconfig Secret names localhost, which only vCluster's own Pod reaches; outside of it, set endpointSyncer.virtual.server to the URL of its Service";
 }
 
-function clientFor(cluster: ClusterName, access: ServerAccess, options: ClustersOptions): WatchClient {
-  const { clock, metrics, version, signal } = options;
-  const userAgent = `endpoint-syncer/${version}`;
-  const client = createClient({
+/** What every client of this program has. */
+export type ClientParts = Pick<ClustersOptions, 'clock' | 'metrics' | 'version'>;
+
+export function measuredClient(
+  cluster: ClusterName,
+  access: ServerAccess,
+  { clock, metrics, version }: ClientParts,
+): WatchClient {
+  return createClient({
     cluster,
     access,
     clock,
     metrics: metrics.requests(new URL(access.server).host),
-    userAgent,
+    userAgent: `endpoint-syncer/${version}`,
   });
+}
+
+function clientFor(cluster: ClusterName, access: ServerAccess, options: ClustersOptions): WatchClient {
+  const client = measuredClient(cluster, access, options);
+  const { signal } = options;
   signal.addEventListener('abort', () => void client[Symbol.asyncDispose](), { once: true });
   return client;
 }

@@ -7,12 +7,11 @@ import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
 import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
 import { listMarked } from './references/orphans.ts';
+import { CLEANUP } from './references/unmapped-copies.ts';
 import { namedVirtual } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';
 import { recordOf } from './translate/last-synced.ts';
-
-const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
 type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients'>;
 

@@ -15,6 +15,7 @@ import type { SyncEnvironment } from './reconcile/environment.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
 import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
+import { SWEEP_ATTEMPTS } from './references/orphans.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
@@ -61,9 +62,6 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   return new SyncEngine(options);
 }
-
-/** Attempts to list the copies of a kind in every host namespace. */
-const SWEEP = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
 
 class SyncEngine implements Engine {
   readonly #options: EngineOptions;
@@ -181,7 +179,7 @@ class SyncEngine implements Engine {
 
   async #sweepUnmapped(): Promise<void> {
     const { clock, random, references } = this.#options;
-    const attempts = { ...SWEEP, clock, random, signal: this.#sweeping.signal };
+    const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#sweeping.signal };
     await Promise.all([
       ...this.#kinds.map((kind) => kind.sweepUnmapped(attempts)),
       references.sweepUnmapped(attempts),

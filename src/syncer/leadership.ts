@@ -14,8 +14,8 @@ import {
   ignoreNotFound,
   isAlreadyExists,
   isConflict,
+  isForbidden,
   isTransient,
-  StatusError,
 } from '../kube/status-error.ts';
 import { TransportError, type ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
@@ -106,8 +106,7 @@ class PublishedAnnotations {
       if (signal.aborted || this.#isReported) return;
       this.#isReported = true;
       // The right is optional: that it is missing is no failure.
-      const isForbidden = error instanceof StatusError && error.code === 403;
-      const why = isForbidden ? {} : { error: messageOf(error) };
+      const why = isForbidden(error) ? {} : { error: messageOf(error) };
       this.#options.logger.info(
         { lease: keyOf(this.#lease), ...why },
         'configuration in use is not published, so status, diff and explain cannot compare theirs with it; rbac prints the rights',

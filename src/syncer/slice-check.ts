@@ -97,8 +97,10 @@ async function reportContested(
   for (const slice of contested.slice(0, REPORTED_MAX)) await report(slice, sinceMs, options);
 }
 
-/** Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn.
- * Empty: the other had none. */
+/**
+ * Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn.
+ * Empty: the other had none.
+ */
 async function whenFoughtOver(
   { metadata: { namespace = '', name, labels } }: KubeObject,
   sinceMs: number,

@@ -9,7 +9,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/types.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
-import { isNotFound, StatusError } from '../kube/status-error.ts';
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { leaseName, type Leadership } from './leadership.ts';
 
@@ -121,7 +121,7 @@ export async function readIfAllowed(
   try {
     return await client.get(resource, name);
   } catch (error) {
-    if (isNotFound(error) || (error instanceof StatusError && error.code === 403)) return undefined;
+    if (isNotFound(error) || isForbidden(error)) return undefined;
     throw error;
   }
 }

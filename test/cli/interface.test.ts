@@ -151,7 +151,7 @@ managementApi:
 });
 
 describe('the help lists what differs from run to run, and --set for every other field', () => {
-  /** A shown option more is one more for everybody to read. */
+  /** Bounds on the length of the help. */
   test.each([
     ['run', 24],
     ['rbac', 18],

@@ -104,15 +104,18 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       const byName = Object.fromEntries(mapped.map((one) => [`team-${one}`, hostNs(world, one)]));
       return referencePatches({ namespaces: { enabled: true, mappingsOnly: true, mappings: { byName } } });
     };
-    const isGone = (copy: KubeObject | undefined): boolean => copy === undefined;
-
-    test.for(['a restart', 'a reload'])('leaves no copy after %s', async (how, { expect }) => {
-      await using world = await newWorld();
+    const mapBoth = async (world: World): ReturnType<World['startDaemon']> => {
       for (const one of ['a', 'b']) {
         await world.virtualNamespace(`team-${one}`);
         await world.hostNamespaceNamed(hostNs(world, one));
       }
-      const daemon = await world.startDaemon({ config: config(world, 'a', 'b') });
+      return await world.startDaemon({ config: config(world, 'a', 'b') });
+    };
+    const isGone = (copy: KubeObject | undefined): boolean => copy === undefined;
+
+    test.for(['a restart', 'a reload'])('leaves no copy after %s', async (how, { expect }) => {
+      await using world = await newWorld();
+      const daemon = await mapBoth(world);
       await world.virtual.create('Secret', secret('team-b/tls', { data: { k: 'djE=' } }));
       await world.virtual.create('Endpoints', named('team-b/web', { secret: 'tls' }));
       await world.virtual.create('Endpoints', endpoints('team-a/web'));
@@ -132,11 +135,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
-      for (const one of ['a', 'b']) {
-        await world.virtualNamespace(`team-${one}`);
-        await world.hostNamespaceNamed(hostNs(world, one));
-      }
-      const daemon = await world.startDaemon({ config: config(world, 'a', 'b') });
+      const daemon = await mapBoth(world);
       await world.virtual.create('Endpoints', endpoints('team-b/web'));
       const copy = await there(world, 'b', 'web');
       await daemon.stop();

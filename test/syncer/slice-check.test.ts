@@ -185,7 +185,7 @@ describe('slices of our copies', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         fc.double({ min: 0.3, max: 0.7, noNaN: true }),
         async (periodMs, phase, share) => {
-          // Whoever has written last owns every field.
+          // The last writer owns every field.
           const fought = (nowMs: number): KubeObject => {
             const isOurs = (nowMs / periodMs + phase) % 1 < share;
             const at = (nowMs - START_MS) / 1000;

@@ -12,12 +12,12 @@ import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.t
 import { loadConfig, type LoadedConfig } from '../../config/load.ts';
 import {
   asJson,
+  CONFIG_MAPS,
   ENDPOINT_SLICES,
   ENDPOINTS,
   type KubeObject,
   NAMESPACES,
   objectKey,
-  type Resource,
   SERVICES,
 } from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
@@ -215,13 +215,6 @@ function originOf({ metadata: { annotations } }: KubeObject): string {
   return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
 }
 
-const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  isNamespaced: true,
-};
 const CHANGE_EVERY_MS = 4000;
 const WARM_UP_MAX_MS = 10_000;
 

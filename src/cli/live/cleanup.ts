@@ -12,7 +12,7 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
-import { isConflict, isNotFound, StatusError } from '../../kube/status-error.ts';
+import { isConflict, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
@@ -97,7 +97,7 @@ async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
   const labelSelector = `${MANAGED_BY_LABEL}=${config.name}`;
   // The right to list namespaces is optional.
   const { items } = await clusters.host.list(NAMESPACES, { labelSelector }).catch((error: unknown) => {
-    if (error instanceof StatusError && error.code === 403) return { items: [] };
+    if (isForbidden(error)) return { items: [] };
     return reaching<never>('host', () => Promise.reject(error));
   });
   for (const { metadata } of items)

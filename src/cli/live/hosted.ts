@@ -9,23 +9,13 @@ import { isJsonObject, parseJson, valueAt, type JsonObject, type JsonValue } fro
 import { readDocument } from '../../config/document.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { problemOf } from '../../config/source-file.ts';
-import { createClient } from '../../kube/client/client.ts';
 import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
-import { asJson, SECRETS, type KubeObject, type Resource } from '../../kube/object.ts';
-import { ignoreNotFound, StatusError } from '../../kube/status-error.ts';
+import { asJson, CONFIG_MAPS, SECRETS, type KubeObject } from '../../kube/object.ts';
+import { ignoreNotFound, isForbidden } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
-import { createMetrics } from '../../syncer/metrics/metrics.ts';
+import { measuredClient } from '../../syncer/clusters.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
-import { packageVersion } from '../version.ts';
-import { listAll, reaching } from './snapshot.ts';
-
-const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  isNamespaced: true,
-};
+import { clientParts, listAll, reaching } from './snapshot.ts';
 
 /** Of the ConfigMap that the chart makes, and of vCluster's Secret `vc-config-NAME`. */
 const FILE = 'config.yaml';
@@ -109,15 +99,7 @@ function connectHosted(command: Command, name: string, { flags }: LoadOptions): 
     throw misused(
       `--vcluster ${name}: the host context names no namespace: pass that of the vCluster with -n`,
     );
-  const metrics = createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version: packageVersion() });
-  const host = createClient({
-    cluster: 'host',
-    access,
-    clock: systemClock,
-    metrics: metrics.requests(new URL(access.server).host),
-    userAgent: `endpoint-syncer/${packageVersion()}`,
-  });
-  return new HostedVcluster(host, name, namespace);
+  return new HostedVcluster(measuredClient('host', access, clientParts()), name, namespace);
 }
 
 class HostedVcluster implements AsyncDisposable {
@@ -191,8 +173,7 @@ class HostedVcluster implements AsyncDisposable {
     try {
       return await request;
     } catch (error) {
-      if (!(error instanceof TerminalError && error.cause instanceof StatusError && error.cause.code === 403))
-        throw error;
+      if (!(error instanceof TerminalError && isForbidden(error.cause))) throw error;
       throw new TerminalError(
         `${error.cause.message}: --vcluster needs the rights to list configmaps and secrets in the host namespace "${this.namespace}"; without them, pass --config`,
         { cause: error.cause },

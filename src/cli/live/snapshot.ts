@@ -21,7 +21,7 @@ import { hostNamespaces } from '../../syncer/translate/namespace-mappings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';
-import { connectClusters, type Clusters } from '../../syncer/clusters.ts';
+import { connectClusters, type ClientParts, type Clusters } from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
 import { packageVersion } from '../version.ts';
 
@@ -234,6 +234,13 @@ export interface Connection extends AsyncDisposable {
   readonly clusters: Clusters;
 }
 
+/** Of the clients of a command. */
+export function clientParts(): ClientParts {
+  const version = packageVersion();
+  const metrics = createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version });
+  return { clock: systemClock, metrics, version };
+}
+
 /** The daemon waits for a cluster that does not respond; a command does not. */
 const CONNECT_TIMEOUT_MS = 15_000;
 
@@ -242,13 +249,11 @@ export async function connect(config: Config): Promise<Connection> {
   const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   try {
     const clusters = await connectClusters({
+      ...clientParts(),
       config,
       isDryRun: true,
-      clock: systemClock,
       random: systemRandom,
       logger: silentLogger,
-      metrics: createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version: packageVersion() }),
-      version: packageVersion(),
       signal,
     });
     const located = { ...config, host: { ...config.host, namespace: clusters.hostNamespace } };

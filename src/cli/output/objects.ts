@@ -161,9 +161,17 @@ function objectsIn(value: JsonValue, report: (message: string) => void): KubeObj
   if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items))
     return items.flatMap((item) => objectsIn(item, report));
   const problem = objectProblem(value);
-  if (problem === undefined) return [withLists(value as unknown as KubeObject)]; // checked by objectProblem
+  if (problem === undefined) return [objectOf(value)];
   report(problem);
   return [];
+}
+
+/** As an API server returns it. The object has no {@link objectProblem}. */
+export function objectOf(value: JsonObject): KubeObject {
+  const object = value as unknown as KubeObject; // checked by objectProblem
+  const { managedFields, ...metadata } = value['metadata'] as JsonObject; // checked, too
+  if (managedFields === null) object.metadata = metadata as unknown as ObjectMeta; // the same without a member
+  return withLists(object);
 }
 
 /** Why this is not a Kubernetes object; undefined if it is one. */

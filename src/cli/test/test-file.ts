@@ -8,8 +8,8 @@ import { errorAtKey, errorAtValue, type Finding, formatPath, type ConfigPath } f
 import { didYouMean } from '../../config/schema/suggest.ts';
 import { readDocument, type ConfigDocument } from '../../config/document.ts';
 import { problemAt, syntaxProblems, cannotBeRead, readTextFile } from '../../config/source-file.ts';
-import { withLists, type KubeObject } from '../../kube/object.ts';
-import { objectProblem, readObjects } from '../output/objects.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { objectOf, objectProblem, readObjects } from '../output/objects.ts';
 
 /** The end of the names of test files. */
 export const TEST_FILE_SUFFIX = 'endpoint-syncer-test.yaml';
@@ -159,7 +159,7 @@ class TestFileReader {
     for (const [index, entry] of this.#list(parent, path).entries()) {
       const problem = isJsonObject(entry) ? objectProblem(entry) : undefined;
       if (problem !== undefined) this.#report(errorAtValue([...path, index], problem));
-      else if (isJsonObject(entry)) objects.push(withLists(entry as unknown as KubeObject)); // checked by objectProblem
+      else if (isJsonObject(entry)) objects.push(objectOf(entry));
       else if (typeof entry === 'string') objects.push(...(await this.#fromFile(this.#relative(entry))));
       else this.#report(errorAtValue([...path, index], 'must be an object, or the path of a file'));
     }

@@ -14,9 +14,9 @@ import type { Writer } from './writer.ts';
 /** Between the attempts to delete a copy while the virtual cluster may be another one. */
 export const OBJECTION_MS = 30_000;
 const WINDOW_MS = 60_000;
-/** Of overwrites in a row that anybody may do by hand. */
+/** Overwrites by other clients within the window, from which the target is contested. */
 export const OVERWRITES_MAX = 5;
-/** Of overwrites that only a program does: another syncer of the same objects, or the host's admission. */
+/** The same where the other writer is certainly a program: another syncer of the same objects, or the host's admission. */
 export const AUTOMATIC_OVERWRITES_MAX = 2;
 const BASE_MS = 1000;
 /** No back-off waits longer. */

@@ -136,7 +136,8 @@ export interface Sweeper {
   kindsWithImports(reachable: readonly string[]): Promise<readonly KindParts[]>;
 }
 
-const RETRY = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
+/** Attempts of a request that has to succeed once after a start. */
+export const SWEEP_ATTEMPTS = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
 
 export function createSweeper(environment: ReferenceEnvironment, signal: AbortSignal): Sweeper {
   const { config, clients, discoveries, names, clock, random, logger } = environment;
@@ -158,7 +159,13 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
       await writer.delete({ namespace, name }, uid, 'its kind is no longer referenced by a patch');
     }
   };
-  const attempts = { ...RETRY, clock, random, signal, isRetryable: (error: unknown) => !isFinal(error) };
+  const attempts = {
+    ...SWEEP_ATTEMPTS,
+    clock,
+    random,
+    signal,
+    isRetryable: (error: unknown) => !isFinal(error),
+  };
   return {
     async removeAll(kind) {
       for (const cluster of ['host', 'virtual'] as const) {

@@ -7,14 +7,8 @@
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { retry, type RetryOptions } from '../../base/retry.ts';
-import {
-  keyOf,
-  type KubeObject,
-  type NamespacedName,
-  type ObjectKey,
-  type Resource,
-} from '../../kube/object.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import { isTransient } from '../../kube/status-error.ts';
 import type { ClusterClient, Lister } from '../../kube/types.ts';
 import { isOptedOut } from '../reconcile/decide.ts';
 import type { Writer } from '../reconcile/writer.ts';
@@ -54,7 +48,8 @@ export interface UnmappedOptions {
 }
 
 const REASON = 'its host namespace is not mapped any more';
-const COMMAND = 'endpoint-syncer cleanup --unused --config FILE';
+/** The command that removes copies which the daemon leaves. */
+export const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
 /** Never rejects: what is left is in the log, with the command that removes it. */
 export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
@@ -65,16 +60,15 @@ export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
     const of = isOptedOut(copy) ? undefined : unmappedVirtual(copy, resource, names);
     return of === undefined ? [] : [{ copy, key: keyOf(of) }];
   });
-  const isProven = ({ copy, key }: { copy: KubeObject; key: ObjectKey }): boolean =>
-    isCopyFrom(copy, virtual.get(key));
-  const outcomes = await Promise.all(found.filter(isProven).map(({ copy }) => remove(copy, options)));
+  const proven = new Set(found.filter(({ copy, key }) => isCopyFrom(copy, virtual.get(key))));
+  const outcomes = await Promise.all([...proven].map(({ copy }) => remove(copy, options)));
   const left = outcomes.flatMap((outcome) => (typeof outcome === 'object' ? [outcome.error] : []));
-  const unproven = found.filter((one) => !isProven(one)).map(({ copy }) => copy);
+  const unproven = found.filter((one) => !proven.has(one)).map(({ copy }) => copy);
   const deleted = outcomes.filter((outcome) => outcome === 'deleted').length;
   if (deleted > 0) logger.info({ kind, copies: deleted, reason: REASON }, 'copies deleted');
   if (left.length > 0)
     logger.warn(
-      { kind, copies: left.length, error: left[0], command: COMMAND },
+      { kind, copies: left.length, error: left[0], command: CLEANUP },
       'copies are left in host namespaces that are not mapped any more; the command removes them',
     );
   if (unproven.length > 0)
@@ -101,16 +95,12 @@ async function listAll({
   const list = (): Promise<readonly KubeObject[]> =>
     listMarked(host, resource, { vcluster: names.vcluster, namespaces: undefined, signal });
   try {
-    return await retry(list, { ...attempts, isRetryable: (error) => !isRefused(error) });
+    return await retry(list, { ...attempts, isRetryable: isTransient });
   } catch (error) {
     const why = messageOf(error);
     logger.debug({ kind: resource.kind, error: why }, 'copies in other host namespaces cannot be listed');
     return [];
   }
-}
-
-function isRefused(error: unknown): boolean {
-  return error instanceof StatusError && error.code >= 400 && error.code < 500 && error.code !== 429;
 }
 
 /** `error`: why it is still there. */
