@@ -2,9 +2,10 @@
 
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
-import { Agent, request } from 'undici';
+import { Agent, buildConnector, request } from 'undici';
 import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { responseError } from '../../kube/client/responses.ts';
+import { throughProxy } from '../../kube/client/transport.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { codeOf, TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -20,6 +21,8 @@ export interface ApiConnection {
   /** `https://host:port`, optionally with a path prefix. */
   readonly server: string;
   readonly trust: ServerTrust;
+  /** As in a kubeconfig. */
+  readonly proxyUrl?: string | undefined;
   /** Called for each request, because a credential may expire within a minute. */
   token(): string | Promise<string>;
   /** What the credential is and where it comes from, for errors. */
@@ -52,7 +55,8 @@ export class ApiClient implements AsyncDisposable {
   constructor(connection: ApiConnection, warn: (text: string) => void) {
     this.#connection = connection;
     this.#warn = warn;
-    this.#agent = new Agent({ connect: tlsOptions(connection.trust) });
+    const connect = buildConnector(tlsOptions(connection.trust));
+    this.#agent = new Agent({ connect: throughProxy(connection.proxyUrl, connect) });
   }
 
   /** Rejects with `StatusError` for an error response and with `TerminalError` if there is no response. */
@@ -116,7 +120,7 @@ export class ApiClient implements AsyncDisposable {
   }
 }
 
-function tlsOptions(trust: ServerTrust): NonNullable<Agent.Options['connect']> {
+function tlsOptions(trust: ServerTrust): buildConnector.BuildOptions {
   if (trust.kind === 'authorities') {
     const { ca, serverName } = trust;
     return {

@@ -11,6 +11,7 @@ import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/credentials/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
 import { httpsUrl } from './keys-options.ts';
+import { proxyFromEnvironment } from '../../kube/credentials/proxy-environment.ts';
 import { addConfigOptions, loaderInput, managementInput } from '../config-options.ts';
 
 export interface ConnectionOptions {
@@ -77,11 +78,16 @@ export async function connectionFor(command: Command): Promise<ApiConnection> {
   const isLocal = server === undefined || hasConfig;
   const trust = trustFor(options, isLocal ? management : undefined);
   const address = server ?? localServer(management);
-  if (key !== undefined) return { server: address, trust, ...key };
-  if (isLocal) return { server: address, trust, ...(await localKey(management)) };
+  const api = { ...located(address), trust };
+  if (key !== undefined) return { ...api, ...key };
+  if (isLocal) return { ...api, ...(await localKey(management)) };
   throw new TerminalError(
     'no access key: give --token-file, --token or --kubeconfig, or set ENDPOINT_SYNCER_TOKEN',
   );
+}
+
+function located(server: string): Pick<ApiConnection, 'server' | 'proxyUrl'> {
+  return { server, proxyUrl: proxyFromEnvironment(new URL(server), process.env) };
 }
 
 const NO_ADDRESS =
@@ -117,10 +123,10 @@ async function kubeconfigConnection(
   const { loadClusterAccess } = await import('../../kube/credentials/kubeconfig.ts');
   const { kubeconfig = '', context = '', server } = options;
   const named = kubeconfig || process.env['KUBECONFIG'] || '~/.kube/config';
-  // Without the variables of a Pod, whose service account is not a user of this API.
-  const env = { KUBECONFIG: process.env['KUBECONFIG'] };
+  // The service account of a Pod is not a user of this API.
+  const env = { ...process.env, KUBERNETES_SERVICE_HOST: undefined };
   const access = loadClusterAccess(
-    { kubeconfig, context },
+    { kubeconfig, context, ...(server !== undefined && { server }) },
     { clock: systemClock, env, setting: 'with --kubeconfig' },
   );
   const { ca, serverName: written, isUnverified } = await access.trust();
@@ -133,7 +139,8 @@ async function kubeconfigConnection(
   // The name belongs to the server of the file, as in kubectl.
   const serverName = options.tlsServerName ?? (server === undefined ? written : undefined);
   return {
-    server: server ?? access.server,
+    server: access.server,
+    proxyUrl: access.proxyUrl,
     trust: authorities(authority ?? ca?.toString(), serverName),
     ...(key ?? {
       token: async () => bearerIn((await access.credentials.headers())['authorization'], named),
@@ -164,7 +171,7 @@ export async function localConnection(
   server: string | undefined,
 ): Promise<ApiConnection> {
   return {
-    server: server ?? localServer(management),
+    ...located(server ?? localServer(management)),
     trust: trustFor({}, management),
     ...(await localKey(management)),
   };

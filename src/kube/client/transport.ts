@@ -249,9 +249,7 @@ function createConnector(access: ServerAccess): Connector {
     const open = async (): Promise<void> => {
       try {
         const connect = connectorFor(await currentMaterial(access));
-        const { proxyUrl } = access;
-        if (proxyUrl === undefined) connect(options, callback);
-        else connect({ ...options, httpSocket: await openTunnel(proxyUrl, options) }, callback);
+        throughProxy(access.proxyUrl, connect)(options, callback);
       } catch (error) {
         callback(asError(error), null);
       }
@@ -278,6 +276,21 @@ async function currentMaterial(access: ServerAccess): Promise<TlsMaterial> {
     ...(trust.serverName === undefined ? {} : { servername: trust.serverName }),
     ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
     rejectUnauthorized: !trust.isUnverified,
+  };
+}
+
+/** `connect` through this HTTP proxy; undefined: directly. */
+export function throughProxy(proxyUrl: string | undefined, connect: Connector): Connector {
+  if (proxyUrl === undefined) return connect;
+  return (options, callback) => {
+    const open = async (): Promise<void> => {
+      try {
+        connect({ ...options, httpSocket: await openTunnel(proxyUrl, options) }, callback);
+      } catch (error) {
+        callback(asError(error), null);
+      }
+    };
+    void open();
   };
 }
 

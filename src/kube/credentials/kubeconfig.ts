@@ -19,7 +19,7 @@ import {
   textOf,
   type SelectedContext,
 } from './kubeconfig-file.ts';
-import { proxyFromEnvironment } from './proxy-environment.ts';
+import { httpProxy, proxyFromEnvironment } from './proxy-environment.ts';
 import { renewedAccess } from './renewed-access.ts';
 import type { ClusterClient } from '../types.ts';
 import { isIPv6 } from 'node:net';
@@ -217,7 +217,9 @@ function accessOf(selected: SelectedContext, { clock, env, server: other }: Acce
     server,
     namespace: selected.namespace,
     description: `context ${selected.context} of ${source}`,
-    ...proxyOf(cluster, what, proxyFromEnvironment(url, env)),
+    proxyUrl: cluster.proxyUrl
+      ? httpProxy(cluster.proxyUrl, `${what}: proxy-url`)
+      : proxyFromEnvironment(url, env),
     credentials: createCredentials({ user, name: userName, source, cluster: clusterInfo(cluster) }, clock),
     trust,
   };
@@ -248,18 +250,6 @@ function checkAuthority({ ca }: ServerTrust, what: string): void {
     const why = messageOf(cause);
     throw new TerminalError(`${what}: certificate-authority is not a certificate in PEM: ${why}`, { cause });
   }
-}
-
-function proxyOf({ proxyUrl: own }: Cluster, what: string, usual: string | undefined): { proxyUrl?: string } {
-  const proxyUrl = own || usual;
-  if (proxyUrl === undefined) return {};
-  if (!/^https?:\/\//.test(proxyUrl) || !URL.canParse(proxyUrl)) {
-    const setting = own ? 'proxy-url' : 'the proxy of the environment';
-    throw new TerminalError(
-      `${what}: ${setting} ${JSON.stringify(proxyUrl)} is not supported; use an http or https proxy`,
-    );
-  }
-  return { proxyUrl };
 }
 
 /** Cluster information for an exec plugin with `provideClusterInfo`. */
@@ -305,10 +295,9 @@ function inClusterAccess({
   readTextFile(caFile, 'ca.crt', source);
   const namespaceFile = join(folder, 'namespace');
   const server = withoutSlash(other || `https://${isIPv6(host) ? `[${host}]` : host}:${port}`);
-  const proxyUrl = proxyFromEnvironment(new URL(server), env);
   return {
     server,
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    proxyUrl: proxyFromEnvironment(new URL(server), env),
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '',
     description: source,
     credentials: createCredentials(

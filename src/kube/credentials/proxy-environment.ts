@@ -1,16 +1,25 @@
 /** The proxy that the environment names for a server, as client-go reads it (golang.org/x/net/http/httpproxy). */
 
 import { BlockList, isIP } from 'node:net';
+import { TerminalError } from '../../base/errors.ts';
 import { isLoopback } from '../access.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Undefined: the server is reached directly. */
+/** Undefined: the server is reached directly. Throws `TerminalError` if the proxy is of another kind than HTTP. */
 export function proxyFromEnvironment(server: URL, env: Environment): string | undefined {
   const variable = server.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const proxy = valueOf(env, variable);
   if (proxy === '' || isLoopback(server) || isExcepted(server, valueOf(env, 'NO_PROXY'))) return undefined;
-  return proxy.includes('://') ? proxy : `http://${proxy}`;
+  return httpProxy(proxy.includes('://') ? proxy : `http://${proxy}`, `${variable} of the environment:`);
+}
+
+/** The URL, which `setting` names. Throws `TerminalError` as above. */
+export function httpProxy(proxyUrl: string, setting: string): string {
+  if (/^https?:\/\//u.test(proxyUrl) && URL.canParse(proxyUrl)) return proxyUrl;
+  throw new TerminalError(
+    `${setting} ${JSON.stringify(proxyUrl)} is not supported; use an http or https proxy`,
+  );
 }
 
 function valueOf(env: Environment, name: string): string {

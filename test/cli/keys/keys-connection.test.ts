@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { startConnectProxy } from '../../support/connect-proxy.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
 
@@ -76,6 +77,56 @@ test('without an API on this machine the error asks for --server instead of nami
   expect(err).not.toContain('ca.crt');
   const keyless = await keys('list', '--server', api.api.url);
   expect(keyless.err).toContain('no access key: give --token-file');
+});
+
+describe('a proxy', () => {
+  const name = new URL('https://api.example:9443');
+  const ca = (): string => {
+    const file = join(folder, 'proxied.crt');
+    writeFileSync(file, api.ca);
+    return file;
+  };
+  const direct = (server: string): string[] =>
+    ['--server', server, '--certificate-authority', ca(), '--tls-server-name', 'localhost'].concat(
+      '--token',
+      carl,
+    );
+
+  test.each(['HTTPS_PROXY', 'https_proxy'])(
+    'of %s is used, but not for what NO_PROXY names',
+    async (variable) => {
+      await using proxy = await startConnectProxy(Number(new URL(api.api.url).port));
+      vi.stubEnv(variable, `http://127.0.0.1:${proxy.port}`);
+      expect(await listed(...direct(name.href))).toBe('of-carl');
+      expect(await listed(...direct(api.api.url))).toBe('of-carl');
+      expect(proxy.requests).toEqual([name.host]);
+      vi.stubEnv('NO_PROXY', name.hostname);
+      expect(await listed(...direct(name.href))).toContain('cannot connect to https://api.example:9443');
+    },
+  );
+
+  test('of a kubeconfig is used, and that of the environment for --server', async () => {
+    await using proxy = await startConnectProxy(Number(new URL(api.api.url).port));
+    const own = join(folder, 'proxied.kubeconfig');
+    const text = readFileSync(kubeconfig, 'utf8');
+    const proxied = `"proxy-url":"http://127.0.0.1:${proxy.port}","server":`;
+    writeFileSync(own, text.replace('"server":', proxied), { mode: 0o600 });
+    expect(await listed('--kubeconfig', own)).toBe('of-ann');
+    expect(proxy.requests).toEqual([new URL(api.api.url).host]);
+    vi.stubEnv('HTTPS_PROXY', `127.0.0.1:${proxy.port}`);
+    const elsewhere = ['--server', name.href, '--tls-server-name', 'localhost'];
+    expect(await listed('--kubeconfig', kubeconfig, ...elsewhere)).toBe('of-ann');
+    expect(proxy.requests.at(-1)).toBe(name.host);
+  });
+
+  test('that is dead, or of another kind, is named', async () => {
+    vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1');
+    expect(await listed(...direct(name.href))).toContain(
+      'the proxy 127.0.0.1:1 cannot be reached (ECONNREFUSED): correct proxy-url in the kubeconfig or HTTPS_PROXY',
+    );
+    vi.stubEnv('HTTPS_PROXY', 'socks5://127.0.0.1:1');
+    expect(await listed(...direct(name.href))).toContain('use an http or https proxy');
+  });
 });
 
 test('an unknown key is reported with its source', async () => {

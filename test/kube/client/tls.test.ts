@@ -3,7 +3,7 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { createServer as createProxy } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -12,6 +12,7 @@ import type { ServerAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import { systemClock } from '../../../src/base/clock.ts';
+import { startConnectProxy } from '../../support/connect-proxy.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { writeFileSync } from 'node:fs';
 
@@ -120,23 +121,11 @@ describe('TLS', () => {
 
 describe('a proxy', () => {
   test('gets a CONNECT request with its password', async () => {
-    const asked: string[] = [];
-    const sockets = new Set<Socket>();
-    const proxy = createProxy();
-    proxy.on('connect', (request, client: Socket) => {
-      asked.push(`${request.url} ${request.headers['proxy-authorization']}`);
-      const upstream = connect(port(), '127.0.0.1', () => {
-        client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-        client.pipe(upstream).pipe(client);
-      });
-      for (const socket of [client, upstream]) sockets.add(socket.on('error', () => undefined));
-    });
-    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
-    const url = `http://me:p%40ss@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    await using proxy = await startConnectProxy(port());
+    const url = `http://me:p%40ss@127.0.0.1:${proxy.port}`;
     expect(await ask(access(`${TRUSTED}, proxy-url: "${url}"`))).toMatchObject({ subject: 'anonymous' });
-    expect(asked).toEqual([`127.0.0.1:${port()} Basic ${Buffer.from('me:p@ss').toString('base64')}`]);
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => proxy.close(resolve));
+    const password = Buffer.from('me:p@ss').toString('base64');
+    expect(proxy.requests).toEqual([`127.0.0.1:${port()} Basic ${password}`]);
   });
 
   test('that refuses the connection is an error with the reason', async () => {

@@ -654,6 +654,16 @@ describe('the proxy of the environment', () => {
     ).toBe(expected);
   });
 
+  test('of another kind is refused', () => {
+    const file = put(`proxies/${++written}/config`, kubeconfig({ cluster: 'server: "https://a.example"' }));
+    const env = { HTTPS_PROXY: 'socks5://proxy:1080' };
+    expect(() =>
+      loadClusterAccess({ kubeconfig: file, context: '' }, { clock: new FakeClock(), env }),
+    ).toThrow(
+      'HTTPS_PROXY of the environment: "socks5://proxy:1080" is not supported; use an http or https proxy',
+    );
+  });
+
   test('proxy-url of the kubeconfig comes first', () => {
     const cluster = 'server: "https://a.example", proxy-url: "http://own:1"';
     const file = put(`proxies/${++written}/config`, kubeconfig({ cluster }));
