@@ -106,11 +106,12 @@ async function listAll({
 /** `error`: why it is still there. */
 async function remove(
   { metadata }: KubeObject,
-  { writer }: UnmappedOptions,
+  { writer, retry: attempts }: UnmappedOptions,
 ): Promise<'deleted' | 'dryRun' | { readonly error: string }> {
   const { namespace = '', name, uid = '' } = metadata;
   try {
-    return await writer.delete({ namespace, name }, uid, REASON);
+    const deletion = () => writer.delete({ namespace, name }, uid, REASON);
+    return await retry(deletion, { ...attempts, isRetryable: isTransient });
   } catch (error) {
     return { error: messageOf(error) };
   }
