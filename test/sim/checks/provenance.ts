@@ -37,6 +37,8 @@ const NOT_OBJECTS = ['events', 'leases'];
 /** Bookkeeping that never flows back; `release` is written under another key. */
 const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^endpoint-syncer\//;
 
+const RECORD = 'endpoint-syncer/last-synced';
+
 /** What no user writes. */
 const GROWN = new RegExp(`^team-team-|^\\[\\[|-x-${VCLUSTER}-x-.*-x-${VCLUSTER}$`);
 
@@ -89,12 +91,12 @@ export function watchProvenance(
 class CopiedBack {
   /** By the uid of the object: the annotations and the values that it wrote. */
   readonly #values = new Map<string, Record<string, string>>();
-  /** Objects that a user has created with all that vCluster had copied back to the one before: of that, nothing is known any more. */
+  /** Objects that a user has created with all that vCluster had copied back to an earlier one: of that, nothing is known any more. */
   readonly #recreated = new Set<string>();
 
   note({ object, previous, manager, isDeletion }: Change): void {
     const { uid = '', annotations = {} } = object.metadata;
-    if (previous === undefined && annotations['endpoint-syncer/last-synced'] !== undefined) {
+    if (previous === undefined && this.#wasCopiedBack(annotations[RECORD])) {
       this.#recreated.add(uid);
       this.#values.set(uid, annotations);
     }
@@ -102,6 +104,10 @@ class CopiedBack {
     const before = previous.metadata.annotations ?? {};
     const changed = Object.entries(annotations).filter(([key, value]) => value !== before[key]);
     this.#values.set(uid, { ...this.#values.get(uid), ...Object.fromEntries(changed) });
+  }
+
+  #wasCopiedBack(record: string | undefined): boolean {
+    return record !== undefined && [...this.#values.values()].some((values) => values[RECORD] === record);
   }
 
   has({ metadata: { uid = '', annotations } }: KubeObject, key: string): boolean {
