@@ -42,8 +42,8 @@ export interface GenerationOptions {
   readonly recorder: EventRecorder;
   readonly createSandbox: typeof createSandbox;
   readonly dryRun: DryRun | undefined;
-  /** Undefined for a rehearsal. */
-  readonly identity?: VirtualIdentity | undefined;
+  /** Undefined: copies of objects that are gone are deleted. */
+  readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

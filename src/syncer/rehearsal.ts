@@ -1,7 +1,8 @@
 /** Predicts a sync: the daemon's engine on two clusters in memory, on a virtual clock, until it is at rest. */
 
 import { systemClock, type Clock } from '../base/clock.ts';
-import { silentLogger } from '../base/logger.ts';
+import { InvariantError, messageOf } from '../base/errors.ts';
+import { silentLogger, type LogFields, type Logger } from '../base/logger.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import type { Config } from '../config/types.ts';
 import {
@@ -26,6 +27,7 @@ import type { ReferenceDecision, ReferenceObservation } from './references/decid
 import { kindPolicy, resolveNamedKinds, type Discoveries } from './references/referenced-kind.ts';
 import type { Sandbox, SandboxOptions } from './sandbox/sandbox.ts';
 import type { OwnerReference } from './translate/forge.ts';
+import { objectionOf, type CopiesEvidence, type Identity } from './virtual-identity.ts';
 
 /** The objects of one kind. */
 export interface Collection {
@@ -40,6 +42,8 @@ export interface RehearsalInput {
   readonly missingNamespaces?: Iterable<string>;
   readonly discoveries: Discoveries;
   readonly owner: OwnerReference | undefined;
+  /** Undefined: the objects are those of the right virtual cluster. */
+  readonly identity?: Identity;
   /** See {@link MemoryClusterOptions}. */
   readonly admit?: MemoryClusterOptions['admit'];
   readonly createSandbox: (options: SandboxOptions) => Promise<Sandbox>;
@@ -95,6 +99,8 @@ export interface Rehearsal {
   /** Of each object that differs at the end. */
   readonly changes: readonly Change[];
   readonly events: readonly RehearsedEvent[];
+  /** Why the copies of objects that are gone stay. */
+  readonly objection: string | undefined;
   /** The clusters at the end. */
   readonly clusters: Readonly<Record<ClusterName, MemoryCluster>>;
 }
@@ -104,7 +110,7 @@ const REST_MS = 6000;
 /** An engine that still writes after this long is in a loop, which its guards slow down. */
 const DURATION_MAX_MS = 60_000;
 
-/** Rejects with `TerminalError` and `StatusError` of the discoveries, and with the errors of `createSandbox`. */
+/** Rejects with `TerminalError` and `StatusError` of the discoveries, with the errors of `createSandbox`, and with `InvariantError`. */
 export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   const { config, owner, discoveries } = input;
   const clock = new VirtualClock(input.nowMs);
@@ -116,7 +122,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     virtual: new MemoryClient(clusters.virtual, { manager: FIELD_MANAGER }),
     host: new MemoryClient(clusters.host, { manager: FIELD_MANAGER }),
   };
-  const common = { config, clock, random: () => 0.5, logger: silentLogger };
+  const common = { config, clock, random: () => 0.5, logger: record.logger };
   const leadership = startLeadership({
     ...common,
     client: clients.host,
@@ -134,6 +140,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     createSandbox: async (options) =>
       record.counting(await input.createSandbox({ ...options, clock: systemClock })),
     dryRun: undefined,
+    identity: { objection: async (evidence) => record.objection(evidence) },
     metrics: metricsOf(clock),
     listener: record,
     readsUnsynced: true,
@@ -148,7 +155,9 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     await generation.stop();
   }
   const changes = record.changes(before, clusters);
-  return { ...record.plans(changes), changes: [...changes.values()], clusters };
+  const { held, defect } = record;
+  if (defect !== undefined) throw new InvariantError(`the sync cannot be predicted: ${defect}`);
+  return { ...record.plans(changes), changes: [...changes.values()], objection: held?.reason, clusters };
 }
 
 /** Time passes only here, when nothing else happens. */
@@ -186,6 +195,15 @@ class Recorder implements SyncListener {
   /** By place. */
   readonly #reasons = new Map<string, string>();
   readonly #events: RehearsedEvent[] = [];
+  /** Of the engine. Without it, only a consequence would be seen: objects that seem not to be synced. */
+  defect: string | undefined;
+  readonly logger: Logger = {
+    ...silentLogger,
+    child: () => this.logger,
+    error: (...line) => this.#noteDefect(...line),
+  };
+  /** Of the objects as they were loaded. */
+  held: { readonly reason: string | undefined } | undefined;
   #evaluations = 0;
   #evaluated: PromiseWithResolvers<void> = Promise.withResolvers();
 
@@ -218,6 +236,17 @@ class Recorder implements SyncListener {
 
   event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void {
     this.#events.push({ ...event, regarding, resource });
+  }
+
+  #noteDefect({ err, stack, controller }: LogFields, message: string): void {
+    // What a controller reports is the error of one object.
+    if (controller === undefined) this.defect ??= `${message}: ${messageOf(stack ?? err)}`;
+  }
+
+  objection(evidence: () => CopiesEvidence): string | undefined {
+    const { identity } = this.#input;
+    this.held ??= { reason: identity && objectionOf(identity, evidence()) };
+    return this.held.reason;
   }
 
   get isEvaluating(): boolean {

@@ -10,7 +10,7 @@ import type { Config } from '../config/types.ts';
 import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
-import type { ClusterClient, EventRecorder } from '../kube/types.ts';
+import type { ClusterClient, ClusterName, EventRecorder } from '../kube/types.ts';
 import { leaseName, type Leadership } from './leadership.ts';
 
 /** Annotation of the Lease: the uid of the namespace kube-system of the virtual cluster that the copies are of. */
@@ -32,7 +32,7 @@ export interface CopiesEvidence {
 
 interface VirtualIdentityOptions {
   readonly config: Config;
-  readonly clients: { readonly virtual: ClusterClient; readonly host: ClusterClient };
+  readonly clients: Clients;
   readonly leadership: Pick<Leadership, 'publish'>;
   /** Of the host cluster. */
   readonly recorder: EventRecorder;
@@ -40,6 +40,44 @@ interface VirtualIdentityOptions {
   readonly logger: Logger;
   /** `endpoint_syncer_deletions_held`. */
   readonly held: (isHeld: boolean) => void;
+}
+
+/** What both clusters say of which virtual cluster this is. */
+export interface Identity {
+  /** Of the namespace kube-system; undefined: it may not be read. */
+  readonly uid: string | undefined;
+  /** The same of the virtual cluster that the copies are of; undefined: no daemon has recorded it yet. */
+  readonly known: string | undefined;
+  readonly isAdopted: boolean;
+  readonly lease: KubeObject | undefined;
+}
+
+type Clients = Readonly<Record<ClusterName, ClusterClient>>;
+
+/** Rejects if a cluster does not respond. */
+export async function readIdentity({ name, host, virtual }: Config, clients: Clients): Promise<Identity> {
+  const [namespace, lease] = await Promise.all([
+    readIfAllowed(clients.virtual, NAMESPACES, KUBE_SYSTEM),
+    readIfAllowed(clients.host, LEASES, { namespace: host.namespace, name: leaseName(name) }),
+  ]);
+  const uid = namespace?.metadata.uid;
+  const { [VIRTUAL_CLUSTER]: known, [ADOPTED]: adopted } = lease?.metadata.annotations ?? {};
+  return { uid, known, isAdopted: virtual.adopt || (uid !== undefined && adopted === uid), lease };
+}
+
+/** Why the copies of objects that are gone must stay; undefined: they may be deleted. */
+export function objectionOf(
+  { uid, known, isAdopted }: Omit<Identity, 'lease'>,
+  { copies, isAnyOriginalKnown }: CopiesEvidence,
+): string | undefined {
+  if (isAdopted || (uid !== undefined && known === uid)) return undefined;
+  const isOther = uid !== undefined && known !== undefined;
+  if (copies === 0 || (isAnyOriginalKnown && !isOther)) return undefined;
+  const counted = copies === 1 ? 'the one copy' : `any of the ${copies} copies`;
+  const why = isOther
+    ? `this is another virtual cluster than before (its namespace kube-system has the uid ${uid}, not ${known})`
+    : `the virtual cluster has no object that ${counted} on the host was made from`;
+  return `${why}; check virtual.kubeconfig, its context or Secret, or run "endpoint-syncer adopt" if the cluster is the right one`;
 }
 
 export class VirtualIdentity {
@@ -67,17 +105,9 @@ export class VirtualIdentity {
 
   async #ask(evidence: () => CopiesEvidence): Promise<string | undefined> {
     const { config, clients, leadership, recorder, clock, logger, held } = this.#options;
-    const place = { namespace: config.host.namespace, name: leaseName(config.name) };
-    const [namespace, lease] = await Promise.all([
-      readIfAllowed(clients.virtual, NAMESPACES, KUBE_SYSTEM),
-      readIfAllowed(clients.host, LEASES, place),
-    ]);
-    const uid = namespace?.metadata.uid;
-    const annotations = lease?.metadata.annotations ?? {};
-    const known = annotations[VIRTUAL_CLUSTER];
-    const isAdopted = config.virtual.adopt || (uid !== undefined && annotations[ADOPTED] === uid);
-    const isKnown = isAdopted || (uid !== undefined && known === uid);
-    const objection = isKnown ? undefined : objectionOf({ uid, known, ...evidence() });
+    const identity = await readIdentity(config, clients);
+    const { uid, known, lease } = identity;
+    const objection = objectionOf(identity, evidence());
     const before = this.#answer?.objection;
     this.#answer = { atMs: clock.monotonicMs(), objection };
     if (objection === undefined && uid !== undefined && known !== uid)
@@ -93,23 +123,6 @@ export class VirtualIdentity {
       logger.info({}, 'copies of objects that are gone are deleted again');
     return objection;
   }
-}
-
-function objectionOf({
-  uid,
-  known,
-  copies,
-  isAnyOriginalKnown,
-}: CopiesEvidence & { readonly uid: string | undefined; readonly known: string | undefined }):
-  | string
-  | undefined {
-  const isOther = uid !== undefined && known !== undefined;
-  if (copies === 0 || (isAnyOriginalKnown && !isOther)) return undefined;
-  const counted = copies === 1 ? 'the one copy' : `any of the ${copies} copies`;
-  const why = isOther
-    ? `this is another virtual cluster than before (its namespace kube-system has the uid ${uid}, not ${known})`
-    : `the virtual cluster has no object that ${counted} on the host was made from`;
-  return `${why}; check virtual.kubeconfig, its context or Secret, or run "endpoint-syncer adopt" if the cluster is the right one`;
 }
 
 /** Undefined if it does not exist, or may not be read. */

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/base/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import type { Daemon } from './daemon.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
@@ -195,6 +195,17 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       await second.stop();
 
       const config = world.writeConfig(world.configuration({}, 0));
+      const why = 'this is another virtual cluster than before';
+      const differs = await capturedRun(['diff', '--config', config]);
+      expect([differs.out, differs.code]).toEqual(['', 0]);
+      expect(differs.err).toContain(`note: copies of objects that are gone are not deleted: ${why}`);
+      const held = await capturedRun(['status', '--config', config, '-o', 'json']);
+      const states = (JSON.parse(held.out) as JsonObject[])
+        .filter(({ state }) => state !== 'synced')
+        .map(({ virtual, state, reason }) => [(virtual as JsonObject)['name'], state, reason]);
+      expect(states).toEqual(['a', 'b'].map((name) => [name, 'pending', 'DeletionsHeld']));
+      const explained = await capturedRun(['explain', 'default/a', '--config', config]);
+      expect(explained.out).toContain(`stays: ${why}`);
       const adopted = await capturedRun(['adopt', '--config', config]);
       expect([adopted.code, adopted.err]).toEqual([0, '']);
       expect(adopted.out).toContain(
@@ -226,6 +237,21 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       await importedTo(own, 'Secret', 'default/next');
       expect(await own.getCopy('default/web')).toBeDefined();
       expect(await own.host.find('Secret', ...short(own, 'default/tls'))).toBeDefined();
+
+      const file = own.writeConfig(own.configuration({ config }, 0));
+      const unused = await capturedRun(['cleanup', '--unused', '--yes', '--config', file]);
+      expect([unused.code, unused.out]).toEqual([0, '']);
+      expect(unused.err).toContain('warning: copies of objects that are gone are left: this is another');
+      expect(await own.host.find('Secret', ...short(own, 'default/tls'))).toBeDefined();
+      const status = await capturedRun(['status', '--config', file, '-o', 'json']);
+      expect(JSON.parse(status.out)).toContainEqual(
+        expect.objectContaining({
+          kind: 'Secret',
+          virtual: { namespace: 'default', name: 'tls' },
+          state: 'pending',
+          reason: 'DeletionsHeld',
+        }),
+      );
     });
   });
 }

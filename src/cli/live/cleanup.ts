@@ -145,7 +145,9 @@ function isKnownKind({ kind: text }: CleanupFlags, created: readonly CreatedObje
 
 /** What a daemon with this configuration neither writes nor deletes itself, and imports that it would delete. */
 async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boolean> {
-  const { references, changes } = await planSnapshot(snapshot);
+  const { references, changes, objection } = await planSnapshot(snapshot);
+  if (objection !== undefined)
+    process.stderr.write(`warning: copies of objects that are gone are left: ${objection}\n`);
   const synced = new Set(syncedKinds(snapshot.config).map(({ kind }) => kind.resource.plural));
   const imported = new Set(
     references.flatMap(({ seen, isReferenced }) => (isReferenced ? [seen.kind.host.plural] : [])),

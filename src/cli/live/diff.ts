@@ -64,6 +64,8 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   );
   if (runsOther)
     process.stderr.write('note: the daemon runs another configuration, so it does not make these changes\n');
+  if (plan.objection !== undefined)
+    process.stderr.write(`note: copies of objects that are gone are not deleted: ${plan.objection}\n`);
   const isEverything = names.length === 0 && kind === undefined;
   if (isEverything) await noteCopiesLeft(connection);
   const chosen = isEverything ? plan.changes : changesAbout(plan.objects.filter(isChosen), plan);

@@ -133,7 +133,7 @@ async function snapshotOrMissing(
 
 async function explanationOf(
   { clusters }: Connection,
-  { snapshot }: WorldPlan,
+  { snapshot, objection }: WorldPlan,
   target: Target,
   missing: readonly string[],
   stages: Stages | undefined,
@@ -162,7 +162,7 @@ async function explanationOf(
   if (target.kind === 'import') {
     return {
       ...place,
-      status: statusOfImport(target.plan, runsOther),
+      status: statusOfImport(target.plan, { runsOther, objection }),
       stages: undefined,
       write: writesOf(changes),
       events: [],
@@ -177,6 +177,7 @@ async function explanationOf(
     namespaceAdvice: namespaceAdvice(snapshot.config),
     lease,
     runsOther,
+    objection,
     syncsServices: snapshot.config.services.mode === 'sync',
     missingRights: missing,
   });

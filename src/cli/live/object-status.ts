@@ -39,6 +39,8 @@ export interface StatusFacts {
   readonly lease: LeaseState | undefined;
   /** The daemon in charge runs another configuration, so it does not write what this one would. */
   readonly runsOther: boolean;
+  /** Why the copies of objects that are gone stay. */
+  readonly objection?: string | undefined;
   /** This program syncs Services, because there is no vCluster that syncs them and their Pods. */
   readonly syncsServices: boolean;
   /** Rights that the daemon needs and this user does not have, described. */
@@ -65,6 +67,8 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
         sentence: `${what} is not synced: ${sentenceOf(decision.note)}`,
       };
     case 'delete':
+      if (plan.seen.virtual === undefined && facts.objection !== undefined)
+        return held(what, hostOf(plan), facts.objection);
       return pending(
         facts,
         what,
@@ -78,6 +82,14 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
       if (error === undefined || isNamespaceMissing(error)) return inProgress(plan, decision, facts, what);
       return failed(error, what, facts);
   }
+}
+
+function held(what: string, copy: string, objection: string): SyncStatus {
+  return {
+    state: 'pending',
+    reason: 'DeletionsHeld',
+    sentence: `${what} is gone, and its host copy ${copy} stays: ${objection}`,
+  };
 }
 
 /** Where the host serves the copy; undefined: there is no copy, or it has no address. */
@@ -327,10 +339,13 @@ function hostKey({ namespace = '', name }: { namespace?: string; name: string })
 
 export function statusOfImport(
   { seen, isReferenced, decision, changes }: ReferencePlan,
-  runsOther = false,
+  { runsOther, objection }: Pick<StatusFacts, 'runsOther' | 'objection'>,
 ): SyncStatus {
   const { kind, virtual } = seen;
   const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
+  const copy = seen.ours.find((one) => !isOptedOut(one));
+  if (!isReferenced && copy !== undefined && seen.object === undefined && objection !== undefined)
+    return held(what, hostKey(copy.metadata), objection);
   if (decision.problem !== undefined) {
     const { reason, note } = decision.problem;
     return { state: 'refused', reason, sentence: `${what} is not imported: ${sentenceOf(note)}` };

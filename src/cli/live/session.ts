@@ -69,7 +69,7 @@ export interface PlanOptions {
 }
 
 export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}): Promise<WorldPlan> {
-  const { config, kinds, services, referenced, missingNamespaces, owner } = snapshot;
+  const { config, kinds, services, referenced, missingNamespaces, owner, identity } = snapshot;
   const others = [
     { virtual: SERVICES, host: SERVICES, sides: services },
     ...referenced.map(({ kind, ...sides }) => ({ virtual: kind.virtual, host: kind.host, sides })),
@@ -89,6 +89,7 @@ export async function planSnapshot(snapshot: Snapshot, options: PlanOptions = {}
     missingNamespaces,
     discoveries: discoveriesOf(referenced),
     owner,
+    identity,
     admit: apiDefaults(),
     createSandbox: (given) => options.sandbox?.open(given) ?? createSandbox(given),
     ...(options.createPipeline && { createPipeline: options.createPipeline }),

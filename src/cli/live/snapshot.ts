@@ -23,6 +23,7 @@ import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';
 import { connectClusters, type ClientParts, type Clusters } from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
+import { readIdentity, type Identity } from '../../syncer/virtual-identity.ts';
 import { packageVersion } from '../version.ts';
 
 /** One kind in both clusters. */
@@ -44,6 +45,7 @@ export interface Snapshot {
   /** Host namespaces that copies belong to and that do not exist. */
   readonly missingNamespaces: ReadonlySet<string>;
   readonly owner: OwnerReference | undefined;
+  readonly identity: Identity;
   /** Kinds that are not synced and may not be listed, with the reason. */
   readonly unreadable: readonly string[];
 }
@@ -86,8 +88,9 @@ export async function readSnapshot(
       return { resource, virtual: [], host: [] };
     }
   };
-  const [kinds, owner] = await Promise.all([
+  const [kinds, identity, owner] = await Promise.all([
     Promise.all(resources.map(read)),
+    reaching('host', () => readIdentity(config, clusters)),
     isOwnerNeeded ? reaching('host', () => clusters.resolveOwner(config)) : undefined,
   ]);
   const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {
@@ -113,7 +116,7 @@ export async function readSnapshot(
   const { names } = createTranslators(config);
   const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
   const missingNamespaces = await missingOf(clusters.host, targetNamespaces(virtual, names));
-  return { config, kinds, services, referenced, missingNamespaces, owner, unreadable };
+  return { config, kinds, services, referenced, missingNamespaces, owner, identity, unreadable };
 }
 
 /**

@@ -153,10 +153,12 @@ export interface StatusReports extends Pick<DaemonState, 'lease' | 'runsOther'> 
 }
 
 /** Synced objects first, then referenced objects. */
-export function rowsOf({ snapshot, objects, references }: WorldPlan, reports: StatusReports): StatusRow[] {
+export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
+  const { snapshot, objects, references, objection } = plan;
   const { missingNamespaces, config } = snapshot;
   const facts = {
     ...reports,
+    objection,
     missingNamespaces,
     namespaceAdvice: namespaceAdvice(config),
     syncsServices: config.services.mode === 'sync',
@@ -185,7 +187,7 @@ export function rowsOf({ snapshot, objects, references }: WorldPlan, reports: St
       group: kind.virtual.group,
       virtual,
       host: decision.name ?? seen.target ?? { namespace: '', name: '' },
-      status: statusOfImport(plan, reports.runsOther),
+      status: statusOfImport(plan, facts),
       address: undefined,
       labels: there?.metadata.labels ?? {},
       lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),

@@ -36,6 +36,7 @@ export function snapshotOf({ virtual, host }: MemoryClusters, config: Config): S
     referenced: [{ kind: secrets, ...ofKind(SECRETS.kind) }],
     missingNamespaces: new Set(),
     owner: undefined,
+    identity: { uid: 'same', known: 'same', isAdopted: false, lease: undefined },
     unreadable: [],
   };
 }

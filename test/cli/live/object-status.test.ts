@@ -438,7 +438,7 @@ async function statusIn({
   const plan = await planSnapshot(snapshotOf(clusters, loaded));
   const target = findTarget(plan, { key, isHost, kind });
   if (target === undefined) return undefined;
-  if (target.kind === 'import') return statusOfImport(target.plan);
+  if (target.kind === 'import') return statusOfImport(target.plan, { runsOther: false });
   if (target.kind === 'other') return statusOfOther(target, loaded);
   return statusOf(target.plan, {
     nowMs: NOW,
