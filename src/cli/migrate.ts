@@ -64,16 +64,23 @@ async function migrate(command: Command, output: string): Promise<number> {
   const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
   const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
   const migration = plan({ text, file, name, hostNamespace });
-  const parsed = (values: string): ParseResult =>
+  const parsed = (values: string, ours = migration.config): ParseResult =>
     parseConfig(
-      { text: migration.config, file: 'config.yaml' },
+      { text: ours, file: 'config.yaml' },
       { env: {}, flags: { ...flags, [FILE_FLAG]: '' }, checks: CONFIG_CHECKS },
       { text: values, file },
     );
   const { config } = parsed(migration.values ?? text);
   // Positions are those in the file as it is.
   const taken = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
-  const problems = parsed(text).problems.filter(({ path }) => !taken.includes(path));
+  // With what is synced left to the values, whose errors our own settings would hide.
+  const unsynced = stringify({ endpointSyncer: migration.endpointSyncer });
+  const problems = parsed(text, unsynced).problems.filter(({ path }) => !taken.includes(path));
+  // Such as `endpoints: true`: these are no values of vCluster, whatever is made of them.
+  const misshapen = problems.filter(
+    ({ path, severity }) => severity === 'error' && ABOVE_ENABLED.includes(path),
+  );
+  if (misshapen.length > 0) throw new ConfigError(misshapen);
   const isLive = hosted === undefined && CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
   const objects = isLive && config !== undefined ? await objectsOf(config) : [];
   const lost = problems.filter(({ severity }) => severity === 'error');
@@ -90,6 +97,8 @@ async function migrate(command: Command, output: string): Promise<number> {
   const isIncomplete = lost.length > 0 || migration.values === undefined;
   return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
 }
+
+const ABOVE_ENABLED = ['sync', 'sync.toHost', ...PATCHED_KEYS.map((key) => `sync.toHost.${key}`)];
 
 const BY_HAND =
   'no edit leaves everything else as it is, because of an anchor, an alias, a merge key or a second document';
@@ -119,8 +128,9 @@ interface MigrationInput {
 interface Migration extends MigrationInput {
   /** Name of the virtual cluster, or what stands for it. */
   readonly release: string;
-  /** Our configuration file. */
+  /** Our configuration file, and its section of that name. */
   readonly config: string;
+  readonly endpointSyncer: JsonObject;
   /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
   readonly values: string | undefined;
   /** vCluster's values as they are, without empty keys. */
@@ -134,20 +144,17 @@ function plan(input: MigrationInput): Migration {
   const theirs = withoutEmptyKeys(readDocument(file, text).value);
   const synced = syncedByVcluster(theirs);
   const release = name === '' ? 'my-vcluster' : name;
-  const config = {
-    sync: {
-      toHost: Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }])),
-    },
-    endpointSyncer: {
-      name: release,
-      // vCluster's file stays the source of the patches, the namespaces and `context.vcluster.config`.
-      vclusterConfig: basename(file),
-      virtual: { secret: `vc-${release}` },
-      ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
-    },
+  const endpointSyncer = {
+    name: release,
+    // vCluster's file stays the source of the patches, the namespaces and `context.vcluster.config`.
+    vclusterConfig: basename(file),
+    virtual: { secret: `vc-${release}` },
+    ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
   };
+  const toHost = Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
+  const config = stringify({ sync: { toHost }, endpointSyncer });
   const values = editedByMeaning(text, synced);
-  return { ...input, release, config: stringify(config), values, theirs, synced };
+  return { ...input, release, config, endpointSyncer, values, theirs, synced };
 }
 
 /** The text is read again: only the sync of these kinds may differ, whatever anchors, aliases and merge keys make of an edit. */
@@ -194,6 +201,8 @@ function withDisabled(text: string, kind: string): string {
     // A key without a value is no mapping that a key could be added to.
     const empty = path.findIndex((_, at) => document.getIn(path.slice(0, at + 1)) === null);
     if (empty >= 0) document.deleteIn(path.slice(0, empty + 1));
+    else if (map === undefined || (path.length > depth + 1 && document.hasIn(path.slice(0, depth + 1))))
+      return text;
     document.setIn(path, false);
     return document.toString({ lineWidth: 0 });
   }

@@ -4,9 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import fc from 'fast-check';
+import { parse, stringify, type ToStringOptions } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { mergeConfig, withoutEmptyKeys } from '../../src/config/schema/defaults.ts';
+import { costlyRuns } from '../support/costly-runs.ts';
 import { capturedRun } from './captured-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-migrate-'));
@@ -30,6 +32,8 @@ async function migrate(values: string, ...args: string[]) {
   const run = await capturedRun(['migrate', '--vcluster-config', file, '--name', 'vc', ...args]);
   return { ...run, out: run.out.replaceAll(`${folder}/`, ''), err: run.err.replaceAll(`${folder}/`, '') };
 }
+
+const BOTH_OFF = { sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: false } } } };
 
 async function json(values: string) {
   const { code, out } = await migrate(values, '-o', 'json');
@@ -236,6 +240,59 @@ describe('what people pass', () => {
   });
 
   test.each([
+    ['sync: []', '1:7: sync: must be a mapping, found a list'],
+    ['sync: {toHost: 1}', '1:16: sync.toHost: must be a mapping, found 1'],
+    ['sync: {toHost: {endpoints: true}}', '1:28: sync.toHost.endpoints: must be a mapping, found true'],
+    [
+      'sync: {toHost: {endpointSlices: [a]}}',
+      '1:33: sync.toHost.endpointSlices: must be a mapping, found a list',
+    ],
+  ])('%s: is named as what no vCluster takes, exit 2', async (text, problem) => {
+    const { code, out, err } = await migrate(text);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(problem);
+  });
+
+  test('any values: only two fields change, or an error says why not', async () => {
+    const leaf = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.boolean(), fc.constantFrom('true', null, [], {}));
+    const kind = fc.oneof(leaf, fc.record({ enabled: leaf, patches: leaf }, { requiredKeys: [] }));
+    const kinds = { endpoints: kind, endpointSlices: kind, pods: kind };
+    const toHost = fc.oneof({ weight: 9, arbitrary: fc.record(kinds, { requiredKeys: [] }) }, leaf);
+    const sync = fc.oneof(
+      { weight: 9, arbitrary: fc.record({ toHost, other: leaf }, { requiredKeys: [] }) },
+      leaf,
+    );
+    const anything = fc.record({ sync, other: leaf }, { requiredKeys: [] });
+    const style = fc.constantFrom<ToStringOptions>(
+      {},
+      { collectionStyle: 'flow' },
+      { defaultStringType: 'QUOTE_DOUBLE' },
+    );
+    await fc.assert(
+      fc.asyncProperty(anything, style, fc.boolean(), async (given, options, isWindows) => {
+        const text = stringify(given, { aliasDuplicateObjects: false, ...options });
+        const { code, out, err } = await migrate(
+          isWindows ? text.replaceAll('\n', '\r\n') : text,
+          '-o',
+          'json',
+        );
+        expect(err).not.toMatch(/\n {4}at /u);
+        if (out === '') {
+          expect([code, err]).toEqual([2, expect.stringMatching(/^vcluster.yaml:\d/u)]);
+          return;
+        }
+        const { values } = JSON.parse(out) as { values?: string };
+        if (values === undefined) expect(code).toBe(1);
+        else {
+          const before = withoutEmptyKeys(given as JsonObject);
+          expect(withoutEmptyKeys(parse(values) as JsonObject)).toEqual(mergeConfig(before, BOTH_OFF));
+        }
+      }),
+      { numRuns: costlyRuns(300) },
+    );
+  });
+
+  test.each([
     ['enabled: without a value', readFileSync(join(WORLD, 'enabledNull.yaml'), 'utf8')],
     ['what helm get values prints for a release without values', 'USER-SUPPLIED VALUES:\nnull\n'],
     ['what helm get values prints', 'USER-SUPPLIED VALUES:\nsync:\n  toHost:\n    pods: {enabled: true}\n'],
@@ -256,11 +313,8 @@ describe('what people pass', () => {
   ])('%s: only two fields change', async (_what, text) => {
     const { code, values } = await json(text);
     const before = (parse(text.replace(/^USER.*$/mu, ''), { merge: true }) ?? {}) as JsonObject;
-    const expected = {
-      sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: false } } },
-    };
     expect(withoutEmptyKeys(parse(values, { merge: true }) as JsonObject)).toEqual(
-      mergeConfig(withoutEmptyKeys(before), expected),
+      mergeConfig(withoutEmptyKeys(before), BOTH_OFF),
     );
     expect(code).toBe(0);
   });
