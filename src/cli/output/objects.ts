@@ -183,9 +183,11 @@ export function objectProblem(value: JsonObject): string | undefined {
     isJsonObject(metadata) ? ownValue(metadata, key) : undefined;
   const [name, namespace] = [member('name'), member('namespace') ?? ''];
   if (typeof name !== 'string' || name === '') return `an object of kind ${kind} has no metadata.name`;
-  // Roles and their like have names such as system:node.
   const apiVersion = ownValue(value, 'apiVersion');
-  const isRole = typeof apiVersion === 'string' && apiVersion.startsWith('rbac.authorization.k8s.io/');
+  if (typeof apiVersion !== 'string' || apiVersion === '')
+    return `${kind} ${JSON.stringify(name)} has no apiVersion`;
+  // Roles and their like have names such as system:node.
+  const isRole = apiVersion.startsWith('rbac.authorization.k8s.io/');
   const problem = isRole ? pathSegmentProblem(name) : subdomainProblem(name);
   if (problem !== undefined)
     return `${kind} ${JSON.stringify(name)} has a name that no object can have: ${problem}`;

@@ -8,6 +8,7 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { typeProblem } from '../../../src/cli/output/object-types.ts';
 
 const ENDPOINTS = { apiVersion: 'v1', kind: 'Endpoints' };
+const GADGET = { apiVersion: 'example.com/v1', kind: 'Gadget' };
 
 test.each<[JsonObject, RegExp]>([
   [{ ...ENDPOINTS, metadata: { name: 'a', labels: { version: 1.1 } } }, /labels of type string/],
@@ -18,6 +19,9 @@ test.each<[JsonObject, RegExp]>([
   [{ ...ENDPOINTS, metadata: { name: 'a', annotations: { n: 5 } } }, /annotations of type string/],
   [{ ...ENDPOINTS, metadata: { name: 'a' }, subsets: [{ ports: [{ port: '8080' }] }] }, /port of type int32/],
   [{ ...ENDPOINTS, metadata: { name: 'a' }, subsets: {} }, /cannot unmarshal object/],
+  [{ ...ENDPOINTS, metadata: { name: 'a', managedFields: 'x' } }, /cannot unmarshal string/],
+  [{ ...GADGET, metadata: { name: 'a', managedFields: 'x' } }, /cannot unmarshal string/],
+  [{ ...GADGET, metadata: { name: 'a', labels: { n: 1 } } }, /labels of type string/],
 ])('%o', (object, problem) => {
   expect(typeProblem(object)).toMatch(problem);
 });
@@ -29,7 +33,7 @@ test.each<JsonObject>([
     subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }],
   },
   { ...ENDPOINTS, metadata: { name: 'a', namespace: 'b' }, unknown: 1 },
-  { apiVersion: 'example.com/v1', kind: 'Gadget', metadata: { name: 'a', labels: { n: 1 } } },
+  { ...GADGET, metadata: { name: 'a', labels: { n: '1' } }, subsets: 5 },
 ])('%o is taken', (object) => {
   expect(typeProblem(object)).toBeUndefined();
 });
