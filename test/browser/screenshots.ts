@@ -61,7 +61,7 @@ async function shootPlayground(browser: Browser, url: string): Promise<void> {
     await page.getByText('running…').waitFor();
   });
   const failing = `- path: ${OWNER}\n  expression: value.upperCase()\n`;
-  await shootState(browser, url, 'error', patches(failing, 'this is the result without the patch'));
+  await shootState(browser, url, 'error', patches(failing, 'the daemon leaves out its path'));
   const invalid = Array.from(
     { length: 10 },
     (_, at) => `- path: metadata.labels.l${at}\n  expression: value.(\n`,
