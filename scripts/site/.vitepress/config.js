@@ -26,7 +26,7 @@ export default defineConfig({
       group('Start', ['index', 'deploy', 'migration', 'playground']),
       group('Patches', ['patches', 'testing', 'references', 'slices-and-services']),
       group('Operate', ['operations', 'commands', 'troubleshooting', 'upgrade']),
-      group('Look up', ['reference', 'security', 'differences', 'compatibility', 'list-watch']),
+      group('Look up', ['reference', 'security', 'differences', 'compatibility']),
       group('Access keys', [
         'keys-and-tokens',
         'keys-in-a-cluster',

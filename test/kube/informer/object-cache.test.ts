@@ -1,4 +1,4 @@
-/** The rules by which a cache stores or ignores objects, with the numbers of docs/list-watch.md. */
+/** The rules by which a cache stores or ignores objects, with the numbers of ARCHITECTURE.md. */
 
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';

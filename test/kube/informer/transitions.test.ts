@@ -1,4 +1,4 @@
-/** docs/list-watch.md is the specification: its table equals the one in the code, and every row is tested on real sockets. */
+/** ARCHITECTURE.md is the specification: its table equals the one in the code, and every row is tested on real sockets. */
 
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -21,7 +21,7 @@ import {
   type Step,
 } from '../scripted-server.ts';
 
-const DOCUMENT = join(import.meta.dirname, '..', '..', '..', 'docs', 'list-watch.md');
+const DOCUMENT = join(import.meta.dirname, '..', '..', '..', 'ARCHITECTURE.md');
 
 interface Row {
   readonly phase: string;
