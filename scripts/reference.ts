@@ -29,8 +29,9 @@ export function reference(page = readFileSync(PAGE, 'utf8')): string {
     configuration: configurationRows,
     patch: () => fieldRows(definition('Patch')),
     reference: () => fieldRows(definition('Reference')),
-    metrics: metricRows,
-    refused: () => ['| refused | because |', '|---|---|', ...refusalRows()],
+    watched: () => metricRows((rank) => rank === 0),
+    metrics: () => metricRows((rank) => rank > 0),
+    refused: refusedRows,
   };
   return page.replaceAll(
     /(<!-- (\w+) -->\n)[^]*?(<!-- end -->)/gu,
@@ -54,18 +55,49 @@ function definition(name: string): JsonObject {
 }
 
 function configurationRows(): string[] {
-  return ['| field | type | default | description |', '|---|---|---|---|', ...settings(SCHEMA, '')];
+  const kinds = kindSettings();
+  const rows = settings(SCHEMA, '').filter(([name]) => !kinds.some((kind) => kind.name === name));
+  const list = (isOn: boolean): string =>
+    kinds
+      .filter(({ field }) => (field['default'] === true) === isOn)
+      .map(({ kind }) => `\`${kind}\``)
+      .join(', ');
+  const meaning = `Whether this kind is synced to the host. \`true\` by default for ${list(true)}; \`false\` for ${list(false)}.`;
+  const at = rows.findIndex(([name]) => name === 'sync.toHost.customResources');
+  return [
+    '| field | type | default | description |',
+    '|---|---|---|---|',
+    ...rows.toSpliced(at, 0, ['sync.toHost.KIND.enabled', 'boolean', '', meaning]).map(asRow),
+  ];
 }
 
-/** One row for each field that holds a value. The kinds that only references import differ in their name alone, and are one row. */
-function settings(schema: JsonObject, path: string): string[] {
+type SettingRow = readonly [name: string, type: string, fallback: string, description: string];
+
+function asRow([name, ...cells]: SettingRow): string {
+  return `| \`${name}\` | ${cells.join(' | ')} |`;
+}
+
+/** The kinds with a switch of the same description, which differ in their name and default alone. They are one row. */
+function kindSettings(): { kind: string; name: string; field: JsonObject }[] {
+  const toHost = child(child(child(child(SCHEMA, 'properties'), 'sync'), 'properties'), 'toHost');
+  const all = Object.keys(child(toHost, 'properties')).map((kind) => ({
+    kind,
+    name: `sync.toHost.${kind}.enabled`,
+    field: child(child(child(child(toHost, 'properties'), kind), 'properties'), 'enabled'),
+  }));
+  const [text] = all.filter(({ kind }) => kind === 'secrets').map(({ field }) => description(field));
+  return all.filter(({ field }) => description(field) === text);
+}
+
+/** One row for each field that holds a value. */
+function settings(schema: JsonObject, path: string): SettingRow[] {
   return Object.keys(child(schema, 'properties')).flatMap((key) => {
     const field = child(child(schema, 'properties'), key);
     const name = path === '' ? key : `${path}.${key}`;
     if (Object.keys(child(field, 'properties')).length > 0) return settings(field, name);
     const flag = FLAG_OF_FIELD.get(name);
     const text = [description(field), flag === undefined ? '' : `\`--${flag}\``].filter(Boolean).join(' ');
-    return [`| \`${name}\` | ${typeOf(field)} | ${defaultOf(field)} | ${text} |`];
+    return [[name, typeOf(field), defaultOf(field), text] as const];
   });
 }
 
@@ -100,7 +132,8 @@ function description(field: JsonObject): string {
   return typeof field['description'] === 'string' ? cell(field['description']) : '';
 }
 
-function metricRows(): string[] {
+/** Those of a rank, see `rankOf`. */
+function metricRows(isListed: (rank: number) => boolean): string[] {
   const registry = new DescribedRegistry();
   queueSeries(registry, () => 0);
   controllerSeries(registry);
@@ -114,6 +147,7 @@ function metricRows(): string[] {
   apiServerSeries(registry, new DefinitionTable([]));
   new MeasuredStore(new MemoryStore(), systemClock, registry);
   const rows = registry.described
+    .filter((described) => isListed(rankOf(described)))
     .toSorted((a, b) => rankOf(a) - rankOf(b) || (a.name < b.name ? -1 : 1))
     .map(({ name, type, help, labels = [] }) => {
       const series = labels.length === 0 ? name : `${name}{${labels.join(',')}}`;
@@ -132,6 +166,15 @@ const WATCHED = ['alerts.yaml', 'dashboard.json']
 function rankOf({ name }: Described): number {
   if (new RegExp(`\\b${name}(?:_bucket)?\\b`, 'u').test(WATCHED)) return 0;
   return name.startsWith('endpoint_syncer_') ? 1 : 2;
+}
+
+/** One row for each reason. */
+function refusedRows(): string[] {
+  const cells = refusalRows().map((row) => /^\| (.*?) \| (.*) \|$/u.exec(row)?.slice(1) ?? []);
+  const rows = [...Map.groupBy(cells, ([, reason = '']) => reason)].map(
+    ([reason, group]) => `| ${group.map(([name = '']) => name).join(', ')} | ${reason} |`,
+  );
+  return ['| refused | because |', '|---|---|', ...rows];
 }
 
 /** Records what is registered. */
