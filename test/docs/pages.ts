@@ -13,9 +13,7 @@ export const PLAYED_PAGES: Readonly<Record<string, PageNeed>> = {
   'docs/commands.md': 'clusters',
   'docs/testing.md': 'nothing',
   'docs/slices-and-services.md': 'nothing',
-  'docs/playground.md': 'nothing',
   'docs/deploy.md': 'clusters',
-  'docs/upgrade.md': 'clusters',
   'docs/migration.md': 'nothing',
   'docs/keys-and-tokens.md': 'kubectl',
 };

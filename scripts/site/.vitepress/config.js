@@ -23,11 +23,21 @@ export default defineConfig({
     search: { provider: 'local' },
     nav: [{ text: 'Repository', link: REPOSITORY }],
     sidebar: [
-      group('Start', ['index', 'deploy', 'migration', 'playground']),
-      group('Patches', ['patches', 'testing', 'references', 'slices-and-services']),
-      group('Operate', ['operations', 'commands', 'troubleshooting', 'upgrade']),
-      group('Look up', ['reference', 'security', 'differences', 'compatibility']),
-      group('Access keys', [
+      group('Sync', [
+        'index',
+        'deploy',
+        'migration',
+        'patches',
+        'references',
+        'slices-and-services',
+        'testing',
+        'operations',
+        'commands',
+        'security',
+        'differences',
+        'reference',
+      ]),
+      group('Keys and tokens', [
         'keys-and-tokens',
         'keys-in-a-cluster',
         'scopes-and-rights',
