@@ -30,7 +30,8 @@ export function reference(page = readFileSync(PAGE, 'utf8')): string {
     patch: () => fieldRows(definition('Patch')),
     reference: () => fieldRows(definition('Reference')),
     watched: () => metricRows((rank) => rank === 0),
-    metrics: () => metricRows((rank) => rank > 0),
+    metrics: () => metricRows((rank) => rank === 1),
+    usual: usualSeries,
     refused: refusedRows,
   };
   return page.replaceAll(
@@ -134,6 +135,26 @@ function description(field: JsonObject): string {
 
 /** Those of a rank, see `rankOf`. */
 function metricRows(isListed: (rank: number) => boolean): string[] {
+  const rows = describedSeries()
+    .filter((described) => isListed(rankOf(described)))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map((described) => `| \`${seriesOf(described)}\` | ${described.type} | ${cell(described.help)} |`);
+  return ['| series | type | meaning |', '|---|---|---|', ...rows];
+}
+
+/** One line: what these measure is the same in every program that has them. */
+function usualSeries(): string[] {
+  const names = describedSeries()
+    .filter((described) => rankOf(described) === 2)
+    .map((described) => `\`${seriesOf(described)}\``);
+  return [`${names.toSorted().join(', ')}.`];
+}
+
+function seriesOf({ name, labels = [] }: Described): string {
+  return labels.length === 0 ? name : `${name}{${labels.join(',')}}`;
+}
+
+function describedSeries(): readonly Described[] {
   const registry = new DescribedRegistry();
   queueSeries(registry, () => 0);
   controllerSeries(registry);
@@ -146,14 +167,7 @@ function metricRows(isListed: (rank: number) => boolean): string[] {
   issuedTokens(registry);
   apiServerSeries(registry, new DefinitionTable([]));
   new MeasuredStore(new MemoryStore(), systemClock, registry);
-  const rows = registry.described
-    .filter((described) => isListed(rankOf(described)))
-    .toSorted((a, b) => rankOf(a) - rankOf(b) || (a.name < b.name ? -1 : 1))
-    .map(({ name, type, help, labels = [] }) => {
-      const series = labels.length === 0 ? name : `${name}{${labels.join(',')}}`;
-      return `| \`${series}\` | ${type} | ${cell(help)} |`;
-    });
-  return ['| series | type | meaning |', '|---|---|---|', ...rows];
+  return registry.described;
 }
 
 type Described = Description & { readonly type: string };
