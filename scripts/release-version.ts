@@ -8,10 +8,13 @@ const ROOT = join(import.meta.dirname, '..');
 const VERSION = /"version": "([^"]+)"/u.exec(readFileSync(join(ROOT, 'package.json'), 'utf8'))?.[1] ?? '';
 
 edit('CHANGELOG.md', (text) =>
-  text.replace(
-    '## Unreleased\n',
-    `## Unreleased\n\n## ${VERSION} (${new Date().toISOString().slice(0, 10)})\n`,
-  ),
+  text
+    // Before the first release, the heading has its version.
+    .replace(/^## [\d.]+ \(unreleased\)\n\n[^]*?(?=\n### )/mu, '## Unreleased\n')
+    .replace(
+      '## Unreleased\n',
+      `## Unreleased\n\n## ${VERSION} (${new Date().toISOString().slice(0, 10)})\n`,
+    ),
 );
 edit(join('charts', 'endpoint-syncer', 'Chart.yaml'), (text) =>
   text
@@ -34,6 +37,7 @@ function published(text: string): string {
 function edit(file: string, change: (text: string) => string): void {
   const path = join(ROOT, file);
   const [before, after] = [readFileSync(path, 'utf8'), change(readFileSync(path, 'utf8'))];
-  if (before === after) throw new Error(`${file} has no place for version ${VERSION}`);
+  if (before === after && !after.includes(VERSION))
+    throw new Error(`${file} has no place for version ${VERSION}`);
   writeFileSync(path, after);
 }
