@@ -96,20 +96,7 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'contains the new secret, which no other representation of the key contains',
   ],
   Events: ['access-keys/keys/expiry-events.test.ts', 'Events are read-only for clients'],
-  'request bodies': ['apiserver/request/request-cost.test.ts', '3 MiB of JSON with too many tokens'],
   TokenReview: ['access-keys/authorization/reviews.test.ts', 'TokenReview'],
-  'Services are synced by default': [
-    'scenarios/services.ts',
-    'of other types are not copied, those with a selector with an Event',
-  ],
-  'patches are an enterprise feature': [
-    'scenarios/patches.ts',
-    'of all modes are applied towards the host, and the virtual object is not changed',
-  ],
-  'a path that is not found': [
-    'scenarios/patches.ts',
-    'create a missing key with missingPaths: create, and only on the host',
-  ],
   'an expression is JavaScript': ['attack/widened.test.ts', 'is refused before it runs'],
   'a reference is translated': [
     'scenarios/references.ts',
