@@ -66,13 +66,13 @@ function configurationRows(): string[] {
   const meaning = `Whether this kind is synced to the host. \`true\` by default for ${list(true)}; \`false\` for ${list(false)}.`;
   const at = rows.findIndex(([name]) => name === 'sync.toHost.customResources');
   return [
-    '| field | type | default | description |',
-    '|---|---|---|---|',
-    ...rows.toSpliced(at, 0, ['sync.toHost.KIND.enabled', 'boolean', '', meaning]).map(asRow),
+    '| field | default, or type | description |',
+    '|---|---|---|',
+    ...rows.toSpliced(at, 0, ['sync.toHost.KIND.enabled', 'boolean', meaning]).map(asRow),
   ];
 }
 
-type SettingRow = readonly [name: string, type: string, fallback: string, description: string];
+type SettingRow = readonly [name: string, value: string, description: string];
 
 function asRow([name, ...cells]: SettingRow): string {
   return `| \`${name}\` | ${cells.join(' | ')} |`;
@@ -98,7 +98,7 @@ function settings(schema: JsonObject, path: string): SettingRow[] {
     if (Object.keys(child(field, 'properties')).length > 0) return settings(field, name);
     const flag = FLAG_OF_FIELD.get(name);
     const text = [description(field), flag === undefined ? '' : `\`--${flag}\``].filter(Boolean).join(' ');
-    return [[name, typeOf(field), defaultOf(field), text] as const];
+    return [[name, valueOf(field), text] as const];
   });
 }
 
@@ -124,9 +124,12 @@ function typeOf(field: JsonObject): string {
   return [...new Set(forms.map(({ type }) => (typeof type === 'string' ? type : 'string')))].join(' or ');
 }
 
-function defaultOf(field: JsonObject): string {
+/** The default, before the other words that a field may have; the type of a field without a default. */
+function valueOf(field: JsonObject): string {
   const value = field['default'];
-  return value === undefined || value === '' ? '' : `\`${cell(JSON.stringify(value))}\``;
+  if (value === undefined || value === '') return typeOf(field);
+  const others = Array.isArray(field['enum']) ? field['enum'].filter((word) => word !== value) : [];
+  return [value, ...others].map((each) => `\`${cell(JSON.stringify(each))}\``).join(', ');
 }
 
 function description(field: JsonObject): string {
