@@ -54,7 +54,7 @@ export interface Clusters extends AsyncDisposable {
   checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
   /** Logs as which user each API server knows this program, and warns of an administrator. */
   reportUsers(): Promise<void>;
-  /** Resolves the kinds that patches reference, in both clusters. Rejects with a `TerminalError` for a kind that is not served or is cluster-scoped. */
+  /** Resolves the kinds that patches reference, in both clusters, without those that cannot be imported: the log names them. */
   resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
   readonly discoveries: Discoveries;
   /** Undefined if no owner is configured, or the default one does not exist. Rejects with a `TerminalError` if the configured owner does not exist. */
