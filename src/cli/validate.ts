@@ -21,6 +21,7 @@ import { asJson, type KubeObject } from '../kube/object.ts';
 import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';
 import { compilePatches, type CompiledPatch } from '../syncer/patch/compile.ts';
+import { valuesOf } from '../syncer/patch/walk.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import type { EvaluateResponse, Evaluator, Program } from '../syncer/sandbox/types.ts';
 import { sandboxSettings } from '../syncer/translation.ts';
@@ -266,12 +267,11 @@ function literalsIn(filter: string): JsonValue[] {
   return [...texts, ...numbers];
 }
 
-function matchesIn(objects: readonly KubeObject[], kind: string, { walker }: CompiledPatch): JsonValue[] {
-  const values: JsonValue[] = [];
-  for (const object of objects) {
-    if (object.kind === kind) walker.collect(asJson(object), { values, paths: undefined });
-  }
-  return values;
+function matchesIn(objects: readonly KubeObject[], kind: string, { paths }: CompiledPatch): JsonValue[] {
+  return objects
+    .filter((object) => object.kind === kind)
+    .flatMap((object) => valuesOf(paths.toVirtual, asJson(object)))
+    .filter((value) => value !== undefined);
 }
 
 function evaluate(

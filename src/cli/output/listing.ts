@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { parsePath } from '../../syncer/patch/path-syntax.ts';
-import { compileWalker, NO_PROTECTED_KEYS, type PathWalker } from '../../syncer/patch/walk.ts';
+import { type Path, valuesOf } from '../../syncer/patch/walk.ts';
 
 export interface Listing {
   readonly heading: readonly string[];
@@ -79,7 +79,7 @@ function tableOf({ heading, wideHeading = [], rows }: Listing, isWide: boolean):
   ]);
 }
 
-type TemplatePart = { readonly text: string } | { readonly walker: PathWalker };
+type TemplatePart = { readonly text: string } | { readonly path: Path };
 
 /** kubectl's templates without `range` and filters: text, `{.path}`, `{[*].path}`, and quoted text in braces (`{"\n"}`). */
 function parseTemplate(template: string): TemplatePart[] {
@@ -89,17 +89,17 @@ function parseTemplate(template: string): TemplatePart[] {
       throw new InvalidArgumentError(`Unbalanced braces in ${template}.`);
     if (inside === undefined) parts.push({ text: outside ?? '' });
     else if (/^\s*"/u.test(inside)) parts.push({ text: quotedText(inside) });
-    else parts.push({ walker: walkerOf(inside.trim()) });
+    else parts.push({ path: pathOf(inside.trim()) });
   }
   return parts;
 }
 
-function walkerOf(path: string): PathWalker {
+function pathOf(path: string): Path {
   const parsed = parsePath(path);
   if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is not a path: ${parsed.problem.message}.`);
   if (parsed.segments.some(({ kind }) => kind === 'filter'))
     throw new InvalidArgumentError(`{${path}} has a filter, which is possible in the paths of patches only.`);
-  return compileWalker(parsed.segments, NO_PROTECTED_KEYS);
+  return parsed;
 }
 
 function quotedText(text: string): string {
@@ -115,9 +115,9 @@ function applyTemplate(template: string, json: JsonValue): string {
   return parseTemplate(template)
     .map((part) => {
       if ('text' in part) return part.text;
-      const values: JsonValue[] = [];
-      part.walker.collect(json, { values, paths: undefined });
-      return values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))).join(' ');
+      return valuesOf(part.path, json)
+        .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+        .join(' ');
     })
     .join('');
 }

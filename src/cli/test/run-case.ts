@@ -22,7 +22,7 @@ import {
 import type { TestCase } from './test-file.ts';
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { compileWalker, NO_PROTECTED_KEYS } from '../../syncer/patch/walk.ts';
+import { locate } from '../../syncer/patch/walk.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 import { reverseObject } from '../../syncer/reconcile/copy.ts';
 import { backTranslate, type Translators } from '../../syncer/translate/forge.ts';
@@ -142,7 +142,7 @@ function oneWayLists(object: JsonValue, { options }: KindPipeline): readonly Con
   return options.compiled.patches.flatMap(({ segments, actions }) => {
     const end = segments.findLastIndex(({ kind }) => kind === 'key') + 1;
     if (actions.toVirtual.kind !== 'keep' || end === segments.length || end === 0) return [];
-    const isListOrMap = compileWalker(segments.slice(0, end), NO_PROTECTED_KEYS).locate(object);
+    const isListOrMap = locate({ segments: segments.slice(0, end) }, object);
     return isListOrMap.filter((path) => Array.isArray(valueAt(object, path)));
   });
 }

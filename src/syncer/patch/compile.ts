@@ -1,15 +1,14 @@
-/** Compiles the configured patches: paths to walkers, expressions to programs, and the directions in which each path is synced. */
+/** Compiles the configured patches: paths to segments, expressions to programs, and the directions in which each path is synced. */
 
 import { parsePath, type Segment, printPath } from './path-syntax.ts';
-import { isProtected } from './protect.ts';
+import { IDENTITY_KEYS, isProtected } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference-parts.ts';
-import { compileWalker, IDENTITY_KEYS, type MissingPaths, type PathWalker, type Selection } from './walk.ts';
+import { locate, type Path } from './walk.ts';
 import type { Direction } from './types.ts';
-import type { PatchConfig } from '../../config/types.ts';
+import type { Config, PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
 import { isWithin } from '../translate/paths.ts';
 import type { ConcretePath, Flow, FlowRules, KeptPaths } from '../translate/types.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -26,13 +25,11 @@ export interface CompiledPatch {
   readonly index: number;
   readonly config: PatchConfig;
   readonly segments: readonly Segment[];
-  /** Where a path has filters, they match everything; see `filters`. */
-  readonly walker: PathWalker;
-  /** What the patch changes in each direction: towards the host, an expression may also create a missing key. */
-  readonly walkers: Readonly<Record<Direction, PathWalker>>;
+  /** What the patch changes in each direction: towards the host, an expression may also create a missing key. Without selections, filters
+   * match everything.
+   */
+  readonly paths: Readonly<Record<Direction, Path>>;
   readonly filters: readonly CompiledFilter[];
-  /** The walkers of one object, after its filters have decided. */
-  readonly filtered: (selections: readonly Selection[]) => Readonly<Record<Direction, PathWalker>>;
   readonly actions: Readonly<Record<Direction, PatchAction>>;
   /** The path can match an object's identity or bookkeeping, or an ancestor of them. They are restored after the patch. */
   readonly touchesProtected: boolean;
@@ -43,8 +40,8 @@ export interface CompiledFilter {
   readonly program: Program;
   /** Of its expression in the path. */
   readonly offset: number;
-  /** Matches what it decides on. */
-  readonly candidates: (before: readonly Selection[]) => PathWalker;
+  /** Matches what it decides on, with the selections of the filters before it. */
+  readonly candidates: Path;
 }
 
 export interface CompiledPatches {
@@ -59,7 +56,7 @@ export interface CompiledPatches {
 export function compilePatches(
   patches: readonly PatchConfig[],
   firstProgramId = 0,
-  missingPaths: MissingPaths = 'skip',
+  missingPaths: Config['patches']['missingPaths'] = 'skip',
 ): CompiledPatches {
   const programs: Program[] = [];
   const isOnlyNamespace = patches.filter(({ reference }) => reference?.namespacePath).length <= 1;
@@ -78,29 +75,20 @@ export function compilePatches(
       kind: 'evaluate',
       program: load(compileExpression, text),
     });
-    const creates = missingPaths === 'create' && config.expression !== undefined;
-    const filtered = (selections: readonly Selection[]): CompiledPatch['walkers'] => {
-      const toVirtual = compileWalker(segments, PROTECTED_KEYS, { selections });
-      const created = { selections, missingPaths };
-      return { toHost: creates ? compileWalker(segments, PROTECTED_KEYS, created) : toVirtual, toVirtual };
-    };
-    const walkers = filtered([]);
+    const matchesMissing = missingPaths === 'create' && config.expression !== undefined;
+    const toVirtual: Path = { segments, isProtected };
     return {
       index,
       config,
       segments,
-      walker: walkers.toVirtual,
-      walkers,
+      paths: { toHost: { ...toVirtual, matchesMissing }, toVirtual },
       filters: filtersOf(segments, (text) => load(compileFilter, text)),
-      filtered,
       actions: actionsOf(config, { index, isOnlyNamespace }, evaluate),
       touchesProtected: touchesProtected(segments),
     };
   });
   return { patches: compiled, programs };
 }
-
-const PROTECTED_KEYS = { isBookkeepingAnnotation, isBookkeepingLabel };
 
 function filtersOf(
   segments: readonly Segment[],
@@ -109,8 +97,7 @@ function filtersOf(
   return segments.flatMap((segment, at) => {
     if (segment.kind !== 'filter') return [];
     const { expression, offset } = segment;
-    const candidates = (selections: readonly Selection[]): PathWalker =>
-      compileWalker(segments.slice(0, at + 1), PROTECTED_KEYS, { selections });
+    const candidates = { segments: segments.slice(0, at + 1), isProtected };
     return [{ program: load(expression), offset, candidates }];
   });
 }
@@ -246,7 +233,7 @@ export function createFlow(
     return staysOnHost ? 'toHost' : 'both';
   };
   const located = (patch: CompiledPatch, object: JsonObject): readonly ConcretePath[] =>
-    filtered?.get(patch.index)?.matched ?? patch.walker.locate(object);
+    filtered?.get(patch.index)?.matched ?? locate(patch.paths.toVirtual, object);
   return {
     flowOf,
     twoWayPaths: (object) =>
@@ -289,7 +276,7 @@ export function mayBeKept({ segments, config }: CompiledPatch, members: readonly
 export function keptPaths(patches: readonly CompiledPatch[]): KeptPaths {
   return {
     covers: (path) => patches.some(({ segments }) => covers(segments, path)),
-    locate: (object) => distinct(patches.flatMap(({ walkers }) => walkers.toHost.locate(object))),
+    locate: (object) => distinct(patches.flatMap(({ paths }) => locate(paths.toHost, object))),
   };
 }
 

@@ -11,7 +11,7 @@ import {
   keptPaths,
   mayBeKept,
 } from './compile.ts';
-import type { PathWalker, Selection } from './walk.ts';
+import { change, locate, overlay, valuesOf, type Path, type Selection } from './walk.ts';
 import type {
   Program,
   EvaluateRequest,
@@ -141,7 +141,7 @@ class PatchRun {
   #failure: { readonly index: number; readonly error: PatchError } | undefined;
   #references: ReferenceTranslation | undefined;
   /** Of the patches with filters, by index: what their paths match in this object. */
-  readonly #filtered = new Map<number, FilteredPaths & { readonly walkers: CompiledPatch['walkers'] }>();
+  readonly #filtered = new Map<number, FilteredPaths & { readonly path: Path }>();
   #resolve: ((result: PatchedObject) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
 
@@ -231,10 +231,10 @@ class PatchRun {
       this.#act(patch);
       return;
     }
-    const walker = filter.candidates(before);
+    const path = { ...filter.candidates, selections: before };
     const object = this.#object;
     const candidates = [object, this.#target() ?? {}].flatMap((root) =>
-      walker.locate(root).map((path): Candidate => ({ root, path, value: valueAt(root, path) ?? null })),
+      locate(path, root).map((place): Candidate => ({ root, place, value: valueAt(root, place) ?? null })),
     );
     if (candidates.length === 0) {
       this.#select(patch, [...before, new Map()]);
@@ -244,25 +244,25 @@ class PatchRun {
       const failed = candidates.findIndex(({ root }, at) => root === object && errors?.has(at));
       const error = errors?.get(failed);
       if (error === undefined) this.#select(patch, [...before, selectionOf(candidates, values)]);
-      else this.#fail(patch, filterError(patch, filter, candidates[failed]?.path ?? [], error));
+      else this.#fail(patch, filterError(patch, filter, candidates[failed]?.place ?? [], error));
     };
     const values = candidates.map(({ value }) => value);
-    const paths = filter.program.reads.path ? candidates.map(({ path }) => printPath(path)) : undefined;
+    const paths = filter.program.reads.path ? candidates.map(({ place }) => printPath(place)) : undefined;
     this.#request(filter.program, { values, paths }, take);
   }
 
   #remember(patch: CompiledPatch, selections: readonly Selection[]): void {
-    const walkers = patch.filtered(selections);
+    const path = { ...patch.paths[this.#direction], selections };
     const { hostObject } = this.#context;
     this.#filtered.set(patch.index, {
-      walkers,
-      matched: walkers[this.#direction].locate(this.#object),
-      host: hostObject === null ? undefined : walkers.toVirtual.locate(hostObject),
+      path,
+      matched: locate(path, this.#object),
+      host: hostObject === null ? undefined : locate({ ...patch.paths.toVirtual, selections }, hostObject),
     });
   }
 
-  #walker(patch: CompiledPatch): PathWalker {
-    return (this.#filtered.get(patch.index)?.walkers ?? patch.walkers)[this.#direction];
+  #path(patch: CompiledPatch): Path {
+    return this.#filtered.get(patch.index)?.path ?? patch.paths[this.#direction];
   }
 
   /** The object of the other side. */
@@ -303,7 +303,7 @@ class PatchRun {
       this.#transform(patch, (value, path) =>
         translation.translate(reference, { value, path, object: this.#object }),
       );
-    const pending = translation.prepare(reference, () => this.#walker(patch).values(this.#object));
+    const pending = translation.prepare(reference, () => valuesOf(this.#path(patch), this.#object));
     if (pending === undefined) {
       translate();
       return;
@@ -317,15 +317,15 @@ class PatchRun {
 
   /** Keeps the value of the target. A whole object gets `apiVersion` and `kind` of this side. */
   #keep(patch: CompiledPatch): void {
-    const kept = this.#walker(patch).overlay(this.#object, this.#target()) ?? {};
+    const kept = overlay(this.#path(patch), this.#object, this.#target()) ?? {};
     const isWhole = patch.segments.length === 0;
     this.#put(patch, isWhole ? withKind(kept, this.#object) : kept, 'restore');
   }
 
   #evaluate(patch: CompiledPatch, program: Program): void {
-    const values: (JsonValue | undefined)[] = [];
-    const paths: string[] | undefined = program.reads.path ? [] : undefined;
-    this.#walker(patch).collect(this.#object, { values, paths });
+    const path = this.#path(patch);
+    const values = valuesOf(path, this.#object);
+    const paths = program.reads.path ? locate(path, this.#object).map(printPath) : undefined;
     if (values.length > 0)
       this.#request(program, { values, paths }, (response) => this.#take(patch, response));
   }
@@ -357,23 +357,19 @@ class PatchRun {
     if (response.errors !== undefined && response.errors.size > 0) {
       this.#fail(
         patch,
-        evaluateError(patch, this.#walker(patch).locate(this.#object), response.errors, this.#direction),
+        evaluateError(patch, locate(this.#path(patch), this.#object), response.errors, this.#direction),
       );
     } else {
       this.#replace(patch, response.values);
     }
   }
 
-  /** A change without the sandbox. `change` throws {@link UntranslatableValue}. */
-  #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
-    const walker = this.#walker(patch);
-    const places = walker.locate(this.#object);
-    if (places.length === 0) return;
-    const values = walker.values(this.#object);
+  /** A change without the sandbox. `translate` throws {@link UntranslatableValue}. */
+  #transform(patch: CompiledPatch, translate: (value: JsonValue, place: ConcretePath) => JsonValue): void {
     const results: JsonValue[] = [];
-    for (const [at, place] of places.entries()) {
+    for (const place of locate(this.#path(patch), this.#object)) {
       try {
-        results.push(change(values[at] ?? null, place));
+        results.push(translate(valueAt(this.#object, place) ?? null, place));
       } catch (error) {
         if (!(error instanceof UntranslatableValue)) throw error;
         const { message, retryAfterMs } = error;
@@ -386,7 +382,8 @@ class PatchRun {
 
   #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
     if (patch.segments.length > 0) {
-      this.#put(patch, this.#walker(patch).replace(this.#object, results) ?? {});
+      let next = 0;
+      this.#put(patch, change(this.#path(patch), this.#object, () => results[next++] ?? undefined) ?? {});
       return;
     }
     const whole = results[0];
@@ -430,7 +427,7 @@ class PatchRun {
 /** An element or a member that a filter decides on. */
 interface Candidate {
   readonly root: JsonObject;
-  readonly path: ConcretePath;
+  readonly place: ConcretePath;
   readonly value: JsonValue;
 }
 
@@ -440,9 +437,9 @@ function selectionOf(
   decisions: readonly (JsonValue | undefined)[],
 ): Selection {
   const selection = new Map<JsonValue, Set<string | number>>();
-  for (const [at, { root, path }] of candidates.entries()) {
-    const parent = valueAt(root, path.slice(0, -1));
-    const last = path.at(-1);
+  for (const [at, { root, place }] of candidates.entries()) {
+    const parent = valueAt(root, place.slice(0, -1));
+    const last = place.at(-1);
     if (decisions[at] !== true || parent === undefined || last === undefined) continue;
     const selected = selection.get(parent);
     if (selected === undefined) selection.set(parent, new Set([last]));

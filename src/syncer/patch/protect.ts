@@ -1,9 +1,12 @@
 /** Protects fields that patches may not change: the identity of an object, and the bookkeeping of a copy. Merges results for the whole object. */
 
-import { withMember, IDENTITY_KEYS } from './walk.ts';
+import { withMember } from '../translate/paths.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
+
+/** Metadata that identifies an object: no patch may target it. */
+export const IDENTITY_KEYS: readonly string[] = ['name', 'namespace', 'uid'];
 
 /** Whether no patch may target the path and no wildcard matches it. */
 export function isProtected(path: ConcretePath): boolean {

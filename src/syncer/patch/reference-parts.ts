@@ -5,17 +5,17 @@ import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { JsonText } from './json-text.ts';
-import { compileWalker, NO_PROTECTED_KEYS, type PathWalker } from './walk.ts';
+import { locate, type Path } from './walk.ts';
 import type { ReferenceConfig } from '../../config/types.ts';
 
 /** A value with more references is not translated: each of them may have to be looked up among all objects of its kind. */
 const REFERENCES_MAX = 1000;
 
 /** A path relative to the matched value, or to each match of {@link CompiledReference.each} if it begins as that one. */
-export interface SubPath {
-  readonly segments: readonly Segment[];
+export interface SubPath extends Path {
   readonly isBelowEach: boolean;
-  readonly walker: PathWalker;
+  /** From there. */
+  readonly below: Path;
 }
 
 /** An undefined path is not configured. */
@@ -24,7 +24,7 @@ export interface CompiledReference {
   readonly apiVersion: string;
   readonly kind: string;
   /** The namePath up to its last wildcard: one reference at each match. Undefined without a wildcard. */
-  readonly each: PathWalker | undefined;
+  readonly each: Path | undefined;
   readonly apiVersionPath: SubPath | undefined;
   readonly kindPath: SubPath | undefined;
   readonly namePath: SubPath | undefined;
@@ -50,14 +50,14 @@ export function compileReference(
     const segments = segmentsOf(text);
     const isBelowEach = each.length > 0 && startsWith(segments, each);
     const rest = isBelowEach ? segments.slice(each.length) : segments;
-    return { segments, isBelowEach, walker: compileWalker(rest, NO_PROTECTED_KEYS) };
+    return { segments, isBelowEach, below: { segments: rest } };
   };
   const namespacePath = subPath(config.namespacePath);
   return {
     patchIndex,
     apiVersion: config.apiVersion,
     kind: config.kind,
-    each: each.length === 0 ? undefined : compileWalker(each, NO_PROTECTED_KEYS),
+    each: each.length === 0 ? undefined : { segments: each },
     apiVersionPath: subPath(config.apiVersionPath),
     kindPath: subPath(config.kindPath),
     namePath: subPath(config.namePath),
@@ -89,8 +89,6 @@ function isSame(a: Segment, b: Segment | undefined): boolean {
   if (a.kind === 'index') return b?.kind === 'index' && a.index === b.index;
   return a.kind === b?.kind;
 }
-
-/** Sub-paths are relative, so a `metadata` in them is not that of the object. */
 
 /** The value names a namespace, not an object in one. */
 export function isNamespaceReference({ namePath, namespacePath }: CompiledReference): boolean {
@@ -160,7 +158,8 @@ export class ReferenceValue {
 
   /** The path of each reference; that of the value itself, if no wildcard selects several. */
   elements(): readonly ConcretePath[] {
-    const elements = this.#reference.each?.locate(this.#content) ?? [[]];
+    const { each } = this.#reference;
+    const elements = each === undefined ? [[]] : locate(each, this.#content);
     if (elements.length <= REFERENCES_MAX) return elements;
     throw new UntranslatableValue(
       `the value has ${elements.length} references, at most ${REFERENCES_MAX} are possible`,
@@ -185,7 +184,7 @@ export class ReferenceValue {
 
   #part(path: SubPath, above: ConcretePath, field: string): Part | undefined {
     const value = valueAt(this.#content, above);
-    const [place] = value === undefined ? [] : path.walker.locate(value);
+    const [place] = value === undefined ? [] : locate(path.below, value);
     return place && this.#partAt([...above, ...place], field);
   }
 

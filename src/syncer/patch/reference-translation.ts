@@ -87,10 +87,13 @@ export class ReferenceTranslation {
   }
 
   /** Kinds that a patch names are loaded at start; kinds that only data contains may have to be loaded first. */
-  prepare(reference: CompiledReference, values: () => readonly JsonValue[]): Promise<void> | undefined {
+  prepare(
+    reference: CompiledReference,
+    values: () => readonly (JsonValue | undefined)[],
+  ): Promise<void> | undefined {
     const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
     if (!isOpen || this.#rules.prepare === undefined) return undefined;
-    const kinds = values().flatMap((value) => referencesIn(reference, value));
+    const kinds = values().flatMap((value) => referencesIn(reference, value ?? null));
     return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
   }
 

@@ -5,6 +5,7 @@ import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from
 import type { Evaluator, ProgramId } from '../sandbox/types.ts';
 import { mayBeKept, type CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';
+import { locate } from './walk.ts';
 import { createPatchPipeline, type PipelineOptions } from './pipeline.ts';
 import type { ReferenceRules } from './reference-translation.ts';
 import type { ConcretePath } from '../translate/types.ts';
@@ -106,7 +107,7 @@ async function tracePatch(
   { direction, patch, object, context }: PatchStep,
 ): Promise<{ patch: TracedPatch; object: JsonObject }> {
   let places: readonly ConcretePath[] =
-    patch.filters.length === 0 ? patch.walkers[direction].locate(object) : [];
+    patch.filters.length === 0 ? locate(patch.paths[direction], object) : [];
   const action = patch.actions[direction];
   const results = new Map<number, JsonValue | undefined>();
   const { programs } = options.compiled;

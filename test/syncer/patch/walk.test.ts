@@ -6,27 +6,23 @@ import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { parsePath, printPath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../../src/syncer/translate/bookkeeping.ts';
-import { compileWalker, type PathWalker } from '../../../src/syncer/patch/walk.ts';
+import { isProtected } from '../../../src/syncer/patch/protect.ts';
+import { change, locate, overlay, valuesOf, type Path } from '../../../src/syncer/patch/walk.ts';
 
-function walker(text: string): PathWalker {
+function pathOf(text: string): Path {
   const parsed = parsePath(text);
   if (!parsed.ok) throw new Error(parsed.problem.message);
-  return compileWalker(parsed.segments, { isBookkeepingAnnotation, isBookkeepingLabel });
+  return { segments: parsed.segments, isProtected };
 }
 
-function matchesOf(text: string, root: JsonValue): [string, JsonValue][] {
-  const values: JsonValue[] = [];
-  const paths: string[] = [];
-  walker(text).collect(root, { values, paths });
-  return values.map((value, at) => [paths[at] ?? '', value]);
+function matchesOf(text: string, root: JsonValue): [string, JsonValue | undefined][] {
+  const places = locate(pathOf(text), root).map(printPath);
+  return valuesOf(pathOf(text), root).map((value, at) => [places[at] ?? '', value]);
 }
 
 /** Puts `map(value)` in the place of every match. */
 function mapped(text: string, root: JsonValue, map: (value: JsonValue) => JsonValue | undefined): unknown {
-  const values: JsonValue[] = [];
-  walker(text).collect(root, { values, paths: undefined });
-  return walker(text).replace(root, values.map(map));
+  return change(pathOf(text), root, (value) => map(value ?? null));
 }
 
 /** Like JSON.parse of any API server's answer: `__proto__` is an own key. */
@@ -132,16 +128,16 @@ describe('replacing', () => {
     expect(mapped('subsets[*].addresses[*].ip', ENDPOINTS, (value) => value)).toBe(ENDPOINTS);
   });
 
-  test('null and undefined delete fields and elements', () => {
+  test('undefined deletes fields and elements', () => {
     const object = { a: { b: 1, c: 2 }, list: [1, 2, 3, 4] };
-    expect(mapped('a.b', object, () => null)).toEqual({ a: { c: 2 }, list: [1, 2, 3, 4] });
+    expect(mapped('a.b', object, () => undefined)).toEqual({ a: { c: 2 }, list: [1, 2, 3, 4] });
     expect(mapped('a.*', object, () => undefined)).toEqual({ a: {}, list: [1, 2, 3, 4] });
-    expect(mapped('list[1]', object, () => null)).toEqual({ a: { b: 1, c: 2 }, list: [1, 3, 4] });
+    expect(mapped('list[1]', object, () => undefined)).toEqual({ a: { b: 1, c: 2 }, list: [1, 3, 4] });
     const isOdd = (value: JsonValue): boolean => Number(value) % 2 === 1;
-    expect(mapped('list[*]', object, (value) => (isOdd(value) ? null : value))).toMatchObject({
+    expect(mapped('list[*]', object, (value) => (isOdd(value) ? undefined : value))).toMatchObject({
       list: [2, 4],
     });
-    expect(mapped('list[9]', object, () => null)).toBe(object);
+    expect(mapped('list[9]', object, () => undefined)).toBe(object);
   });
 
   test('own __proto__ members are data', () => {
@@ -149,7 +145,7 @@ describe('replacing', () => {
     expect(JSON.stringify(mapped('a.b', object, () => 'y'))).toBe(
       '{"a":{"__proto__":{"polluted":1},"b":"y"},"__proto__":{"c":1}}',
     );
-    expect(JSON.stringify(mapped('a.b', object, () => null))).toBe(
+    expect(JSON.stringify(mapped('a.b', object, () => undefined))).toBe(
       '{"a":{"__proto__":{"polluted":1}},"__proto__":{"c":1}}',
     );
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
@@ -158,7 +154,7 @@ describe('replacing', () => {
 
 describe('overlaying the other side', () => {
   const overlaid = (path: string, own: JsonValue, other?: JsonValue): unknown =>
-    walker(path).overlay(own, other);
+    overlay(pathOf(path), own, other);
 
   test.each<[string, JsonValue, JsonValue | undefined, JsonValue]>([
     ['a.b', { a: { b: 1, c: 2 } }, undefined, { a: { c: 2 } }],
@@ -178,6 +174,8 @@ describe('overlaying the other side', () => {
     ['l[2]', { l: [1, 2] }, { l: [7, 8, 9] }, { l: [1, 2, 9] }],
     ['l[5]', { l: [1, 2] }, { l: [0, 0, 0, 0, 0, 5] }, { l: [1, 2] }],
     ['a', { a: 1 }, 'text', {}],
+    ['a.b', { a: { b: 1 } }, { a: null }, { a: {} }],
+    ['a.b', { a: { b: 1 } }, { a: { b: null } }, { a: { b: null } }],
   ])('%s of %j by %j', (path, own, other, expected) => {
     expect(overlaid(path, own, other)).toEqual(expected);
   });
@@ -206,13 +204,13 @@ describe('against jsonpath-plus', () => {
           .join('');
         const places = oracle(root, steps);
         expect(matchesOf(text, root).map(([path]) => path)).toEqual(places.map(printPath));
-        expect(walker(text).locate(root)).toEqual(places);
+        expect(locate(pathOf(text), root)).toEqual(places);
         const expected = cloneJson(root);
         for (const place of places) setAt(expected, place, 'new');
         expect(mapped(text, root, () => 'new')).toEqual(expected);
         const emptied = cloneJson(root);
         for (const place of places.toReversed()) deleteAt(emptied, place);
-        expect(mapped(text, root, () => null)).toEqual(emptied);
+        expect(mapped(text, root, () => undefined)).toEqual(emptied);
       }),
       { numRuns: 1500 },
     );
