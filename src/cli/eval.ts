@@ -22,7 +22,7 @@ import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
 import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
 import { createSandbox, type Sandbox } from '../syncer/sandbox/sandbox.ts';
-import type { EvaluateResponse, ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
+import type { ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
 
 /** The default of `context.vcluster.name`. */
 const DEFAULT_NAME = 'my-vcluster';
@@ -184,10 +184,7 @@ class EvalSession implements AsyncDisposable {
     sandbox.define(compiled.program);
     const object = { namespace: '', name: String(id) };
     const request = { program: id, object, context: context.objects, values: [value], paths: [path] };
-    const response = await new Promise<EvaluateResponse>((resolve) => {
-      const known = sandbox.evaluate(request, resolve);
-      if (known !== undefined) resolve(known);
-    });
+    const response = await sandbox.evaluate(request);
     sandbox.forget(id);
     const error = response.errors?.get(0);
     if (error !== undefined) return { error };

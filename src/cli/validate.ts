@@ -274,21 +274,17 @@ function matchesIn(objects: readonly KubeObject[], kind: string, { paths }: Comp
     .filter((value) => value !== undefined);
 }
 
-function evaluate(
+async function evaluate(
   evaluator: Evaluator,
   program: Program,
   values: readonly JsonValue[],
 ): Promise<EvaluateResponse> {
-  return new Promise((done) => {
-    const request = {
-      program: program.id,
-      object: { namespace: 'default', name: 'web' },
-      context: { hostObject: null, virtualObject: SAMPLE },
-      values,
-      paths: program.reads.path ? values.map(() => '') : undefined,
-    };
-    const known = evaluator.evaluate(request, done);
-    if (known !== undefined) done(known);
+  return evaluator.evaluate({
+    program: program.id,
+    object: { namespace: 'default', name: 'web' },
+    context: { hostObject: null, virtualObject: SAMPLE },
+    values,
+    paths: program.reads.path ? values.map(() => '') : undefined,
   });
 }
 

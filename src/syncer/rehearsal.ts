@@ -259,23 +259,17 @@ class Recorder implements SyncListener {
   }
 
   counting(sandbox: Sandbox): Sandbox {
-    const done = (): void => {
-      this.#evaluations -= 1;
-      this.#evaluated.resolve();
-      this.#evaluated = Promise.withResolvers();
-    };
     return {
       pids: sandbox.pids,
       define: (program) => sandbox.define(program),
       forget: (id) => sandbox.forget(id),
-      evaluate: (request, respond) => {
+      evaluate: async (request) => {
         this.#evaluations += 1;
-        const known = sandbox.evaluate(request, (response) => {
-          respond(response);
-          done();
-        });
-        if (known !== undefined) done();
-        return known;
+        const response = await sandbox.evaluate(request);
+        this.#evaluations -= 1;
+        this.#evaluated.resolve();
+        this.#evaluated = Promise.withResolvers();
+        return response;
       },
       [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
     };

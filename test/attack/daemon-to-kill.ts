@@ -26,7 +26,7 @@ const request = (program: number): Parameters<typeof sandbox.evaluate>[0] => ({
   values: [1],
   paths: undefined,
 });
-await new Promise((resolve) => sandbox.evaluate(request(0), resolve));
-if (process.argv[2] === 'wedged') sandbox.evaluate(request(1), () => undefined);
+await sandbox.evaluate(request(0));
+if (process.argv[2] === 'wedged') void sandbox.evaluate(request(1));
 // Written after the child has begun.
 systemClock.schedule(50, () => process.stdout.write(JSON.stringify(sandbox.pids)));

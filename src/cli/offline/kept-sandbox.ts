@@ -52,7 +52,7 @@ export class KeptSandbox implements AsyncDisposable {
       pids: sandbox.pids,
       define: (program) => sandbox.define({ ...program, id: program.id + offset }),
       forget: (id) => sandbox.forget(id + offset),
-      evaluate: (request, done) => sandbox.evaluate({ ...request, program: request.program + offset }, done),
+      evaluate: (request) => sandbox.evaluate({ ...request, program: request.program + offset }),
       [Symbol.asyncDispose]: async () => undefined,
     };
   }

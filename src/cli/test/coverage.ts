@@ -13,13 +13,7 @@ import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
 import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
-import type {
-  EvaluateRequest,
-  EvaluateResponse,
-  Evaluator,
-  Program,
-  ProgramId,
-} from '../../syncer/sandbox/types.ts';
+import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../syncer/sandbox/types.ts';
 import { parseExpression, parseFilter, type ParsedExpression } from '../../syncer/sandbox/front-end/parse.ts';
 import { isNode, type SyntaxNode } from '../../syncer/sandbox/front-end/syntax-tree.ts';
 
@@ -150,7 +144,7 @@ async function takenBranches(
     for (const request of requests) {
       const hits = taken.get(request.program);
       if (hits === undefined) continue;
-      const { values } = await evaluated(sandbox, request);
+      const { values } = await sandbox.evaluate(request);
       for (const value of values) {
         if (Array.isArray(value)) value.forEach((hit, at) => hit === 1 && hits.add(at));
       }
@@ -171,18 +165,11 @@ function entryId(kind: string, index: number, direction: Direction): string {
 
 function recording(evaluator: Evaluator, requests: EvaluateRequest[]): Evaluator {
   return {
-    evaluate(request, done) {
+    evaluate(request) {
       requests.push(request);
-      return evaluator.evaluate(request, done);
+      return evaluator.evaluate(request);
     },
   };
-}
-
-function evaluated(evaluator: Evaluator, request: EvaluateRequest): Promise<EvaluateResponse> {
-  return new Promise((resolve) => {
-    const known = evaluator.evaluate(request, resolve);
-    if (known !== undefined) resolve(known);
-  });
 }
 
 /** One line for each patch, direction and branch that no case covers. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */

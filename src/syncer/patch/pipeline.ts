@@ -1,4 +1,4 @@
-/** The patches of one kind, compiled once and applied to one object at a time. Asynchronous only if an evaluation needs the sandbox process. */
+/** The patches of one kind, compiled once and applied to one object at a time. */
 
 import {
   dependOnOrder,
@@ -52,34 +52,33 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
         (toHost.kind === 'evaluate' && readsHost(toHost.program)) ||
         filters.some(({ program }) => readsHost(program)),
     ),
-    apply(direction, object, context) {
-      if (isEmpty) return { object, references: [], notAllowed: [], unresolved: [] };
-      const run = (failed: readonly PatchError[]) =>
-        new PatchRun(options, stages[direction], { direction, object, context, failed }).start();
-      return options.onError === 'path' ? withoutFailing(options, run) : run([]);
+    async apply(direction, object, context) {
+      if (isEmpty) return { object, ...NO_REFERENCES };
+      const failed: PatchError[] = [];
+      for (;;) {
+        const run = new PatchRun(options, { direction, object, context, failed });
+        try {
+          for (const stage of stages[direction]) await run.apply(stage);
+          return run.finish(stages[direction]);
+        } catch (error) {
+          if (!mayBeLeftOut(error, failed, options)) throw error;
+          failed.push(error); // and again without this patch: the results of the others are cached
+        }
+      }
     },
     ...createFlow(patches, options.contentMembers),
   };
 }
 
-/** Runs again without the patch that failed, until the others succeed. Their results are cached. */
-function withoutFailing(
-  options: PipelineOptions,
-  run: (failed: readonly PatchError[]) => PatchedObject | Promise<PatchedObject>,
-  failed: readonly PatchError[] = [],
-): PatchedObject | Promise<PatchedObject> {
-  const retry = (error: unknown): PatchedObject | Promise<PatchedObject> => {
-    const patch = error instanceof PatchError && options.compiled.patches[error.index];
-    const isLeftOut = error instanceof PatchError && failed.some(({ index }) => index === error.index);
-    if (!patch || isLeftOut || !mayBeKept(patch, options.contentMembers)) throw error;
-    return withoutFailing(options, run, [...failed, error]);
-  };
-  try {
-    const result = run(failed);
-    return result instanceof Promise ? result.catch(retry) : result;
-  } catch (error) {
-    return retry(error);
-  }
+function mayBeLeftOut(
+  error: unknown,
+  failed: readonly PatchError[],
+  { onError, compiled, contentMembers }: PipelineOptions,
+): error is PatchError {
+  if (onError !== 'path' || !(error instanceof PatchError)) return false;
+  const patch = compiled.patches[error.index];
+  const isAgain = failed.some(({ index }) => index === error.index);
+  return patch !== undefined && !isAgain && mayBeKept(patch, contentMembers);
 }
 
 function readsHost({ reads }: Program): boolean {
@@ -126,84 +125,41 @@ interface RunInput {
   readonly failed: readonly PatchError[];
 }
 
-const NOTHING: readonly never[] = [];
+const NO_REFERENCES = { references: [], notAllowed: [], unresolved: [] };
 
 class PatchRun {
   readonly #settings: PipelineOptions;
-  readonly #stages: readonly Stage[];
   readonly #direction: Direction;
   readonly #input: JsonObject;
   readonly #context: PatchContext;
   readonly #failed: readonly PatchError[];
   #object: JsonObject;
-  #stage = 0;
-  #pending = 0;
-  #failure: { readonly index: number; readonly error: PatchError } | undefined;
   #references: ReferenceTranslation | undefined;
   /** Of the patches with filters, by index: what their paths match in this object. */
-  readonly #filtered = new Map<number, FilteredPaths & { readonly path: Path }>();
-  #resolve: ((result: PatchedObject) => void) | undefined;
-  #reject: ((reason: unknown) => void) | undefined;
+  #filtered: Map<number, FilteredPaths & { readonly path: Path }> | undefined;
 
-  constructor(
-    settings: PipelineOptions,
-    stages: readonly Stage[],
-    { direction, object, context, failed }: RunInput,
-  ) {
+  constructor(settings: PipelineOptions, { direction, object, context, failed }: RunInput) {
     this.#settings = settings;
     this.#failed = failed;
-    this.#stages = stages;
     this.#direction = direction;
     this.#input = object;
     this.#object = object;
     this.#context = context;
   }
 
-  start(): PatchedObject | Promise<PatchedObject> {
-    if (this.#advance()) return this.#finish();
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+  /** Throws or rejects with the error of the first patch that fails, in the order of the patches. */
+  apply(stage: Stage): void | Promise<void> {
+    const [first, ...others] = stage;
+    if (first !== undefined && others.length === 0) return this.#run(first);
+    return settleAll(stage.map(async (patch) => this.#run(patch)));
   }
 
-  /** Runs stages until one has to wait for the sandbox (false) or all are finished (true). */
-  #advance(): boolean {
-    for (; this.#stage < this.#stages.length; this.#stage++) {
-      for (const patch of this.#stages[this.#stage] ?? NOTHING) this.#run(patch);
-      if (this.#pending > 0) return false;
-      if (this.#failure !== undefined) return true;
-    }
-    return true;
-  }
-
-  /** Finishes a patch that had to wait, and runs the next stages. */
-  #resume(finish: () => void): void {
-    try {
-      finish();
-      if (--this.#pending > 0) return;
-      this.#stage++;
-      if (this.#failure !== undefined || this.#advance()) this.#resolve?.(this.#finish());
-    } catch (error) {
-      this.#reject?.(error);
-    }
-  }
-
-  #finish(): PatchedObject {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    this.#validate();
-    const { compiled, contentMembers } = this.#settings;
-    return {
-      object: this.#object,
-      ...this.#failedPatches(),
-      ...(this.#filtered.size > 0 && {
-        flows: createFlow(compiled.patches, contentMembers, this.#filtered),
-        matched: new Map([...this.#filtered].map(([index, { matched }]) => [index, matched])),
-      }),
-      references: this.#references?.references ?? NOTHING,
-      notAllowed: this.#references?.notAllowed ?? NOTHING,
-      unresolved: this.#references?.unresolved ?? NOTHING,
-    };
+  finish(stages: readonly Stage[]): PatchedObject {
+    this.#validate(stages);
+    const { references, notAllowed, unresolved } = this.#references ?? NO_REFERENCES;
+    const patched = { object: this.#object, references, notAllowed, unresolved };
+    const isWhole = this.#failed.length === 0 && this.#filtered === undefined;
+    return isWhole ? patched : { ...patched, ...this.#failedPatches(), ...this.#decided() };
   }
 
   #failedPatches(): Pick<PatchedObject, 'failed'> {
@@ -213,47 +169,50 @@ class PatchRun {
     return { failed: { errors: [first, ...others], kept: keptPaths(patches) } };
   }
 
+  #decided(): Pick<PatchedObject, 'flows' | 'matched'> {
+    const filtered = this.#filtered;
+    if (filtered === undefined) return {};
+    const { compiled, contentMembers } = this.#settings;
+    return {
+      flows: createFlow(compiled.patches, contentMembers, filtered),
+      matched: new Map([...filtered].map(([index, { matched }]) => [index, matched])),
+    };
+  }
+
   #isLeftOut({ index }: CompiledPatch): boolean {
     return this.#failed.some((error) => error.index === index);
   }
 
-  #run(patch: CompiledPatch): void {
-    if (this.#isLeftOut(patch)) return;
-    if (patch.filters.length === 0) this.#act(patch);
-    else this.#select(patch, []);
+  #run(patch: CompiledPatch): void | Promise<void> {
+    if (this.#isLeftOut(patch)) return undefined;
+    if (patch.filters.length === 0) return this.#act(patch);
+    return this.#select(patch).then(() => this.#act(patch));
   }
 
-  /** Decides the next filter of a path, on this object and on that of the other side; after the last one, the patch acts. */
-  #select(patch: CompiledPatch, before: readonly Selection[]): void {
-    const filter = patch.filters[before.length];
-    if (filter === undefined) {
-      this.#remember(patch, before);
-      this.#act(patch);
-      return;
+  #act(patch: CompiledPatch): void | Promise<void> {
+    const action = patch.actions[this.#direction];
+    switch (action.kind) {
+      case 'evaluate':
+        return this.#evaluate(patch, action.program);
+      case 'keep':
+        return this.#keep(patch);
+      case 'reference':
+        return this.#translateReferences(patch, action.reference);
+      case 'labels':
+        return this.#transform(patch, (value) =>
+          translateLabels(value, this.#direction, this.#settings.labels),
+        );
+      default:
+        return action satisfies never;
     }
-    const path = { ...filter.candidates, selections: before };
-    const object = this.#object;
-    const candidates = [object, this.#target() ?? {}].flatMap((root) =>
-      locate(path, root).map((place): Candidate => ({ root, place, value: valueAt(root, place) ?? null })),
-    );
-    if (candidates.length === 0) {
-      this.#select(patch, [...before, new Map()]);
-      return;
-    }
-    const take = ({ values, errors }: EvaluateResponse): void => {
-      const failed = candidates.findIndex(({ root }, at) => root === object && errors?.has(at));
-      const error = errors?.get(failed);
-      if (error === undefined) this.#select(patch, [...before, selectionOf(candidates, values)]);
-      else this.#fail(patch, filterError(patch, filter, candidates[failed]?.place ?? [], error));
-    };
-    const values = candidates.map(({ value }) => value);
-    const paths = filter.program.reads.path ? candidates.map(({ place }) => printPath(place)) : undefined;
-    this.#request(filter.program, { values, paths }, take);
   }
 
-  #remember(patch: CompiledPatch, selections: readonly Selection[]): void {
+  async #select(patch: CompiledPatch): Promise<void> {
+    const selections: Selection[] = [];
+    for (const filter of patch.filters) selections.push(await this.#decide(patch, filter, selections));
     const path = { ...patch.paths[this.#direction], selections };
     const { hostObject } = this.#context;
+    this.#filtered ??= new Map();
     this.#filtered.set(patch.index, {
       path,
       matched: locate(path, this.#object),
@@ -261,8 +220,30 @@ class PatchRun {
     });
   }
 
+  /** What a filter selects in this object and in that of the other side. */
+  async #decide(
+    patch: CompiledPatch,
+    filter: CompiledFilter,
+    before: readonly Selection[],
+  ): Promise<Selection> {
+    const path = { ...filter.candidates, selections: before };
+    const object = this.#object;
+    const candidates = [object, this.#target() ?? {}].flatMap((root) =>
+      locate(path, root).map((place): Candidate => ({ root, place, value: valueAt(root, place) ?? null })),
+    );
+    if (candidates.length === 0) return new Map();
+    const { program } = filter;
+    const values = candidates.map(({ value }) => value);
+    const paths = program.reads.path ? candidates.map(({ place }) => printPath(place)) : undefined;
+    const response = await this.#request(program, values, paths);
+    const failed = candidates.findIndex(({ root }, at) => root === object && response.errors?.has(at));
+    const error = response.errors?.get(failed);
+    if (error !== undefined) throw filterError(patch, filter, candidates[failed]?.place ?? [], error);
+    return selectionOf(candidates, response.values);
+  }
+
   #path(patch: CompiledPatch): Path {
-    return this.#filtered.get(patch.index)?.path ?? patch.paths[this.#direction];
+    return this.#filtered?.get(patch.index)?.path ?? patch.paths[this.#direction];
   }
 
   /** The object of the other side. */
@@ -271,47 +252,16 @@ class PatchRun {
     return (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
   }
 
-  #act(patch: CompiledPatch): void {
-    const action = patch.actions[this.#direction];
-    switch (action.kind) {
-      case 'evaluate':
-        this.#evaluate(patch, action.program);
-        return;
-      case 'keep':
-        this.#keep(patch);
-        return;
-      case 'reference':
-        this.#translateReferences(patch, action.reference);
-        return;
-      case 'labels':
-        this.#transform(patch, (value) => translateLabels(value, this.#direction, this.#settings.labels));
-        return;
-      default:
-        action satisfies never;
-    }
-  }
-
-  /** Waits if the names of a kind that only data contains are not loaded yet. */
-  #translateReferences(patch: CompiledPatch, reference: CompiledReference): void {
+  async #translateReferences(patch: CompiledPatch, reference: CompiledReference): Promise<void> {
     const { references: rules } = this.#settings;
     const translation = (this.#references ??= new ReferenceTranslation(
       rules,
       this.#direction,
       this.#context,
     ));
-    const translate = (): void =>
-      this.#transform(patch, (value, path) =>
-        translation.translate(reference, { value, path, object: this.#object }),
-      );
-    const pending = translation.prepare(reference, () => valuesOf(this.#path(patch), this.#object));
-    if (pending === undefined) {
-      translate();
-      return;
-    }
-    this.#pending++;
-    pending.then(
-      () => this.#resume(translate),
-      (error: unknown) => this.#reject?.(error),
+    await translation.prepare(reference, () => valuesOf(this.#path(patch), this.#object));
+    this.#transform(patch, (value, path) =>
+      translation.translate(reference, { value, path, object: this.#object }),
     );
   }
 
@@ -322,27 +272,34 @@ class PatchRun {
     this.#put(patch, isWhole ? withKind(kept, this.#object) : kept, 'restore');
   }
 
-  #evaluate(patch: CompiledPatch, program: Program): void {
+  #evaluate(patch: CompiledPatch, program: Program): void | Promise<void> {
     const path = this.#path(patch);
     const values = valuesOf(path, this.#object);
+    if (values.length === 0) return undefined;
     const paths = program.reads.path ? locate(path, this.#object).map(printPath) : undefined;
-    if (values.length > 0)
-      this.#request(program, { values, paths }, (response) => this.#take(patch, response));
+    const take = ({ values: results, errors }: EvaluateResponse): void => {
+      if (errors !== undefined && errors.size > 0)
+        throw evaluateError(patch, locate(path, this.#object), errors, this.#direction);
+      this.#replace(patch, results);
+    };
+    const response = this.#request(program, values, paths);
+    return response instanceof Promise ? response.then(take) : take(response);
   }
 
   #request(
-    program: Program,
-    matches: Pick<EvaluateRequest, 'values' | 'paths'>,
-    take: (response: EvaluateResponse) => void,
-  ): void {
+    { id }: Program,
+    values: EvaluateRequest['values'],
+    paths: EvaluateRequest['paths'],
+  ): EvaluateResponse | Promise<EvaluateResponse> {
     const { evaluator } = this.#settings;
     if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
-    const response = evaluator.evaluate(
-      { program: program.id, object: this.#identity(), context: this.#context, ...matches },
-      (later) => this.#resume(() => take(later)),
-    );
-    if (response === undefined) this.#pending++;
-    else take(response);
+    return evaluator.evaluate({
+      program: id,
+      object: this.#identity(),
+      context: this.#context,
+      values,
+      paths,
+    });
   }
 
   /** Equal in both directions if the virtual object is known. */
@@ -351,17 +308,6 @@ class PatchRun {
     const metadata = ownValue(virtualObject ?? this.#input, 'metadata');
     const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
     return { namespace: objectNamespace, name: typeof name === 'string' ? name : '' };
-  }
-
-  #take(patch: CompiledPatch, response: EvaluateResponse): void {
-    if (response.errors !== undefined && response.errors.size > 0) {
-      this.#fail(
-        patch,
-        evaluateError(patch, locate(this.#path(patch), this.#object), response.errors, this.#direction),
-      );
-    } else {
-      this.#replace(patch, response.values);
-    }
   }
 
   /** A change without the sandbox. `translate` throws {@link UntranslatableValue}. */
@@ -373,8 +319,7 @@ class PatchRun {
       } catch (error) {
         if (!(error instanceof UntranslatableValue)) throw error;
         const { message, retryAfterMs } = error;
-        this.#fail(patch, patchError(patch, message, { path: place, kind: 'runtime', retryAfterMs }));
-        return;
+        throw patchError(patch, message, { path: place, kind: 'runtime', retryAfterMs });
       }
     }
     this.#replace(patch, results);
@@ -387,12 +332,9 @@ class PatchRun {
       return;
     }
     const whole = results[0];
-    if (isJsonObject(whole)) this.#put(patch, layOver(this.#object, whole));
-    else
-      this.#fail(
-        patch,
-        patchError(patch, `the whole object must stay an object`, { path: [], kind: 'result' }),
-      );
+    if (!isJsonObject(whole))
+      throw patchError(patch, 'the whole object must stay an object', { path: [], kind: 'result' });
+    this.#put(patch, layOver(this.#object, whole));
   }
 
   #put(patch: CompiledPatch, result: JsonValue, onIdentityChange: 'fail' | 'restore' = 'fail'): void {
@@ -402,26 +344,24 @@ class PatchRun {
       return;
     }
     const restored = restoreProtected(this.#object, result, onIdentityChange);
-    if (restored.ok) this.#object = restored.object;
-    else this.#fail(patch, patchError(patch, restored.message, { path: restored.path, kind: 'result' }));
+    if (!restored.ok) throw patchError(patch, restored.message, { path: restored.path, kind: 'result' });
+    this.#object = restored.object;
   }
 
-  /** The first failure in the order of the patches is the one that is reported. */
-  #fail(patch: CompiledPatch, error: PatchError): void {
-    const isBefore = (other: number): boolean =>
-      this.#direction === 'toHost' ? patch.index < other : patch.index > other;
-    if (this.#failure === undefined || isBefore(this.#failure.index))
-      this.#failure = { index: patch.index, error };
-  }
-
-  #validate(): void {
+  #validate(stages: readonly Stage[]): void {
     if (this.#direction !== 'toHost' || this.#object === this.#input) return;
     const problem = this.#settings.validate?.(this.#input, this.#object);
     if (problem === undefined) return;
-    const patches = this.#stages.flat().filter((patch) => !this.#isLeftOut(patch));
+    const patches = stages.flat().filter((patch) => !this.#isLeftOut(patch));
     const cause = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
     if (cause !== undefined) throw patchError(cause, problem.message, { path: problem.path, kind: 'result' });
   }
+}
+
+/** Rejects with the first error in the order of the tasks, when all of them have settled. */
+async function settleAll(tasks: readonly Promise<void>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(tasks);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
 /** An element or a member that a filter decides on. */
@@ -551,24 +491,18 @@ export function measuredPipeline(
   metrics: PatchMetrics,
 ): PatchPipeline {
   if (pipeline.isEmpty) return pipeline;
-  const failed = (error: unknown): never => {
-    if (error instanceof PatchError) metrics.patchFailed(error.kind);
-    throw error;
-  };
   return {
     ...pipeline,
-    apply(direction, object, context) {
+    async apply(direction, object, context) {
       const startedMs = clock.monotonicMs();
-      const succeeded = (patched: PatchedObject): PatchedObject => {
+      try {
+        const patched = await pipeline.apply(direction, object, context);
         for (const { kind } of patched.failed?.errors ?? []) metrics.patchFailed(kind);
         metrics.patched((clock.monotonicMs() - startedMs) / 1000);
         return patched;
-      };
-      try {
-        const result = pipeline.apply(direction, object, context);
-        return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result);
       } catch (error) {
-        return failed(error);
+        if (error instanceof PatchError) metrics.patchFailed(error.kind);
+        throw error;
       }
     },
   };

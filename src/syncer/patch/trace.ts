@@ -157,15 +157,10 @@ function recordingEvaluator(
   results: Map<number, JsonValue | undefined>,
 ): Evaluator {
   return {
-    evaluate(request, done) {
-      if (request.program !== program) return evaluator.evaluate(request, done);
-      const record = (values: readonly (JsonValue | undefined)[]): void =>
-        values.forEach((value, at) => results.set(at, value));
-      const response = evaluator.evaluate(request, (later) => {
-        if (later.errors === undefined) record(later.values);
-        done(later);
-      });
-      if (response !== undefined && response.errors === undefined) record(response.values);
+    async evaluate(request) {
+      const response = await evaluator.evaluate(request);
+      if (request.program === program && response.errors === undefined)
+        response.values.forEach((value, at) => results.set(at, value));
       return response;
     },
   };

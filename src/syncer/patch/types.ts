@@ -66,14 +66,9 @@ export interface PatchPipeline extends FlowRules {
   readonly readsHostObject: boolean;
   /**
    * Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed.
-   * Synchronous if the sandbox is not needed or all results are cached, else a promise; the caller may await both.
-   * Throws or rejects with the first `PatchError`, unless `onError` leaves that patch out.
+   * Rejects with the first `PatchError`, unless `onError` leaves that patch out.
    */
-  apply(
-    direction: Direction,
-    object: JsonObject,
-    context: PatchContext,
-  ): PatchedObject | Promise<PatchedObject>;
+  apply(direction: Direction, object: JsonObject, context: PatchContext): Promise<PatchedObject>;
 }
 
 /** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the

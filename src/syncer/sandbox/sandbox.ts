@@ -95,10 +95,7 @@ class ProcessSandbox implements Sandbox {
     this.#queues?.throttled.forget(id);
   }
 
-  evaluate(
-    request: EvaluateRequest,
-    done: (response: EvaluateResponse) => void,
-  ): EvaluateResponse | undefined {
+  evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse> {
     const count = request.values.length;
     const entry = this.#entries.get(request.program);
     if (entry === undefined || this.#isClosed) {
@@ -107,8 +104,8 @@ class ProcessSandbox implements Sandbox {
     }
     if (count === 0) return { values: [], errors: undefined };
     if (entry.constant !== undefined) return everyOutcome(count, entry.constant);
-    if (entry.isConstant) return this.#evaluateConstant(entry, count, done);
-    return this.#evaluateMatches(entry, request, done);
+    if (entry.isConstant) return this.#evaluateConstant(entry, count);
+    return this.#evaluateMatches(entry, request);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,33 +114,29 @@ class ProcessSandbox implements Sandbox {
     this.#queues?.throttled.close();
   }
 
-  #evaluateConstant(
-    entry: ProgramEntry,
-    count: number,
-    done: (response: EvaluateResponse) => void,
-  ): EvaluateResponse | undefined {
+  #evaluateConstant(entry: ProgramEntry, count: number): EvaluateResponse | Promise<EvaluateResponse> {
     const refused = this.#quarantined(entry, NO_OBJECT, count);
     if (refused !== undefined) return refused;
-    this.#add({
-      entry,
-      object: NO_OBJECT,
-      values: [undefined],
-      paths: undefined,
-      objects: NO_OBJECTS,
-      complete: ([value], errors) => {
-        const outcome = { value, error: errors?.get(0) };
-        if (isDeterministic(outcome.error)) entry.constant = outcome;
-        done(everyOutcome(count, outcome));
-      },
-    });
-    return undefined;
+    return new Promise((resolve) =>
+      this.#add({
+        entry,
+        object: NO_OBJECT,
+        values: [undefined],
+        paths: undefined,
+        objects: NO_OBJECTS,
+        complete: ([value], errors) => {
+          const outcome = { value, error: errors?.get(0) };
+          if (isDeterministic(outcome.error)) entry.constant = outcome;
+          resolve(everyOutcome(count, outcome));
+        },
+      }),
+    );
   }
 
   #evaluateMatches(
     entry: ProgramEntry,
     request: EvaluateRequest,
-    done: (response: EvaluateResponse) => void,
-  ): EvaluateResponse | undefined {
+  ): EvaluateResponse | Promise<EvaluateResponse> {
     const { object, values, paths } = request;
     const objects = entry.readObjects(request.context);
     if (isTooDeep(objects, entry.program.reads.value ? values : [])) {
@@ -154,22 +147,23 @@ class ProcessSandbox implements Sandbox {
     const lookup = memo?.lookUp(request, objects);
     const missing = lookup?.missing;
     if (missing !== undefined) this.#metrics.memo(values.length - missing.length, missing.length);
-    if (missing?.length === 0) return lookup?.known;
+    if (lookup?.missing.length === 0) return lookup.known;
     const refused = this.#quarantined(entry, object, values.length);
     if (refused !== undefined) return refused;
-    this.#add({
-      entry,
-      object,
-      values: missing === undefined ? values : missing.map((index) => values[index]),
-      paths: missing === undefined ? paths : paths && missing.map((index) => paths[index] ?? ''),
-      objects,
-      complete: (results, errors) => {
-        entry.recordOutcome(object, errors);
-        const evaluated = { values: results, errors };
-        done(memo === undefined || lookup === undefined ? evaluated : memo.complete(lookup, evaluated));
-      },
-    });
-    return undefined;
+    return new Promise((resolve) =>
+      this.#add({
+        entry,
+        object,
+        values: missing === undefined ? values : missing.map((index) => values[index]),
+        paths: missing === undefined ? paths : paths && missing.map((index) => paths[index] ?? ''),
+        objects,
+        complete: (results, errors) => {
+          entry.recordOutcome(object, errors);
+          const evaluated = { values: results, errors };
+          resolve(memo === undefined || lookup === undefined ? evaluated : memo.complete(lookup, evaluated));
+        },
+      }),
+    );
   }
 
   #quarantined(entry: ProgramEntry, object: ObjectIdentity, count: number): EvaluateResponse | undefined {

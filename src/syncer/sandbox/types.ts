@@ -94,12 +94,8 @@ export interface EvaluateError {
 /** Runs programs in isolation. */
 export interface Evaluator {
   /**
-   * Returns the response if all results are cached or constant. Otherwise returns undefined and calls `done` exactly once, in a later turn
-   * of the event loop. A callback instead of a promise, because a promise per request costs as much as the evaluation. `done` must not
-   * throw. After the evaluator is closed, each match fails with an error of kind `killed`.
+   * Returns the response itself if all results are cached or constant. A promise never rejects: after the evaluator is closed, each match
+   * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together.
    */
-  evaluate(
-    request: EvaluateRequest,
-    done: (response: EvaluateResponse) => void,
-  ): EvaluateResponse | undefined;
+  evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse>;
 }

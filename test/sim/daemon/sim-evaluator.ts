@@ -21,15 +21,17 @@ export class SimEvaluator implements Sandbox {
     this.#environment = environment;
   }
 
-  evaluate(request: EvaluateRequest, done: (response: EvaluateResponse) => void): undefined {
+  evaluate(request: EvaluateRequest): Promise<EvaluateResponse> {
     const { process, faults } = this.#environment;
     const fault = faults.sandboxFault();
     const delayMs = fault?.delayMs ?? faults.latencyMs() / 10;
-    process.schedule(delayMs, () => {
-      const failed = stopped(request.values.length, fault);
-      done(fault === undefined ? (this.#trusted.evaluate(request, done) ?? failed) : failed);
-    });
-    return undefined;
+    return new Promise((resolve) =>
+      process.schedule(delayMs, () =>
+        resolve(
+          fault === undefined ? this.#trusted.evaluate(request) : stopped(request.values.length, fault),
+        ),
+      ),
+    );
   }
 
   define(): void {
@@ -41,12 +43,10 @@ export class SimEvaluator implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-function stopped(count: number, { kind, retryAfterMs }: SandboxFault = WATCHDOG): EvaluateResponse {
+function stopped(count: number, { kind, retryAfterMs }: SandboxFault): EvaluateResponse {
   const error = { kind, message: 'stopped', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   return {
     values: Array.from({ length: count }, () => undefined),
     errors: new Map(Array.from({ length: count }, (_, at) => [at, error])),
   };
 }
-
-const WATCHDOG: SandboxFault = { kind: 'timeout', delayMs: 0 };

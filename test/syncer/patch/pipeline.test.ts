@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../src/config/types.ts';
 import { PatchError } from '../../../src/base/errors.ts';
 import { cloneJson, valueAt, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
+import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { build, context } from './build.ts';
 
 const OBJECT = {
@@ -24,7 +24,7 @@ async function apply(patches: readonly PatchConfig[], object: JsonObject = OBJEC
   return (await build(patches).pipeline.apply('toHost', object, context())).object;
 }
 
-/** A pipeline that answers immediately may throw; its error is the same as that of one that answers later. */
+/** The same whether results are cached or the sandbox responds later. */
 async function failure(patches: readonly PatchConfig[], object: JsonObject = OBJECT): Promise<PatchError> {
   const errors = ['later', 'immediately'].map(async (answers) => {
     try {
@@ -232,6 +232,14 @@ describe('failures', () => {
     });
   });
 
+  test('of the first patch, also if a later one fails before it', async () => {
+    const patches = [
+      { path: 'a', expression: 'value.x.y' },
+      { path: 'b', labels: {} },
+    ];
+    expect(await failure(patches, { a: null, b: 5 })).toMatchObject({ index: 0, path: 'a' });
+  });
+
   test('labels that are not a selector', async () => {
     expect(await failure([{ path: 'a', labels: {} }], { a: 5 })).toMatchObject({
       kind: 'runtime',
@@ -268,16 +276,15 @@ describe('requests to the sandbox', () => {
     expect(object).toMatchObject({ metadata: { annotations: { a: 'metadata.annotations.a' } } });
   });
 
-  test('no promise is created if all results are cached', () => {
+  test('cached results are used as they are', async () => {
     const { pipeline } = build([{ path: 'a', expression: 'value + 1' }], { answers: 'immediately' });
-    const result = pipeline.apply('toHost', { a: 1 }, context()) as PatchedObject;
-    expect(result.object).toEqual({ a: 2 });
+    expect((await pipeline.apply('toHost', { a: 1 }, context())).object).toEqual({ a: 2 });
   });
 
-  test('an empty pipeline returns the object', () => {
+  test('an empty pipeline returns the object', async () => {
     const { pipeline } = build([]);
     expect(pipeline.isEmpty).toBe(true);
-    expect(pipeline.apply('toHost', OBJECT, context())).toMatchObject({ object: OBJECT });
+    expect(await pipeline.apply('toHost', OBJECT, context())).toMatchObject({ object: OBJECT });
   });
 });
 

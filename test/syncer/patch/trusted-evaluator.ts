@@ -50,16 +50,12 @@ export class TrustedEvaluator implements Evaluator {
     }
   }
 
-  evaluate(
-    request: EvaluateRequest,
-    done: (response: EvaluateResponse) => void,
-  ): EvaluateResponse | undefined {
+  evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse> {
     this.requests.push(request);
     const response = this.#run(request);
     if (this.#isSynchronous) return response;
     if (this.#waiting.length === 0) setImmediate(() => this.#flush());
-    this.#waiting.push(() => done(response));
-    return undefined;
+    return new Promise((resolve) => this.#waiting.push(() => resolve(response)));
   }
 
   #flush(): void {

@@ -87,14 +87,12 @@ export class TestSandbox implements AsyncDisposable {
 
   /** The response if it is known already. */
   evaluateNow(request: EvaluateRequest): EvaluateResponse | undefined {
-    return this.#sandbox.evaluate(request, () => undefined);
+    const response = this.#sandbox.evaluate(request);
+    return response instanceof Promise ? undefined : response;
   }
 
-  evaluate(request: EvaluateRequest): Promise<EvaluateResponse> {
-    return new Promise((resolve) => {
-      const known = this.#sandbox.evaluate(request, resolve);
-      if (known !== undefined) resolve(known);
-    });
+  async evaluate(request: EvaluateRequest): Promise<EvaluateResponse> {
+    return this.#sandbox.evaluate(request);
   }
 
   ask(
