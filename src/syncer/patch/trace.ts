@@ -1,7 +1,7 @@
 /** Runs the patches of one kind on one object, one at a time, and records what each patch matched and changed. */
 
 import { PatchError } from '../../base/errors.ts';
-import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Evaluator, ProgramId } from '../sandbox/types.ts';
 import { mayBeKept, type CompiledPatch } from './compile.ts';
 import { printPath } from './path-syntax.ts';
@@ -167,28 +167,10 @@ function recordingEvaluator(
 }
 
 /** The longest prefix of a configured path that exists in the object. */
-function nearestPath(object: JsonObject, { segments }: CompiledPatch): string {
-  const found: (string | number)[] = [];
-  let value: JsonValue | undefined = object;
-  for (const segment of segments) {
-    const step: string | number | undefined = stepInto(value, segment);
-    if (step === undefined) break;
-    value = valueAt(value, [step]);
-    found.push(step);
+function nearestPath(object: JsonObject, { paths, segments }: CompiledPatch): string {
+  for (let length = segments.length; length > 0; length--) {
+    const [place] = locate({ ...paths.toVirtual, segments: segments.slice(0, length) }, object);
+    if (place !== undefined) return printPath(place);
   }
-  return printPath(found);
-}
-
-/** The key or index that a segment selects in a value, for a wildcard the first one. */
-function stepInto(
-  value: JsonValue | undefined,
-  segment: CompiledPatch['segments'][number],
-): string | number | undefined {
-  if (Array.isArray(value)) {
-    const index = segment.kind === 'key' || segment.kind === 'index' ? segment.index : 0;
-    return index !== undefined && index < value.length ? index : undefined;
-  }
-  if (!isJsonObject(value)) return undefined;
-  const key = segment.kind === 'wildcard' ? Object.keys(value)[0] : segment.kind === 'key' ? segment.key : '';
-  return key !== undefined && ownValue(value, key) !== undefined ? key : undefined;
+  return '';
 }
