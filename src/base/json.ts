@@ -75,6 +75,12 @@ export function setOwn<T>(object: Record<string, T>, key: string, value: T): voi
   }
 }
 
+/** Objects and arrays are nested in each other on more levels than these, where recursion ends. */
+export function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
+}
+
 /** Structural equality; the order of an object's keys does not matter, the order of an array does. */
 export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true;

@@ -1,7 +1,7 @@
 /** A JSON text in a string: what it contains, and the text with other strings at some places. The rest of it stays as it is written. */
 
 import { parseExpressionAt, type Expression, type ObjectExpression } from 'acorn';
-import type { JsonValue } from '../../base/json.ts';
+import { isDeeperThan, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
 /** As for the results of expressions. */
@@ -44,7 +44,8 @@ export class JsonText {
     } catch {
       return undefined;
     }
-    if (isDeep(content)) return { problem: `the JSON text is nested deeper than ${DEPTH_MAX} levels` };
+    if (isDeeperThan(content, DEPTH_MAX))
+      return { problem: `the JSON text is nested deeper than ${DEPTH_MAX} levels` };
     return new JsonText(text, content);
   }
 
@@ -124,16 +125,4 @@ function membersOf(node: ObjectExpression): ReadonlyMap<string, Expression | und
     members.set(key, members.has(key) ? undefined : property.value);
   }
   return members;
-}
-
-/** Not recursive, because a text may have any depth. */
-function isDeep(content: JsonValue): boolean {
-  const pending = [{ value: content, depth: 0 }];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { value, depth } = next;
-    if (typeof value !== 'object' || value === null) continue;
-    if (depth >= DEPTH_MAX) return true;
-    for (const member of Object.values(value)) pending.push({ value: member, depth: depth + 1 });
-  }
-  return false;
 }

@@ -19,7 +19,7 @@ import type {
   VclusterContext,
   EvaluateError,
 } from './types.ts';
-import type { JsonValue } from '../../base/json.ts';
+import { isDeeperThan, type JsonValue } from '../../base/json.ts';
 
 /** The sandbox's part of the daemon's metrics. */
 interface SandboxMetrics {
@@ -202,17 +202,8 @@ function isTooDeep(
   { hostObject, virtualObject }: ObjectContext,
   values: readonly (JsonValue | undefined)[],
 ): boolean {
+  const isDeep = (value: JsonValue | undefined): boolean => isDeeperThan(value, INPUT_DEPTH_MAX);
   return isDeep(hostObject) || isDeep(virtualObject) || values.some(isDeep);
-}
-
-function isDeep(value: JsonValue | undefined): boolean {
-  return typeof value === 'object' && isDeeperThan(value, INPUT_DEPTH_MAX);
-}
-
-/** Recursion ends at `levels`. */
-function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
 
 function everyOutcome(count: number, { value, error }: Outcome): EvaluateResponse {
