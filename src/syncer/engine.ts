@@ -42,28 +42,7 @@ export interface EngineOptions extends SyncEnvironment {
   readonly metrics: EngineMetrics;
 }
 
-export interface Engine {
-  /** By the name of their readiness check. */
-  readonly informers: Readonly<Record<string, ObservableInformer>>;
-  /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
-  run(): Promise<void>;
-  /** The workers have processed all objects of the first lists and all changes since. */
-  readonly isIdle: boolean;
-  /** True once the workers run. */
-  readonly isWorking: boolean;
-  /** Stops accepting events, drains the queues, closes the watches. */
-  stop(): Promise<void>;
-  /** Drops all queued keys. Returns how many objects were queued or in progress. */
-  abandon(): number;
-  /** Why the copies of objects that are gone must stay for now. */
-  objection(): Promise<string | undefined>;
-}
-
-export function createEngine(options: EngineOptions): Engine {
-  return new SyncEngine(options);
-}
-
-class SyncEngine implements Engine {
+export class Engine {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
   readonly #hostServices: ObservableInformer;
@@ -105,6 +84,7 @@ class SyncEngine implements Engine {
     for (const kind of this.#kinds) kind.followRelated(options.virtualCaches);
   }
 
+  /** By the name of their readiness check. */
   get informers(): Readonly<Record<string, ObservableInformer>> {
     const caches = this.#kinds.flatMap(({ kind: { resource }, virtual, host }) => [
       [`virtual-${resource.plural}`, virtual] as const,
@@ -117,25 +97,30 @@ class SyncEngine implements Engine {
     };
   }
 
+  /** The workers have processed all objects of the first lists and all changes since. */
   get isIdle(): boolean {
     const { references } = this.#options;
     return this.#isWorking && this.#isSwept && this.#kinds.every((kind) => kind.isIdle) && references.isIdle;
   }
 
+  /** True once the workers run. */
   get isWorking(): boolean {
     return this.#isWorking;
   }
 
+  /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
   run(): Promise<void> {
     this.#running ??= this.#work();
     return this.#running;
   }
 
+  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number {
     const queued = this.#kinds.map((kind) => kind.abandon());
     return queued.reduce((sum, count) => sum + count, this.#options.references.abandon());
   }
 
+  /** Stops accepting events, drains the queues, closes the watches. */
   async stop(): Promise<void> {
     this.#sweeping.abort();
     for (const kind of this.#kinds) kind.shutDown();
@@ -187,6 +172,7 @@ class SyncEngine implements Engine {
     this.#isSwept = true;
   }
 
+  /** Why the copies of objects that are gone must stay for now. */
   async objection(): Promise<string | undefined> {
     return this.#options.identity?.objection(() => this.#evidence());
   }

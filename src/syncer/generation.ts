@@ -17,7 +17,7 @@ import type { PatchPipeline } from './patch/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { SyncListener } from './reconcile/environment.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
-import { createEngine, type Engine, type EngineMetrics } from './engine.ts';
+import { Engine, type EngineMetrics } from './engine.ts';
 import type { ReferenceListener, ReferenceMetrics } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
 import { References } from './references/references.ts';
@@ -104,7 +104,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     const pipeline = createPipeline(kind, pipelineOptions(parts));
     return { kind, pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync) };
   });
-  const engine = createEngine({
+  const engine = new Engine({
     ...options,
     ...translators,
     kinds,

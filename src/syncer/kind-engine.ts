@@ -29,12 +29,7 @@ import {
   OwnDeletions,
   type ServiceDeletions,
 } from './reconcile/guards.ts';
-import {
-  createController,
-  type Controller,
-  type ControllerMetrics,
-  type Reconcile,
-} from './reconcile/controller.ts';
+import { Controller, type ControllerMetrics } from './reconcile/controller.ts';
 import { createCopyForge } from './reconcile/copy.ts';
 import {
   BY_HOST_KEY,
@@ -50,7 +45,7 @@ import {
   keysOfVirtualEvent,
   rivalsOf,
 } from './reconcile/observer.ts';
-import { createReconciler } from './reconcile/reconciler.ts';
+import { Reconciler } from './reconcile/reconciler.ts';
 import { ObjectStates } from './reconcile/object-state.ts';
 import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
 import { namedVirtual, ownershipOf } from './translate/ownership.ts';
@@ -108,7 +103,7 @@ export class KindEngine {
     this.#foreignService = foreignServices(kind, names, hostServices);
     this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
     this.#ownDeletions = new OwnDeletions(clock);
-    this.#controller = this.#createController(this.#createReconcile(pipeline, references));
+    this.#controller = this.#createController(this.#createReconciler(pipeline, references));
     this.#connect();
   }
 
@@ -169,12 +164,12 @@ export class KindEngine {
     return { copies: ours.length, isAnyOriginalKnown: ours.some((uid) => originals.has(uid)) };
   }
 
-  #createReconcile(pipeline: PatchPipeline, references: ReferenceRecords): Reconcile {
+  #createReconciler(pipeline: PatchPipeline, references: ReferenceRecords): Reconciler {
     const { config, clients, names, labels, owner, recorder, clock, services } = this.#environment;
     const { kind, virtual, host } = this;
     const foreignService = this.#foreignService;
     const decide = { requireService: config.requireService, kind };
-    return createReconciler({
+    return new Reconciler({
       kind,
       observe: createObserver({
         virtual,
@@ -256,15 +251,15 @@ export class KindEngine {
     });
   }
 
-  #createController(reconcile: Reconcile): Controller {
+  #createController(reconciler: Reconciler): Controller {
     const { recorder, dryRun, clock, logger, metrics } = this.#environment;
     const { resource } = this.kind;
     const createNamespace = namespaceCreator(this.#environment);
-    return createController({
+    return new Controller({
       queue: this.#queue,
       name: resource.plural,
       identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
-      reconcile,
+      reconcile: (key) => reconciler.reconcile(key),
       warn: (key, warning) => {
         const object = this.virtual.get(key);
         if (object !== undefined) recorder.event(object, resource, { type: 'Warning', ...warning });

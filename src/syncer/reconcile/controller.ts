@@ -78,12 +78,6 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics;
 }
 
-export interface Controller {
-  enqueue(key: ObjectKey, priority?: KeyPriority): void;
-  /** Runs until the queue is shut down and empty. */
-  run(): Promise<void>;
-}
-
 /** What the controller knows of a key that is not synced yet; a key that is has none. */
 class Progress {
   /** Arrival time of the oldest event that is not synced yet; undefined: none is pending. */
@@ -100,11 +94,7 @@ class Progress {
   }
 }
 
-export function createController(options: ControllerOptions): Controller {
-  return new QueueController(options);
-}
-
-class QueueController implements Controller {
+export class Controller {
   readonly #options: ControllerOptions;
   /** Keys that are queued, in progress, or blocked. */
   readonly #progress = new Map<ObjectKey, Progress>();
@@ -123,6 +113,7 @@ class QueueController implements Controller {
     this.#options.queue.add(key, priority);
   }
 
+  /** Runs until the queue is shut down and empty. */
   async run(): Promise<void> {
     // A standby collects keys while another replica leads; their latency is measured from now.
     const now = this.#options.clock.monotonicMs();

@@ -40,7 +40,7 @@ import {
 } from './notices.ts';
 import { changedPaths } from './object-diff.ts';
 import { cachedAs, type ObjectState, type ObjectStates } from './object-state.ts';
-import { STALE, UNCHANGED, type Reconcile, type ReconcileResult } from './controller.ts';
+import { STALE, UNCHANGED, type ReconcileResult } from './controller.ts';
 import { needsWrite } from '../translate/content.ts';
 import { FIELD_MANAGER, type Writer } from './writer.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
@@ -114,12 +114,7 @@ const RECORD_PATH = `metadata.annotations["${LAST_SYNCED}"]`;
 /** An observation of a pair: both objects exist. */
 type SeenPair = Observation & { readonly virtual: KubeObject; readonly host: KubeObject };
 
-export function createReconciler(options: ReconcilerOptions): Reconcile {
-  const reconciler = new KindReconciler(options);
-  return (key) => reconciler.reconcile(key);
-}
-
-class KindReconciler {
+export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #states: ObjectStates;
   readonly #caches: CacheRefresh;

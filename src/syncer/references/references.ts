@@ -9,7 +9,7 @@ import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { namespaceAdvice, namespaceCreator } from '../reconcile/environment.ts';
-import { createController, type Controller } from '../reconcile/controller.ts';
+import { Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 import { decideReference, sourceKeyOf, virtualNamed } from './decide-reference.ts';
@@ -258,7 +258,7 @@ export class References {
   #createController(): Controller {
     const { clock, metrics, logger, dryRun } = this.#environment;
     const createNamespace = namespaceCreator(this.#environment);
-    return createController({
+    return new Controller({
       name: 'references',
       identify: identityOf,
       queue: this.#queue,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
-import { createController } from '../../../src/syncer/reconcile/controller.ts';
+import { Controller } from '../../../src/syncer/reconcile/controller.ts';
 
 const nothing = (): undefined => undefined;
 
@@ -16,7 +16,7 @@ describe('ten thousand decisions that need no request', () => {
     });
     const decided: string[] = [];
     let decidedAtTurn: number | undefined;
-    const controller = createController({
+    const controller = new Controller({
       queue,
       name: 'endpoints',
       identify: (key) => ({ group: '', kind: 'Endpoints', key }),
@@ -55,7 +55,7 @@ test('waiting for a pending operation is logged at debug level, and does not cou
     clock: systemClock,
     metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
   });
-  const controller = createController({
+  const controller = new Controller({
     queue,
     name: 'endpoints',
     identify: (key) => ({ group: '', kind: 'Endpoints', key }),

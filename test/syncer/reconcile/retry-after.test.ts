@@ -9,7 +9,7 @@ import { plainAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
 import { WorkQueue } from '../../../src/kube/work-queue.ts';
-import { createController } from '../../../src/syncer/reconcile/controller.ts';
+import { Controller } from '../../../src/syncer/reconcile/controller.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../kube/informer-harness.ts';
 
@@ -43,7 +43,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
     userAgent: 'test/0',
   });
   let attempts = 0;
-  const controller = createController({
+  const controller = new Controller({
     queue,
     name: 'endpoints',
     identify: (key) => ({ group: '', kind: 'Endpoints', key }),
