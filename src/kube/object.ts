@@ -45,6 +45,11 @@ export function asJson(object: KubeObject): JsonObject {
   return object as unknown as JsonObject;
 }
 
+/** The same JSON, typed as an object of an API server. The caller knows that it has `metadata` with a name. */
+export function asObject(json: JsonObject): KubeObject {
+  return json as unknown as KubeObject;
+}
+
 /** Namespace and name; a cluster-scoped object has the namespace `''`. */
 export interface NamespacedName {
   readonly namespace: string;

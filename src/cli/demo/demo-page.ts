@@ -10,7 +10,7 @@ import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from
 import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';
 import { createInformer, type InformerMetrics } from '../../kube/informer/informer.ts';
-import { asJson, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
+import { asJson, asObject, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName, Lister, WatchClient } from '../../kube/types.ts';
 import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { ActivityEntry } from './demo-activity.ts';
@@ -213,8 +213,7 @@ class DemoFeed {
     const resource = this.#options.resources.find(({ kind }) => kind === object['kind']);
     if (resource === undefined)
       throw new Error(`kind ${JSON.stringify(object['kind'])} cannot be edited here`);
-    const typed = object as unknown as KubeObject; // the API server validates it
-    return { text: editedText(await this.#options.clients[cluster].update(resource, typed)) };
+    return { text: editedText(await this.#options.clients[cluster].update(resource, asObject(object))) };
   };
 
   #changed(): void {

@@ -3,8 +3,7 @@
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
-import { objectKey } from '../../kube/object.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { reportConfigError, describeFailure } from '../output/error-report.ts';
 import { readObjects, printObject } from '../output/objects.ts';
@@ -85,7 +84,7 @@ async function renderWorld(
 
 function print(rendered: readonly Rendered[], output: string): void {
   const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
-  const json = objects as unknown as JsonObject[]; // Kubernetes objects are JSON
+  const json = objects.map(asJson);
   const text =
     output === 'json'
       ? printObject({ apiVersion: 'v1', kind: 'List', items: json }, 'json')

@@ -25,7 +25,7 @@ import {
 import { yamlMessage } from '../../config/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import { typeProblem } from './object-types.ts';
-import { withLists, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
+import { asObject, withLists, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
 import { showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
@@ -168,7 +168,7 @@ function objectsIn(value: JsonValue, report: (message: string) => void): KubeObj
 
 /** As an API server returns it. The object has no {@link objectProblem}. */
 export function objectOf(value: JsonObject): KubeObject {
-  const object = value as unknown as KubeObject; // checked by objectProblem
+  const object = asObject(value);
   const { managedFields, ...metadata } = value['metadata'] as JsonObject; // checked, too
   if (managedFields === null) object.metadata = metadata as unknown as ObjectMeta; // the same without a member
   return withLists(object);

@@ -3,7 +3,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../../base/json.ts';
 import type { Config, ConfigChecks } from '../../config/types.ts';
-import { asJson, type KubeObject, objectKey } from '../../kube/object.ts';
+import { asJson, asObject, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
   patchedKinds,
   type PatchedKey,
@@ -144,8 +144,7 @@ interface RecordedTrace {
 }
 
 function objectTrace(kind: string, { object: traced, patches }: PatchTrace): RecordedTrace {
-  const translated = traced as unknown as KubeObject; // it has a name
-  const object = `${kind} ${objectKey(translated)}`;
+  const object = `${kind} ${objectKey(asObject(traced))}`;
   const failures = patches.flatMap(({ index, error }) =>
     error === undefined ? [] : [{ patch: index, object, isStopped: STOPS.has(error.kind) }],
   );
@@ -395,8 +394,7 @@ function noteOf(one: Rendered): JsonObject[] {
 }
 
 function printAll(objects: readonly KubeObject[]): string {
-  const json = objects as unknown as JsonObject[]; // Kubernetes objects are JSON
-  return json.map((object) => printObject(object, 'yaml')).join('---\n');
+  return objects.map((object) => printObject(asJson(object), 'yaml')).join('---\n');
 }
 
 // The patch paths of an object, for completion: every member once, with wildcards for the elements of lists.

@@ -3,6 +3,7 @@
 
 import {
   asJson,
+  asObject,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
@@ -200,7 +201,7 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
     virtualObject: asJson(virtual),
     hostObject: host === undefined ? null : asJson(host),
   });
-  const copy = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+  const copy = asObject(patched.object);
   const isPatched = content.afterPatches !== undefined && patched.object !== input;
   const desired = isPatched ? withMembers(copy, content.afterPatches(copy, virtual, host)) : copy;
   const { flows = options.pipeline, failed } = patched;
@@ -219,7 +220,7 @@ export async function reverseObject(
   const { object, unresolved, failed } = await applyReverse(host, virtual, objectNamespace, pipeline);
   const first = failed?.errors[0] ?? unresolved[0]?.error;
   if (first !== undefined) throw first;
-  return object as unknown as KubeObject; // patches leave the metadata of an object in place
+  return asObject(object);
 }
 
 async function applyReverse(
@@ -243,9 +244,8 @@ async function reverse(
   const { name, namespace = '' } = virtual.metadata;
   const { object, unresolved, failed } = await applyReverse(host, virtual, namespace, options.pipeline);
   const { content } = options.kind;
-  const reversed = object as unknown as KubeObject; // patches leave the metadata of an object in place
   return {
-    virtual: backTranslate(reversed, { name, namespace }, { ...options, content }, virtual),
+    virtual: backTranslate(asObject(object), { name, namespace }, { ...options, content }, virtual),
     unresolved,
     kept: failed?.kept,
     ...(failed && { failed }),

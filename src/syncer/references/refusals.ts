@@ -4,7 +4,7 @@
 
 import { textPattern } from '../../base/text-pattern.ts';
 import type { Config } from '../../config/types.ts';
-import type { KubeObject, Resource, StringMap } from '../../kube/object.ts';
+import { asJson, type KubeObject, type Resource, type StringMap } from '../../kube/object.ts';
 import { parse } from 'yaml';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { OBJECT_NAME } from '../translate/bookkeeping.ts';
@@ -151,7 +151,7 @@ export function refusalOfContent(
   rules: RefusalRules,
 ): string | undefined {
   if (!isSecret(resource)) return undefined;
-  const data = ownValue(object as unknown as JsonObject, 'data'); // raw JSON below metadata
+  const data = ownValue(asJson(object), 'data');
   const content = isJsonObject(data) ? data : {};
   if (CONTROL_PLANE_KEYS.some((key) => Object.hasOwn(content, key)))
     return 'it holds keys of a control plane';
