@@ -6,7 +6,7 @@ import type { LoadOptions } from '../config/load.ts';
 import { type Config, type ConfigFlags, type ConfigChecks } from '../config/types.ts';
 import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../syncer/translate/bookkeeping.ts';
+import { isProtected } from '../syncer/patch/protect.ts';
 import { checkNamespaceMappings } from '../syncer/translate/namespace-mappings.ts';
 
 export const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
@@ -95,14 +95,13 @@ function optionKey(flag: string): string {
   return flag.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase());
 }
 
-// The checks of the sync engine that the configuration uses: patches, bookkeeping keys, namespace mappings.
+// The checks of the sync engine that the configuration uses: patches, protected paths, namespace mappings.
 
 export const CONFIG_CHECKS: ConfigChecks = {
   checkPatch: (patch, list) =>
     checkPatch(patch, PATCHED_KINDS.find(({ configKey }) => configKey === list)?.fields),
   pathSegments,
-  isBookkeepingKey: (map, key) =>
-    map === 'annotations' ? isBookkeepingAnnotation(key) : isBookkeepingLabel(key),
+  isProtected,
   checkNamespaceMappings,
 };
 

@@ -6,7 +6,6 @@ import { show } from './schema/schema-fields.ts';
 import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from './types.ts';
 
 const RELATIVE_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
-const IDENTITY = ['name', 'namespace', 'uid'];
 /** The content of Endpoints and of EndpointSlices. */
 const CONTENT_MEMBERS = ['subsets', 'endpoints', 'ports'];
 const MODES = 'expression, labels or reference';
@@ -89,9 +88,9 @@ function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Fi
   const refuse = (what: string): Finding[] => [
     errorAtValue([...path, 'path'], `${what} cannot be patched: the translation depends on it`),
   ];
-  if (IDENTITY.includes(second)) return refuse(`metadata.${second}`);
-  if ((second !== 'annotations' && second !== 'labels') || typeof third !== 'string') return [];
-  return checks.isBookkeepingKey(second, third) ? refuse(`the bookkeeping key ${show(third)}`) : [];
+  if (checks.isProtected([first, second])) return refuse(`metadata.${second}`);
+  const isBookkeeping = typeof third === 'string' && checks.isProtected([first, second, third]);
+  return isBookkeeping ? refuse(`the bookkeeping key ${show(third)}`) : [];
 }
 
 const ALLOCATED = 'the host allocates its own';

@@ -219,8 +219,8 @@ export interface ConfigChecks {
   checkPatch(patch: PatchConfig, list?: string): readonly PatchFieldProblem[];
   /** The segments of a path; undefined when it does not parse (`checkPatch` says why). */
   pathSegments(path: string): readonly PathSegment[] | undefined;
-  /** Whether the translation keeps this annotation or label for itself, so that no patch may target it. */
-  isBookkeepingKey(map: 'annotations' | 'labels', key: string): boolean;
+  /** Whether this path is the identity of an object, or bookkeeping of the translation: no patch may target it. */
+  isProtected(path: readonly string[]): boolean;
   /** Each problem names the mapping by its key. An empty host namespace means that it is not known yet. */
   checkNamespaceMappings(
     byName: Readonly<Record<string, string>>,
