@@ -6,7 +6,7 @@
 
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { SandboxLimits } from '../src/config/types.ts';
+import type { SandboxLimits } from '../src/syncer/sandbox/types.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/logger.ts';
 import { compilePatches } from '../src/syncer/patch/compile.ts';

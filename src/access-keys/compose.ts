@@ -78,7 +78,7 @@ export function composeModules(options: ModulesOptions): Modules {
     logger,
     masterKey,
     types,
-    maxTtlSeconds: Math.floor(config.maxTtlMs / 1000),
+    maxTtlSeconds: Math.floor(config.maxTtl / 1000),
     audit: options.audit,
     authorizeWrite: (write) => access.authorizeWrite(write),
     authorizer: () => access.authorizer,
@@ -134,8 +134,8 @@ function tableOf(keys: Keys, others: readonly ResourceDefinition[]): DefinitionT
   return new DefinitionTable([keys.definition, keys.events, ...others], [CORE_V1], [keys.coreEvents]);
 }
 
-function seconds({ defaultMs, maxMs }: ManagementConfig['tokenTtl']): { default: number; max: number } {
-  return { default: Math.floor(defaultMs / 1000), max: Math.floor(maxMs / 1000) };
+function seconds(ttlMs: ManagementConfig['tokenTtl']): ManagementConfig['tokenTtl'] {
+  return { default: Math.floor(ttlMs.default / 1000), max: Math.floor(ttlMs.max / 1000) };
 }
 
 interface AccessOptions extends TokenAuthenticators {

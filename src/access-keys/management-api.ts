@@ -79,8 +79,8 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   const dependentResources = [KEY_STORAGE, SIGNING_KEYS];
   const { dataDir } = config;
   const masterKey = await openMasterKey({ dataDir, store, dependentResources, randomBytes, logger });
-  const { auditLog } = config;
-  const audit = undo.use(new AuditTrail({ folder: dataDir, clock, logger, ...auditLog }));
+  const { maxSize: fileBytesMax, maxFiles: filesKept } = config.auditLog;
+  const audit = undo.use(new AuditTrail({ folder: dataDir, clock, logger, fileBytesMax, filesKept }));
   const record = audit.record.bind(audit);
   const modules = composeModules({ ...options, store, masterKey, host: cluster, audit: record });
   undo.defer(() => modules.stop());
@@ -162,7 +162,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
   if (config.bootstrapKeyFile !== '') {
     await ensureFirstKeyFile({
       file: config.bootstrapKeyFile,
-      maxTtlMs: config.maxTtlMs,
+      maxTtlMs: config.maxTtl,
       definition: keys.definition,
       registry: keys.registry,
       authenticate: async (key) => keys.authenticator.authenticate(key),

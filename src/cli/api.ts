@@ -58,7 +58,7 @@ async function serveHealth(
 ): Promise<AsyncDisposable | null> {
   try {
     const health = await startHealthServer({
-      bindAddress: config.httpBindAddress,
+      bindAddress: config.http.bindAddress,
       healthChecks: { ping: () => ({ isOk: true }) },
       readyChecks: () => ({ 'management-api': () => readiness.check }),
       metrics,

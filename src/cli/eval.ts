@@ -89,7 +89,7 @@ async function runOne(expression: string, command: Command, flags: EvalFlags): P
 
 async function configuredVcluster(command: Command): Promise<JsonObject> {
   const { config } = await loadConfig(loaderInput(command));
-  return { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
+  return { name: config.name, namespace: config.host.namespace, config: config.vclusterValues };
 }
 
 /** The default name of the virtual cluster is that of the documentation, as in `patch`. */

@@ -13,6 +13,7 @@ import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/ref
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
 import { requiredRights, rightsOnEvents, rightsOnLease, type Right } from '../syncer/rights.ts';
 import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
+import { ownerOf } from '../syncer/translation.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
 import { pluralOf } from './kind-scope.ts';
 
@@ -155,7 +156,8 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
  * Lease that only names the configuration in use, the Events on it, and the namespace whose uid tells the virtual cluster from others.
  */
 function uncheckedRights(config: Config): readonly Right[] {
-  const { owner, host, sync, leaderElection } = config;
+  const { host, sync, leaderElection } = config;
+  const owner = ownerOf(config);
   const isSynced = syncedKinds(config).length > 0;
   const rights: Right[] = [
     ...(isSynced && !leaderElection.enabled ? rightsOnLease(config) : []),

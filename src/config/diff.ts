@@ -10,9 +10,8 @@ import {
   ownValue,
   setOwn,
 } from '../base/json.ts';
-import { formatBytes, formatDuration } from './units.ts';
 import { type ConfigPath, formatPath } from './finding.ts';
-import type { Config, ManagementConfig } from './types.ts';
+import type { Config } from './types.ts';
 
 export interface ConfigDiff {
   /** Paths below `sync`, `experimental` and the {@link LIVE_SETTINGS}: applied without a restart. */
@@ -28,7 +27,7 @@ const LIVE_SETTINGS = ['selector', 'namespaces', 'metadata'] as const;
 
 /** The paths, as in the file, at which the two configurations differ; both empty when they are the same. */
 export function diffConfig(old: Config, next: Config): ConfigDiff {
-  const paths = differences(effective(old), effective(next), []);
+  const paths = differences(documentOf(old), documentOf(next), []);
   const isLive = ([section, setting]: ConfigPath): boolean =>
     LIVE_SECTIONS.has(String(section)) ||
     (section === 'endpointSyncer' && LIVE_SETTINGS.some((live) => live === setting));
@@ -40,13 +39,13 @@ export function diffConfig(old: Config, next: Config): ConfigDiff {
 
 /** The old configuration with the live changes of `next`: the effective configuration after a reload. */
 export function withLiveChanges(old: Config, next: Config): Config {
-  const vclusterConfig: JsonObject = {};
-  for (const key of new Set([...Object.keys(old.vclusterConfig), ...LIVE_SECTIONS])) {
-    const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterConfig, key);
-    if (value !== undefined) setOwn(vclusterConfig, key, value);
+  const vclusterValues: JsonObject = {};
+  for (const key of new Set([...Object.keys(old.vclusterValues), ...LIVE_SECTIONS])) {
+    const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterValues, key);
+    if (value !== undefined) setOwn(vclusterValues, key, value);
   }
   const { sync, selector, namespaces, metadata } = next;
-  return { ...old, sync, selector, namespaces, metadata, vclusterConfig };
+  return { ...old, sync, selector, namespaces, metadata, vclusterValues };
 }
 
 /** Settings that do not decide what is written, or that differ between a Pod and the machine of a user. */
@@ -64,7 +63,7 @@ const LOCAL_SETTINGS = [
 
 /** Equal for configurations with which a daemon writes the same. */
 export function configurationHash(config: Config): string {
-  const { endpointSyncer, managementApi: _api, ...vcluster } = effective(config);
+  const { endpointSyncer, managementApi: _api, ...vcluster } = documentOf(config);
   const syncer = Object.entries(isJsonObject(endpointSyncer) ? endpointSyncer : {});
   const shared = syncer.filter(([key]) => !LOCAL_SETTINGS.includes(key));
   const text = canonicalJson({
@@ -77,76 +76,10 @@ export function configurationHash(config: Config): string {
 
 const HASH_LENGTH = 16;
 
-/** The configuration as one file with every field written out. */
-function effective(config: Config): JsonObject {
-  const { sandbox, owner, leaderElection } = config;
-  return {
-    ...config.vclusterConfig,
-    endpointSyncer: {
-      name: config.name,
-      virtual: { ...config.virtual },
-      host: { ...config.host },
-      owner: {
-        apiVersion: owner?.apiVersion ?? '',
-        kind: owner?.kind ?? '',
-        name: owner === undefined || owner.isOptional ? '' : owner.name,
-      },
-      workers: config.workers,
-      vclusterConfig: config.vclusterConfigFile,
-      services: { mode: config.services.mode, allow: [...config.services.allow] },
-      metadata: {
-        excludeAnnotations: [...config.metadata.excludeAnnotations],
-        excludeLabels: [...config.metadata.excludeLabels],
-      },
-      patches: { ...config.patches },
-      requireService: config.requireService,
-      selector: {
-        matchLabels: { ...config.selector.matchLabels },
-        matchExpressions: config.selector.matchExpressions.map((one) => ({
-          ...one,
-          values: [...one.values],
-        })),
-      },
-      namespaces: { include: [...config.namespaces.include], exclude: [...config.namespaces.exclude] },
-      onHostDelete: config.onHostDelete,
-      createNamespaces: config.createNamespaces,
-      references: { ...config.references, refuseSecrets: [...config.references.refuseSecrets] },
-      sandbox: {
-        expressionTimeout: formatDuration(sandbox.expressionTimeoutMs),
-        batchTimeout: formatDuration(sandbox.batchTimeoutMs),
-        memory: formatBytes(sandbox.memoryBytes),
-        memoBytes: formatBytes(sandbox.memoBytes),
-      },
-      leaderElection: {
-        enabled: leaderElection.enabled,
-        leaseDuration: formatDuration(leaderElection.leaseDurationMs),
-        renewDeadline: formatDuration(leaderElection.renewDeadlineMs),
-        retryPeriod: formatDuration(leaderElection.retryPeriodMs),
-      },
-      http: { bindAddress: config.httpBindAddress },
-      log: { ...config.log },
-    },
-    managementApi: effectiveManagement(config.management),
-  };
-}
-
-function effectiveManagement({ host: _host, ...config }: ManagementConfig): JsonObject {
-  return {
-    enabled: config.enabled,
-    bindAddress: config.bindAddress,
-    tls: { ...config.tls },
-    dataDir: config.dataDir,
-    store: { driver: config.store.driver, namespace: config.store.namespace ?? '' },
-    issuer: config.issuer,
-    maxTtl: formatDuration(config.maxTtlMs),
-    tokenTtl: {
-      default: formatDuration(config.tokenTtl.defaultMs),
-      max: formatDuration(config.tokenTtl.maxMs),
-    },
-    delegatedAuth: config.delegatedAuth,
-    auditLog: { maxSize: formatBytes(config.auditLog.fileBytesMax), maxFiles: config.auditLog.filesKept },
-    bootstrapKeyFile: config.bootstrapKeyFile,
-  };
+/** The configuration as one file with every field written out, in the units of the program. */
+function documentOf({ sync: _sync, management, vclusterValues, ...endpointSyncer }: Config): JsonObject {
+  const { host: _host, ...managementApi } = management;
+  return { ...vclusterValues, endpointSyncer, managementApi };
 }
 
 /** Mappings are compared key by key. A list differs as a whole, because an inserted entry shifts all indexes. */

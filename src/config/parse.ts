@@ -13,17 +13,8 @@ import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
 import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema } from './schema/schema-check.ts';
-import type {
-  Config,
-  ConfigChecks,
-  SyncedKindConfig,
-  ManagementConfig,
-  NamespaceMode,
-  OwnerConfig,
-  SyncConfig,
-} from './types.ts';
+import type { Config, ConfigChecks, SyncedKindConfig, NamespaceMode, SyncConfig } from './types.ts';
 import { type JsonObject, valueAt } from '../base/json.ts';
-import { OWNER_API_VERSIONS } from './schema/editor-rules.ts';
 
 interface ParseOptions extends CommandLine {
   readonly checks: ConfigChecks;
@@ -76,18 +67,25 @@ export function parseConfig(
   );
   if (parsed === undefined || problems.some((problem) => problem.severity === 'error'))
     return { problems, locate: layers.locate };
+  const { endpointSyncer, managementApi } = parsed;
   const isDataDirSet = fields.text('managementApi.dataDir') !== '';
-  const resolved = isDataDirSet ? parsed : withDataDirBeside(parsed, source.folder);
-  return {
-    config: toConfig(
-      resolved,
-      fields,
-      vclusterConfigOf(merged, defaults),
-      vcluster && syncedByVcluster(vcluster),
-    ),
-    problems,
-    locate: layers.locate,
+  const vclusterValues = vclusterConfigOf(merged, defaults);
+  const config: Config = {
+    ...endpointSyncer,
+    management: {
+      ...managementApi,
+      // The default is a path of the file, as if the file contained it.
+      ...(!isDataDirSet &&
+        source.folder !== undefined && { dataDir: resolve(source.folder, managementApi.dataDir) }),
+      host: endpointSyncer.host,
+    },
+    sync: {
+      ...syncConfig(parsed, new Fields(ours), vclusterValues),
+      syncedByVcluster: vcluster && syncedByVcluster(vcluster),
+    },
+    vclusterValues,
   };
+  return { config, problems, locate: layers.locate };
 }
 
 /** Patches of Services are vCluster's, in whatever form, where it syncs them. */
@@ -98,116 +96,30 @@ function withoutServicePatches(merged: JsonObject): JsonObject {
     : applyOverrides(merged, [{ path, value: undefined, origin: '' }]);
 }
 
-/** The default is a path of the file, as if the file contained it. */
-function withDataDirBeside(parsed: ParsedConfig, folder: string | undefined): ParsedConfig {
-  if (folder === undefined) return parsed;
-  const { managementApi } = parsed;
-  return { ...parsed, managementApi: { ...managementApi, dataDir: resolve(folder, managementApi.dataDir) } };
-}
-
 /** Problems without a position first, then the configuration file, then vCluster's. */
 export function inFileOrder(problems: readonly ConfigProblem[], ownFile: string): ConfigProblem[] {
   const rank = ({ file, line }: ConfigProblem): number => (line === 0 ? 0 : file === ownFile ? 1 : 2);
   return problems.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);
 }
 
-// Converts the parsed file to the types that the rest of the program uses.
-
-/** `fields` has the patches as written; `vclusterConfig` is the file merged with vCluster's defaults. */
-function toConfig(
-  parsed: ParsedConfig,
-  fields: Fields,
-  vclusterConfig: JsonObject,
-  syncedByVcluster: SyncConfig['syncedByVcluster'],
-): Config {
-  const { endpointSyncer: own } = parsed;
-  return {
-    sync: { ...syncConfig(parsed, fields, vclusterConfig), syncedByVcluster },
-    name: own.name,
-    virtual: own.virtual,
-    host: own.host,
-    owner: ownerConfig(parsed),
-    workers: own.workers,
-    vclusterConfigFile: own.vclusterConfig,
-    services: own.services,
-    metadata: own.metadata,
-    requireService: own.requireService,
-    selector: own.selector,
-    namespaces: own.namespaces,
-    onHostDelete: own.onHostDelete,
-    patches: own.patches,
-    createNamespaces: own.createNamespaces,
-    references: own.references,
-    sandbox: {
-      expressionTimeoutMs: own.sandbox.expressionTimeout,
-      batchTimeoutMs: own.sandbox.batchTimeout,
-      memoryBytes: own.sandbox.memory,
-      memoBytes: own.sandbox.memoBytes,
-    },
-    leaderElection: {
-      enabled: own.leaderElection.enabled,
-      leaseDurationMs: own.leaderElection.leaseDuration,
-      renewDeadlineMs: own.leaderElection.renewDeadline,
-      retryPeriodMs: own.leaderElection.retryPeriod,
-    },
-    httpBindAddress: own.http.bindAddress,
-    log: own.log,
-    management: managementConfig(parsed),
-    vclusterConfig,
-  };
-}
-
-/** By default vCluster's Service, which is the owner of vCluster's own copies. */
-function ownerConfig({ endpointSyncer }: ParsedConfig): OwnerConfig | undefined {
-  const { apiVersion, kind, name } = endpointSyncer.owner;
-  const isOptional = name === '';
-  if (kind === '') return undefined;
-  return {
-    apiVersion: apiVersion === '' ? (OWNER_API_VERSIONS.get(kind) ?? '') : apiVersion,
-    kind,
-    name: isOptional ? endpointSyncer.name : name,
-    isOptional,
-  };
-}
-
-function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig): ManagementConfig {
-  return {
-    enabled: api.enabled,
-    bindAddress: api.bindAddress,
-    tls: api.tls,
-    dataDir: api.dataDir,
-    store: api.store,
-    issuer: api.issuer === '' ? `https://${api.bindAddress}` : api.issuer,
-    maxTtlMs: api.maxTtl,
-    tokenTtl: { defaultMs: api.tokenTtl.default, maxMs: api.tokenTtl.max },
-    delegatedAuth: api.delegatedAuth,
-    auditLog: { fileBytesMax: api.auditLog.maxSize, filesKept: api.auditLog.maxFiles },
-    bootstrapKeyFile: api.bootstrapKeyFile,
-    host: endpointSyncer.host,
-  };
-}
-
+/** `fields` has the patches as written; `vclusterValues` is the file merged with vCluster's defaults. */
 function syncConfig(
-  { sync, experimental, endpointSyncer }: ParsedConfig,
+  { sync, experimental }: ParsedConfig,
   fields: Fields,
-  vclusterConfig: JsonObject,
+  vclusterValues: JsonObject,
 ): Omit<SyncConfig, 'syncedByVcluster'> {
-  const patchesAt = (key: string) => patchesIn(fields.value(`sync.toHost.${key}.patches`));
-  const patched = (key: (typeof PATCHED_KEYS)[number]): SyncedKindConfig => ({
+  const synced = (key: (typeof PATCHED_KEYS)[number] | 'services'): SyncedKindConfig => ({
     enabled: sync.toHost[key].enabled,
-    patches: patchesAt(key),
+    patches: patchesIn(fields.value(`sync.toHost.${key}.patches`)),
   });
-  const merged = new Fields(vclusterConfig);
+  const values = new Fields(vclusterValues);
   return {
-    endpoints: patched('endpoints'),
-    endpointSlices: patched('endpointSlices'),
-    services: {
-      enabled: sync.toHost.services.enabled,
-      patches: endpointSyncer.services.mode === 'sync' ? patchesAt('services') : [],
-    },
+    endpoints: synced('endpoints'),
+    endpointSlices: synced('endpointSlices'),
+    services: synced('services'),
     namespaces: namespaceMode(sync.toHost.namespaces, experimental.multiNamespaceMode.enabled),
-    enabledResources: enabledKeys(merged.object('sync.toHost')),
-    enabledCustomResources: enabledKeys(merged.object('sync.toHost.customResources')),
+    enabledResources: enabledKeys(values.object('sync.toHost')),
+    enabledCustomResources: enabledKeys(values.object('sync.toHost.customResources')),
   };
 }
 

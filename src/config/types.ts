@@ -1,6 +1,7 @@
-/** The configuration as the rest of the program uses it: validated, merged with the defaults, durations in ms, sizes in bytes. */
+/** The types of a valid configuration, which follow from its schema, and of the checks that it has to pass. */
 
 import type { JsonObject } from '../base/json.ts';
+import type { ParsedConfig } from './schema/schema.ts';
 
 /** One entry of `patches` as validated by the configuration: exactly one mode is set. */
 export interface PatchConfig {
@@ -31,18 +32,12 @@ export type NamespaceMode =
       readonly mappingsOnly: boolean;
     };
 
-export interface ClusterAccess {
-  /** Path of a kubeconfig file; '' means in-cluster, then the usual rules. */
-  readonly kubeconfig: string;
-  readonly context: string;
-}
-
 export interface SyncedKindConfig {
   readonly enabled: boolean;
   readonly patches: readonly PatchConfig[];
 }
 
-/** The part that a reload applies: everything below `sync` and `experimental`. */
+/** What the engine needs of vCluster's own format, `sync` and `experimental`. */
 export interface SyncConfig {
   readonly endpoints: SyncedKindConfig;
   readonly endpointSlices: SyncedKindConfig;
@@ -57,144 +52,30 @@ export interface SyncConfig {
   readonly enabledCustomResources: ReadonlySet<string>;
 }
 
-export interface SandboxLimits {
-  readonly expressionTimeoutMs: number;
-  readonly batchTimeoutMs: number;
-  /** Resident memory that the child process may use above its baseline. */
-  readonly memoryBytes: number;
-  /** Size of the cache of expression results; 0 disables it. */
-  readonly memoBytes: number;
-}
+/** `endpointSyncer`, named as in the file. */
+type SyncerConfig = Readonly<ParsedConfig['endpointSyncer']>;
 
-/** Storage of the key and token API. */
-export type StoreDriver = 'sqlite' | 'memory' | 'kubernetes';
-
-/** The key and token API. */
-export interface ManagementConfig {
-  /** Whether `run` serves it; the command `api` always does. */
-  readonly enabled: boolean;
-  /** `host:port`; port 0 selects a free port. */
-  readonly bindAddress: string;
-  /** Paths of PEM files, both or none; '' for a self-signed certificate. */
-  readonly tls: { readonly certFile: string; readonly keyFile: string };
-  readonly dataDir: string;
-  /** `namespace`: of the Secrets of the `kubernetes` driver; '' or absent is the host namespace. */
-  readonly store: { readonly driver: StoreDriver; readonly namespace?: string };
-  /** `https://…`, as tokens name it. */
-  readonly issuer: string;
-  /** Maximum lifetime of a key; 0: no maximum. */
-  readonly maxTtlMs: number;
-  readonly tokenTtl: { readonly defaultMs: number; readonly maxMs: number };
-  readonly delegatedAuth: boolean;
-  /** Size of a file of the audit log, and number of rotated files to keep. */
-  readonly auditLog: { readonly fileBytesMax: number; readonly filesKept: number };
-  /** '' for none. */
-  readonly bootstrapKeyFile: string;
-  /** The host cluster: for the store `kubernetes`, and for callers with its tokens. */
-  readonly host: ClusterAccess & { readonly namespace: string };
-}
-
-export interface ReferencesConfig {
-  /** Format of the names that `reference` patches write. */
-  readonly naming: 'short' | 'long';
-  /** Patterns (`*` matches any text) of names, types and data keys of host Secrets that are not imported, in addition to the built-in ones. */
-  readonly refuseSecrets: readonly string[];
-  /** Label (`KEY` or `KEY=VALUE`) that a host object needs to be imported; '' for none. */
-  readonly onlyLabelled: string;
-}
-
-export interface PatchesConfig {
-  /** What an expression does for a last key that an existing map does not have: nothing, or create it. */
-  readonly missingPaths: 'skip' | 'create';
-  /** What a failing patch stops: its object, or its path, where both sides keep what they have. */
-  readonly onError: 'object' | 'path';
-}
-
-/** Kubernetes' LabelSelector. */
-export interface LabelSelectorConfig {
-  readonly matchLabels: Readonly<Record<string, string>>;
-  readonly matchExpressions: readonly {
-    readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-    readonly values: readonly string[];
-  }[];
-}
-
-/** Names of virtual namespaces, or patterns (`*` matches any text). */
-export interface NamespacesConfig {
-  /** Empty: all. */
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
-}
-
-/** Keys, or patterns `PREFIX/*` of keys, that are never copied in either direction. */
-export interface MetadataConfig {
-  readonly excludeAnnotations: readonly string[];
-  readonly excludeLabels: readonly string[];
-}
-
-export interface OwnerConfig {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  /** True for the default, vCluster's Service: copies have no owner if it does not exist. */
-  readonly isOptional: boolean;
-}
-
-export interface LeaderElectionConfig {
-  readonly enabled: boolean;
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
-}
-
+export type LabelSelectorConfig = SyncerConfig['selector'];
+export type MetadataConfig = SyncerConfig['metadata'];
 /** Fields of a Service with addresses that its author chooses. */
-export type AddressField = 'externalIPs' | 'loadBalancerIP';
+export type AddressField = SyncerConfig['services']['allow'][number];
 
-export interface ServicesConfig {
-  /** Which program copies Services to the host. */
-  readonly mode: 'vcluster' | 'sync';
-  /** The fields that are copied although they take traffic of the host (CVE-2020-8554). */
-  readonly allow: readonly AddressField[];
-}
+/** `managementApi`, named as in the file: the key and token API. */
+export type ManagementConfig = Readonly<ParsedConfig['managementApi']> & {
+  /** The host cluster: for the store `kubernetes`, and for callers with its tokens. */
+  readonly host: SyncerConfig['host'];
+};
 
-export interface Config {
+/**
+ * The configuration as the rest of the program uses it. Durations are in milliseconds, sizes in bytes. `name` is '' only for commands that do not need
+ * it.
+ */
+export type Config = SyncerConfig & {
   readonly sync: SyncConfig;
-  /** '' only for commands that do not need it. */
-  readonly name: string;
-  /** `server` replaces the URL of the API server in the kubeconfig; '' keeps it. `adopt`: see `syncer/virtual-identity.ts`. */
-  readonly virtual: ClusterAccess & {
-    readonly secret: string;
-    readonly server: string;
-    readonly adopt: boolean;
-  };
-  readonly host: ClusterAccess & { readonly namespace: string };
-  /** Undefined: copies have no owner. */
-  readonly owner: OwnerConfig | undefined;
-  readonly workers: number;
-  /** vCluster's own values file, which this configuration overlays; '' for none. */
-  readonly vclusterConfigFile: string;
-  readonly services: ServicesConfig;
-  readonly metadata: MetadataConfig;
-  readonly patches: PatchesConfig;
-  readonly requireService: boolean;
-  /** Labels of the virtual objects that are synced. */
-  readonly selector: LabelSelectorConfig;
-  readonly namespaces: NamespacesConfig;
-  readonly onHostDelete: 'recreate' | 'deleteVirtual';
-  readonly createNamespaces: boolean;
-  readonly references: ReferencesConfig;
-  readonly sandbox: SandboxLimits;
-  readonly leaderElection: LeaderElectionConfig;
-  readonly httpBindAddress: string;
-  readonly log: {
-    readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
-    readonly format: 'json' | 'pretty' | 'auto';
-  };
   readonly management: ManagementConfig;
   /** vCluster's file merged with its defaults, our own sections removed: `context.vcluster.config`. */
-  readonly vclusterConfig: JsonObject;
-}
+  readonly vclusterValues: JsonObject;
+};
 
 /** A problem of one patch, found by parsing its path or its expressions. */
 export interface PatchFieldProblem {

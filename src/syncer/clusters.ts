@@ -29,6 +29,7 @@ import {
 } from './references/referenced-kind.ts';
 import { enablingSettings, syncedKinds } from './kinds/synced-kinds.ts';
 import { describeRight, requiredRights, type Right } from './rights.ts';
+import { ownerOf } from './translation.ts';
 import type { OwnerReference } from './translate/forge.ts';
 
 export interface ClustersOptions {
@@ -211,7 +212,9 @@ class ConnectedClusters implements Clusters {
     );
   }
 
-  async resolveOwner({ owner, host, sync }: Config): Promise<OwnerReference | undefined> {
+  async resolveOwner(config: Config): Promise<OwnerReference | undefined> {
+    const { host, sync } = config;
+    const owner = ownerOf(config);
     const isMapped = sync.namespaces.kind !== 'single';
     if (owner === undefined || (owner.isOptional && isMapped)) return undefined;
     const { apiVersion, kind, name, isOptional } = owner;

@@ -82,7 +82,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using resources = new AsyncDisposableStack();
   const health = resources.use(
     await startHealthServer({
-      bindAddress: options.config.httpBindAddress,
+      bindAddress: options.config.http.bindAddress,
       healthChecks: { ping: () => ({ isOk: true }) },
       readyChecks: () => readiness.checks(),
       metrics,

@@ -152,7 +152,7 @@ class ElectedLeadership implements Leadership {
 
   constructor(options: LeadershipOptions) {
     const { config, leads } = options;
-    const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = config.leaderElection;
+    const { leaseDuration, renewDeadline, retryPeriod } = config.leaderElection;
     this.#options = options;
     this.lost = this.#lost.promise;
     this.#lock = new LeaseLock({
@@ -161,9 +161,9 @@ class ElectedLeadership implements Leadership {
       identity: `${hostname()}_${crypto.randomUUID()}`,
       fieldManager: FIELD_MANAGER,
       annotations: () => this.#annotations,
-      leaseDurationMs,
-      renewDeadlineMs,
-      retryPeriodMs,
+      leaseDurationMs: leaseDuration,
+      renewDeadlineMs: renewDeadline,
+      retryPeriodMs: retryPeriod,
     });
     leads(leaseName(config.name), false);
     this.#running = this.#run();
@@ -221,6 +221,6 @@ class ElectedLeadership implements Leadership {
     const isTaken = holder !== '' && holder !== this.#lock.identity;
     return isTaken
       ? `the lease ${lease} was lost to ${holder}`
-      : `the lease ${lease} was not renewed within ${this.#options.config.leaderElection.renewDeadlineMs / 1000} s`;
+      : `the lease ${lease} was not renewed within ${this.#options.config.leaderElection.renewDeadline / 1000} s`;
   }
 }

@@ -44,6 +44,20 @@ export function createTranslators(config: Config): Translators {
   return { names, labels: createLabelTranslator(config.name, sync.namespaces, config.metadata) };
 }
 
+interface Owner {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  /** True for the default, vCluster's Service, which owns vCluster's own copies: without it, copies have no owner. */
+  readonly isOptional: boolean;
+}
+
+/** The object that owns the copies; undefined if the configuration wants none. */
+export function ownerOf({ owner, name }: Pick<Config, 'owner' | 'name'>): Owner | undefined {
+  const isOptional = owner.name === '';
+  return owner.kind === '' ? undefined : { ...owner, name: isOptional ? name : owner.name, isOptional };
+}
+
 /** The options of a sandbox that the configuration determines. */
 export function sandboxSettings(
   config: Config,
@@ -51,7 +65,12 @@ export function sandboxSettings(
   return {
     vcluster: { name: config.name, namespace: config.host.namespace, config: loadedByVcluster(config) },
     namespaces: config.sync.namespaces,
-    limits: config.sandbox,
+    limits: {
+      expressionTimeoutMs: config.sandbox.expressionTimeout,
+      batchTimeoutMs: config.sandbox.batchTimeout,
+      memoryBytes: config.sandbox.memory,
+      memoBytes: config.sandbox.memoBytes,
+    },
   };
 }
 
@@ -59,14 +78,14 @@ export function sandboxSettings(
  * The configuration as vCluster's own loader gives it: it names the ServiceAccount of workloads, and with namespace mappings it syncs all Secrets and
  * ConfigMaps. Whether Endpoints and EndpointSlices are enabled is taken from vCluster's file, if there is one.
  */
-function loadedByVcluster({ name, sync, vclusterConfig }: Config): JsonObject {
-  const account = new Fields(vclusterConfig).text('controlPlane.advanced.workloadServiceAccount.name');
+function loadedByVcluster({ name, sync, vclusterValues }: Config): JsonObject {
+  const account = new Fields(vclusterValues).text('controlPlane.advanced.workloadServiceAccount.name');
   const { syncedByVcluster: theirs } = sync;
   const isOn = (key: string): JsonObject => (theirs === undefined ? {} : { enabled: theirs.includes(key) });
   const kinds = { endpoints: isOn('endpoints'), endpointSlices: isOn('endpointSlices') };
   const all =
     sync.namespaces.kind === 'mappings' ? { secrets: { all: true }, configMaps: { all: true } } : {};
-  return mergeConfig(vclusterConfig, {
+  return mergeConfig(vclusterValues, {
     controlPlane: { advanced: { workloadServiceAccount: { name: account || `vc-workload-${name}` } } },
     sync: { toHost: { ...kinds, ...all } },
   });

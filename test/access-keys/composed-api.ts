@@ -3,6 +3,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type * as z from 'zod';
+import { namelessConfigSchema, type configSchema } from '../../src/config/schema/schema.ts';
 import type { ManagementConfig } from '../../src/config/types.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
@@ -35,7 +37,7 @@ export interface MadeKey {
 }
 
 export interface ComposedOptions {
-  readonly config?: Partial<ManagementConfig>;
+  readonly config?: ManagementSettings;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: SeriesRegistry;
@@ -43,23 +45,26 @@ export interface ComposedOptions {
   readonly dataDir?: string;
 }
 
+/** The section `managementApi` as in a file, and the host cluster. */
+type ManagementSettings = NonNullable<z.input<typeof configSchema>['managementApi']> &
+  Partial<Pick<ManagementConfig, 'host'>>;
+
 /** The configuration of a test, nothing of which outlives it. */
-export function managementConfig(dataDir: string, changes: Partial<ManagementConfig> = {}): ManagementConfig {
-  return {
-    enabled: true,
-    bindAddress: '127.0.0.1:0',
-    tls: { certFile: '', keyFile: '' },
-    dataDir,
-    store: { driver: 'memory' },
-    issuer: 'https://keys.example.com',
-    maxTtlMs: 0,
-    tokenTtl: { defaultMs: 86_400_000, maxMs: 604_800_000 },
-    delegatedAuth: false,
-    auditLog: { fileBytesMax: 100 * 2 ** 20, filesKept: 3 },
-    bootstrapKeyFile: '',
-    host: { kubeconfig: '', context: '', namespace: '' },
-    ...changes,
-  };
+export function managementConfig(
+  dataDir: string,
+  { host = { kubeconfig: '', context: '', namespace: '' }, ...section }: ManagementSettings = {},
+): ManagementConfig {
+  const { managementApi } = namelessConfigSchema.parse({
+    managementApi: {
+      enabled: true,
+      bindAddress: '127.0.0.1:0',
+      dataDir,
+      store: { driver: 'memory' },
+      issuer: 'https://keys.example.com',
+      ...section,
+    },
+  });
+  return { ...managementApi, host };
 }
 
 export async function startComposed(options: ComposedOptions = {}): Promise<Composed> {

@@ -136,7 +136,7 @@ export const PLATFORM_CASES: Record<string, CaseTest> = {
     }),
   'platform-expired-key-is-deleted': expectGone,
   'platform-max-ttl': async (item, dataDir) => {
-    await using api = await startComposed({ dataDir, config: { maxTtlMs: 2_592_000 * SECOND_MS } });
+    await using api = await startComposed({ dataDir, config: { maxTtl: '720h' } });
     await expectAnswer(api.administrator, item);
   },
   'platform-other-user-forbidden': async (item, dataDir) => {

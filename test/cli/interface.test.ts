@@ -110,7 +110,7 @@ managementApi:
 `;
 
   test('has these fields and defaults', () => {
-    const { vclusterConfig: _merged, ...config } = validConfig(DEFAULTS);
+    const { vclusterValues: _merged, ...config } = validConfig(DEFAULTS);
     expect(validConfig('endpointSyncer: {name: my-vcluster}')).toMatchObject(config);
   });
 

@@ -31,6 +31,13 @@ describe('changes that a reload applies', () => {
     ],
     ['the name', 'endpointSyncer: {name: other}', [], ['endpointSyncer.name']],
     [
+      'what vCluster may do',
+      'endpointSyncer: {name: vc, besideVcluster: force}',
+      [],
+      ['endpointSyncer.besideVcluster'],
+    ],
+    ['the same time in another unit', 'endpointSyncer: {name: vc, sandbox: {batchTimeout: 1000ms}}', [], []],
+    [
       'the owner',
       'endpointSyncer: {name: vc, owner: {kind: Service, name: x}}',
       [],
@@ -84,7 +91,7 @@ test('a reload replaces the live sections and keeps the rest', () => {
   expect([running.workers, running.sync.endpoints.patches]).toEqual([10, [{ path: 'a', labels: {} }]]);
   const { selector, namespaces, metadata } = next;
   expect(running).toMatchObject({ selector, namespaces, metadata });
-  expect(running.vclusterConfig).toMatchObject({
+  expect(running.vclusterValues).toMatchObject({
     networking: { podCIDR: 'a' },
     sync: { toHost: { endpoints: { patches: [{ path: 'a', labels: {} }] } } },
   });
@@ -92,7 +99,7 @@ test('a reload replaces the live sections and keeps the rest', () => {
     live: [],
     restart: ['networking.podCIDR', 'endpointSyncer.workers'],
   });
-  expect(old.vclusterConfig).toEqual(
-    validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}').vclusterConfig,
+  expect(old.vclusterValues).toEqual(
+    validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}').vclusterValues,
   );
 });

@@ -5,12 +5,13 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { formatPath } from '../../src/config/finding.ts';
 import { FLAGS } from '../../src/config/flags.ts';
+import { ownerOf } from '../../src/syncer/translation.ts';
 import { parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 
 describe('defaults', () => {
   test('a file with only the name', () => {
     const {
-      vclusterConfig,
+      vclusterValues,
       sync,
       management: _management,
       ...own
@@ -19,10 +20,11 @@ describe('defaults', () => {
       name: 'vc',
       virtual: { kubeconfig: '', context: '', secret: '', server: '', adopt: false },
       host: { kubeconfig: '', context: '', namespace: '' },
-      owner: { apiVersion: 'v1', kind: 'Service', name: 'vc', isOptional: true },
+      owner: { apiVersion: 'v1', kind: 'Service', name: '' },
       workers: 10,
-      vclusterConfigFile: '',
+      vclusterConfig: '',
       services: { mode: 'vcluster', allow: [] },
+      besideVcluster: 'refuse',
       metadata: {
         excludeAnnotations: [
           'control-plane.alpha.kubernetes.io/leader',
@@ -39,18 +41,18 @@ describe('defaults', () => {
       createNamespaces: false,
       references: { naming: 'short', refuseSecrets: [], onlyLabelled: '' },
       sandbox: {
-        expressionTimeoutMs: 100,
-        batchTimeoutMs: 1_000,
-        memoryBytes: 128 * 2 ** 20,
+        expressionTimeout: 100,
+        batchTimeout: 1_000,
+        memory: 128 * 2 ** 20,
         memoBytes: 64 * 2 ** 20,
       },
       leaderElection: {
         enabled: false,
-        leaseDurationMs: 15_000,
-        renewDeadlineMs: 10_000,
-        retryPeriodMs: 2_000,
+        leaseDuration: 15_000,
+        renewDeadline: 10_000,
+        retryPeriod: 2_000,
       },
-      httpBindAddress: '127.0.0.1:8080',
+      http: { bindAddress: '127.0.0.1:8080' },
       log: { level: 'info', format: 'auto' },
     });
     expect(sync).toEqual({
@@ -70,11 +72,11 @@ describe('defaults', () => {
       ]),
       enabledCustomResources: new Set(),
     });
-    expect(vclusterConfig).toMatchObject({
+    expect(vclusterValues).toMatchObject({
       sync: { toHost: { endpointSlices: { enabled: true }, endpoints: { enabled: true } } },
       networking: { podCIDR: '10.244.0.0/16' },
     });
-    expect(vclusterConfig['endpointSyncer']).toBeUndefined();
+    expect(vclusterValues['endpointSyncer']).toBeUndefined();
   });
 
   test('a key without a value is a key that is not set', () => {
@@ -84,28 +86,28 @@ describe('defaults', () => {
   });
 
   test("vCluster's other keys are merged with its defaults and kept, known or not", () => {
-    const { vclusterConfig, sync } = validConfig(
+    const { vclusterValues, sync } = validConfig(
       'controlPlane: {coredns: {deployment: {replicas: 3}}}\nmine: {a: [1]}\nmanagementApi: {dataDir: /secret}\n' +
         'sync: {toHost: {ingresses: {enabled: true}, secrets: {enabled: false}, customResources: {gadgets.example.com: {enabled: true}, x.y: {}}}, fromHost: {csiNodes: {enabled: auto}}}\n' +
         'endpointSyncer: {name: vc}',
     );
-    expect(vclusterConfig).toMatchObject({
+    expect(vclusterValues).toMatchObject({
       controlPlane: { coredns: { deployment: { replicas: 3, labels: {} }, enabled: true } },
       mine: { a: [1] },
       sync: { fromHost: { csiNodes: { enabled: 'auto' } } },
     });
-    expect(Object.keys(vclusterConfig)).not.toContain('managementApi');
+    expect(Object.keys(vclusterValues)).not.toContain('managementApi');
     expect(sync.enabledResources.has('ingresses')).toBe(true);
     expect(sync.enabledResources.has('secrets')).toBe(false);
     expect(sync.enabledCustomResources).toEqual(new Set(['gadgets.example.com']));
   });
 
   test('keys that lead to prototypes stay data', () => {
-    const { vclusterConfig } = validConfig(
+    const { vclusterValues } = validConfig(
       '__proto__: {x: 1}\nconstructor: {y: 1}\nendpointSyncer: {name: vc}',
     );
-    expect(Object.hasOwn(vclusterConfig, '__proto__')).toBe(true);
-    expect(JSON.stringify(vclusterConfig)).toContain('"__proto__":{"x":1}');
+    expect(Object.hasOwn(vclusterValues, '__proto__')).toBe(true);
+    expect(JSON.stringify(vclusterValues)).toContain('"__proto__":{"x":1}');
     expect(({} as Record<string, unknown>)['x']).toBeUndefined();
   });
 });
@@ -258,20 +260,24 @@ describe('single fields', () => {
       withSyncer('sandbox: {expressionTimeout: 1.5s, batchTimeout: 1m, memory: 33554432, memoBytes: 0}'),
     );
     expect(config.sandbox).toEqual({
-      expressionTimeoutMs: 1_500,
-      batchTimeoutMs: 60_000,
-      memoryBytes: 33_554_432,
+      expressionTimeout: 1_500,
+      batchTimeout: 60_000,
+      memory: 33_554_432,
       memoBytes: 0,
     });
   });
 
   test('the apiVersion of a well-known owner kind is optional', () => {
-    expect(validConfig(withSyncer('owner: {kind: StatefulSet, name: vc}')).owner).toEqual({
-      apiVersion: 'apps/v1',
-      kind: 'StatefulSet',
-      name: 'vc',
-      isOptional: false,
-    });
+    const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'a' };
+    const config = validConfig(withSyncer('owner: {kind: StatefulSet, name: a}'));
+    expect(config.owner).toEqual(owner);
+    expect(ownerOf(config)).toEqual({ ...owner, isOptional: false });
+  });
+
+  test("by default, vCluster's Service owns the copies if it exists, and an empty kind is none", () => {
+    const service = { apiVersion: 'v1', kind: 'Service', name: 'vc', isOptional: true };
+    expect(ownerOf(validConfig(withSyncer('')))).toEqual(service);
+    expect(ownerOf(validConfig(withSyncer('owner: {kind: ""}')))).toBeUndefined();
   });
 
   test('the name is required, and the message says how to set it', () => {
@@ -392,7 +398,7 @@ describe('flags, environment, file, defaults', () => {
     expect(validConfig(text, { flags })).toMatchObject({
       workers: 7,
       requireService: true,
-      sandbox: { memoryBytes: 64 * 2 ** 20 },
+      sandbox: { memory: 64 * 2 ** 20 },
       log: { level: 'debug' },
     });
   });

@@ -95,10 +95,10 @@ describe('the annotated default', () => {
 
   test('has exactly the default values', () => {
     expect(parseText(text).problems).toEqual([]);
-    const { vclusterConfig, ...config } = validConfig(text);
-    const { vclusterConfig: defaults, ...expected } = validConfig('endpointSyncer: {name: my-vcluster}');
+    const { vclusterValues, ...config } = validConfig(text);
+    const { vclusterValues: defaults, ...expected } = validConfig('endpointSyncer: {name: my-vcluster}');
     expect(config).toEqual(expected);
-    expect(vclusterConfig).toMatchObject(defaults);
+    expect(vclusterValues).toMatchObject(defaults);
   });
 
   test('shows every field', () => {

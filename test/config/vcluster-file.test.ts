@@ -45,9 +45,9 @@ describe('inheritance from vCluster’s file', () => {
     ['endpoints', false, true],
     ['endpointSlices', false, true],
   ] as const)('not whether %s are synced: the configuration file alone decides', (kind, inherited, ours) => {
-    const { sync, vclusterConfig } = merged(`sync: {toHost: {${kind}: {enabled: ${inherited}}}}`);
+    const { sync, vclusterValues } = merged(`sync: {toHost: {${kind}: {enabled: ${inherited}}}}`);
     expect(sync[kind].enabled).toBe(ours);
-    expect(vclusterConfig).toMatchObject({ sync: { toHost: { [kind]: { enabled: ours } } } });
+    expect(vclusterValues).toMatchObject({ sync: { toHost: { [kind]: { enabled: ours } } } });
   });
 
   test('context.vcluster.config is what the loader of vCluster gives for its file', () => {
@@ -90,14 +90,14 @@ describe('inheritance from vCluster’s file', () => {
     const vcluster =
       'sync: {toHost: {ingresses: {enabled: true}, secrets: {enabled: false}, customResources: {a.b: {enabled: true}}, ' +
       'namespaces: {enabled: true, mappings: {byName: {a: x, b: y}}}}}\nnetworking: {podCIDR: 1.2.3.0/24}';
-    const { sync, vclusterConfig } = merged(
+    const { sync, vclusterValues } = merged(
       vcluster,
       'sync: {toHost: {secrets: {enabled: true}, namespaces: {mappings: {byName: {b: z}}}}}',
     );
     expect(sync.namespaces).toEqual({ kind: 'mappings', byName: { a: 'x', b: 'z' }, mappingsOnly: false });
     expect([...sync.enabledResources]).toEqual(expect.arrayContaining(['ingresses', 'secrets']));
     expect([...sync.enabledCustomResources]).toEqual(['a.b']);
-    expect(vclusterConfig).toMatchObject({ networking: { podCIDR: '1.2.3.0/24' } });
+    expect(vclusterValues).toMatchObject({ networking: { podCIDR: '1.2.3.0/24' } });
     const legacy = merged('experimental: {multiNamespaceMode: {enabled: true}}');
     expect(legacy.sync.namespaces).toEqual({ kind: 'legacy-multi' });
   });
@@ -267,8 +267,8 @@ describe('paths', () => {
     );
     expect(problems).toEqual([]);
     expect([...files.keys()]).toEqual([join(folder, 'conf/own.yaml'), join(folder, 'conf/values.yaml')]);
-    expect(config?.vclusterConfig).toMatchObject({ networking: { podCIDR: 'inherited' } });
-    expect(config?.vclusterConfigFile).toBe(join(folder, 'conf/values.yaml'));
+    expect(config?.vclusterValues).toMatchObject({ networking: { podCIDR: 'inherited' } });
+    expect(config?.vclusterConfig).toBe(join(folder, 'conf/values.yaml'));
     expect([config?.virtual.kubeconfig, config?.host.kubeconfig]).toEqual([
       join(folder, 'conf/kubeconfig'),
       'package.json',
@@ -295,7 +295,7 @@ describe('paths', () => {
     const { config } = await at('own.yaml', 'endpointSyncer: {name: vc, vclusterConfig: nowhere.yaml}', {
       vclusterConfig: values,
     });
-    expect(config?.vclusterConfig).toMatchObject({ networking: { podCIDR: 'flag' } });
+    expect(config?.vclusterValues).toMatchObject({ networking: { podCIDR: 'flag' } });
   });
 
   test('a kubeconfig that does not exist is a warning with its position', async () => {

@@ -10,6 +10,7 @@ import { systemRandom } from '../../src/base/random.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
 import { silentLogger } from '../../src/base/logger.ts';
+import { managementConfig } from '../access-keys/composed-api.ts';
 import { RawClient } from '../contract/raw-client.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
@@ -48,20 +49,13 @@ export class Platform implements AsyncDisposable {
   private constructor(port: number) {
     this.#directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-trust-'));
     this.#url = `https://127.0.0.1:${port}`;
-    this.#config = {
-      enabled: true,
+    this.#config = managementConfig(join(this.#directory, 'data'), {
       bindAddress: `127.0.0.1:${port}`,
-      tls: { certFile: '', keyFile: '' },
-      dataDir: join(this.#directory, 'data'),
       store: { driver: 'sqlite' },
       issuer: this.#url,
-      maxTtlMs: 0,
-      tokenTtl: { defaultMs: 3_600_000, maxMs: 86_400_000 },
-      delegatedAuth: false,
-      auditLog: { fileBytesMax: 100 * 2 ** 20, filesKept: 3 },
+      tokenTtl: { default: '1h', max: '24h' },
       bootstrapKeyFile: join(this.#directory, 'administrator'),
-      host: { kubeconfig: '', context: '', namespace: '' },
-    };
+    });
   }
 
   async begin(): Promise<void> {

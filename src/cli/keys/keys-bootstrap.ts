@@ -91,7 +91,7 @@ async function printFirstKey(
 ): Promise<number> {
   await using client = new ApiClient(connection, (text) => process.stderr.write(`warning: ${text}\n`));
   if (rotate) await removeFirstKey(client);
-  const body = firstKey(management.maxTtlMs);
+  const body = firstKey(management.maxTtl);
   const created = await client
     .send({ method: 'POST', path: 'ownedaccesskeys', body })
     .catch((error: unknown) => {

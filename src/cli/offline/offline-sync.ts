@@ -34,7 +34,7 @@ import {
 import { markerLabels } from '../../syncer/translate/labels.ts';
 import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
-import { createTranslators } from '../../syncer/translation.ts';
+import { createTranslators, ownerOf } from '../../syncer/translation.ts';
 import { KeptSandbox } from './kept-sandbox.ts';
 import { apiDefaults } from './api-defaults.ts';
 
@@ -277,7 +277,8 @@ function discoveryFor(config: Config): Discovery {
 }
 
 /** Without a cluster the owner's uid is known only where the owner is among the host objects. The default owner need not exist. */
-function ownerIn({ host }: FileWorld, { owner }: Config): OwnerReference | undefined {
+function ownerIn({ host }: FileWorld, config: Config): OwnerReference | undefined {
+  const owner = ownerOf(config);
   if (owner === undefined) return undefined;
   const { apiVersion, kind, name, isOptional } = owner;
   const found = host.find((object) => object.kind === kind && object.metadata.name === name);

@@ -1,8 +1,7 @@
 /** `endpointSyncer`: how this program runs. */
 
 import * as z from 'zod';
-import type { ServicesConfig } from '../types.ts';
-import { OWNER_RULES, SERVER_URL_PATTERN, VIRTUAL_RULES } from './editor-rules.ts';
+import { OWNER_API_VERSIONS, OWNER_RULES, SERVER_URL_PATTERN, VIRTUAL_RULES } from './editor-rules.ts';
 import {
   bindAddress,
   choice,
@@ -65,6 +64,11 @@ const owner = z
     kind: text('Kind of the owner, such as StatefulSet. Empty: copies have no owner.', undefined, 'Service'),
     name: objectName('Name of the owner.'),
   })
+  .transform(({ apiVersion, kind, name }) => ({
+    apiVersion: apiVersion === '' ? (OWNER_API_VERSIONS.get(kind) ?? '') : apiVersion,
+    kind,
+    name,
+  }))
   .prefault({})
   .meta({
     description:
@@ -140,7 +144,7 @@ const services = z
     { error: (issue) => `must be one of ${SERVICE_MODES.options.join(', ')}, found ${show(issue.input)}` },
   )
   .prefault('vcluster')
-  .transform((value): ServicesConfig => (typeof value === 'string' ? { mode: value, allow: [] } : value))
+  .transform((value) => (typeof value === 'string' ? { mode: value, allow: [] } : value))
   .meta({
     description:
       'Which program copies Services to the host: vcluster, or sync for this program. {mode: sync, allow: [FIELD]} also copies fields with addresses that tenants choose.',

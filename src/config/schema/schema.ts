@@ -74,6 +74,7 @@ const managementSchema = z
       "File with the first administrator's key; created with mode 0600 if it does not exist.",
     ),
   })
+  .transform((api) => ({ ...api, issuer: api.issuer === '' ? `https://${api.bindAddress}` : api.issuer }))
   .prefault({})
   .meta({ description: 'The key and token API.' });
 

@@ -29,6 +29,15 @@ export interface Program {
   readonly mappings: readonly Mapping[];
 }
 
+export interface SandboxLimits {
+  readonly expressionTimeoutMs: number;
+  readonly batchTimeoutMs: number;
+  /** Resident memory that the child process may use above its baseline. */
+  readonly memoryBytes: number;
+  /** Size of the cache of expression results; 0 disables it. */
+  readonly memoBytes: number;
+}
+
 /** The inputs that an expression reads. Only these are sent to the sandbox and are part of the cache key. */
 export interface ReadSet {
   readonly value: boolean;

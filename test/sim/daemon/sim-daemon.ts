@@ -4,6 +4,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import type { Random } from '../../../src/base/random.ts';
 import { withLiveChanges } from '../../../src/config/diff.ts';
 import type { Config } from '../../../src/config/types.ts';
+import { ownerOf } from '../../../src/syncer/translation.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder } from '../../../src/kube/event-recorder.ts';
 import { guardedClient } from '../../../src/kube/guarded-client.ts';
@@ -204,13 +205,14 @@ export class SimDaemon {
   }
 
   /** Without it the process ends. */
-  async #owner(life: Life, { owner, host }: Config) {
+  async #owner(life: Life, config: Config) {
+    const owner = ownerOf(config);
     if (owner === undefined || owner.isOptional) return undefined;
     const { apiVersion, kind, name } = owner;
     return retried(life.process, async () => {
       const resource = { group: '', version: 'v1', kind, plural: 'configmaps', isNamespaced: true };
       try {
-        const object = await life.raw.host.get(resource, { namespace: host.namespace, name });
+        const object = await life.raw.host.get(resource, { namespace: config.host.namespace, name });
         return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
       } catch (error) {
         if (isNotFound(error)) this.#exit(life, 'the owner does not exist');

@@ -2,11 +2,13 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { LabelSelectorConfig, NamespacesConfig } from '../../../src/config/types.ts';
+import type { Config, LabelSelectorConfig } from '../../../src/config/types.ts';
 import { selectionOf } from '../../../src/syncer/kinds/selection.ts';
 import { problemsIn, validConfig } from '../../config/setup.ts';
 
 const NONE: LabelSelectorConfig = { matchLabels: {}, matchExpressions: [] };
+type NamespacesConfig = Config['namespaces'];
+
 const ALL: NamespacesConfig = { include: [], exclude: [] };
 
 function reasonFor(

@@ -55,7 +55,7 @@ export interface Merged extends Omit<MergedPair<Forwarded>, 'virtual' | 'forward
 export async function merge(pair: TestPair): Promise<Merged> {
   const { virtual, host, kind = ENDPOINTS, excluded, patches = noPatches, arrival, memory } = pair;
   const { names, labels } =
-    pair.with ?? translators(undefined, { ...(excluded && { excludeAnnotations: excluded }) });
+    pair.with ?? translators(undefined, { ...(excluded && { excludeAnnotations: [...excluded] }) });
   const { name, namespace = '' } = virtual.metadata;
   const target = names.toHost({ name, namespace }) ?? { name: '', namespace: '' };
   const content = kind === ENDPOINTS ? endpointsContent : NO_CONTENT;
