@@ -10,7 +10,7 @@ import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts
 import { DefinitionTable, type ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
 import { TypeTable } from '../apiserver/schema/notation.ts';
 import type { UserInfo } from '../apiserver/user.ts';
-import type { ManagementConfig } from '../config/types.ts';
+import type { ManagementConfig } from '../config/config.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';

@@ -1,7 +1,7 @@
 /** Names and kinds on the command line: which kinds are known, and whether they are cluster-scoped, without asking an API server. */
 
 import { didYouMean } from '../config/schema/suggest.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { kindPolicy } from '../syncer/references/referenced-kind.ts';
 
 type KindScope = 'cluster' | 'namespaced' | 'unknown';

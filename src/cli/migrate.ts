@@ -16,7 +16,7 @@ import { Fields } from '../config/schema/fields.ts';
 import { problemAt, syntaxProblems } from '../config/source-file.ts';
 import { formatPath } from '../config/finding.ts';
 import { valuesFindings, withoutHeading } from '../config/vcluster-values.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { syncedByVcluster } from '../config/warnings.ts';
 import { keyOf } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';

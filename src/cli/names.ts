@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { keyOf, type NamespacedName } from '../kube/object.ts';
 import { createNameTranslator } from '../syncer/translate/name-translator.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';

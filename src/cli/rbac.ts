@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './output/error-report.ts';

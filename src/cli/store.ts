@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
-import type { ManagementConfig } from '../config/types.ts';
+import type { ManagementConfig } from '../config/config.ts';
 import { systemClock } from '../base/clock.ts';
 import { TerminalError } from '../base/errors.ts';
 import { systemRandom } from '../base/random.ts';

@@ -16,7 +16,7 @@ import { formatProblems, problemToJson } from './output/error-report.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
 import { warningAtValue, type Finding } from '../config/finding.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { asJson, type KubeObject } from '../kube/object.ts';
 import { PATCHED_KINDS, type PatchedKey } from '../syncer/kinds/synced-kinds.ts';
 import { sampleValues } from '../syncer/patch/check-patch.ts';

@@ -11,7 +11,7 @@ import {
   setOwn,
 } from '../base/json.ts';
 import { type ConfigPath, formatPath } from './finding.ts';
-import type { Config } from './types.ts';
+import type { Config } from './config.ts';
 
 export interface ConfigDiff {
   /** Paths below `sync`, `experimental` and the {@link LIVE_SETTINGS}: applied without a restart. */

@@ -6,7 +6,8 @@ import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './
 import { parseConfig, type ParseResult } from './parse.ts';
 import { overridesOfCommandLine, type CommandLine } from './set.ts';
 import { displayName, readTextFile } from './source-file.ts';
-import type { Config, ConfigChecks } from './types.ts';
+import type { Config } from './config.ts';
+import type { ConfigChecks } from './types.ts';
 import { withoutHeading } from './vcluster-values.ts';
 
 export { parseConfig } from './parse.ts';

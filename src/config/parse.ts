@@ -13,7 +13,8 @@ import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
 import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema } from './schema/schema-check.ts';
-import type { Config, ConfigChecks, SyncedKindConfig, NamespaceMode, SyncConfig } from './types.ts';
+import type { Config, SyncedKindConfig, NamespaceMode, SyncConfig } from './config.ts';
+import type { ConfigChecks } from './types.ts';
 import { type JsonObject, valueAt } from '../base/json.ts';
 
 interface ParseOptions extends CommandLine {

@@ -2,6 +2,7 @@
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../base/json.ts';
 import { errorAtKey, errorAtValue, type Finding, type ConfigPath, formatPath } from './finding.ts';
+import { areSet, requires } from './rules.ts';
 import { show } from './schema/schema-fields.ts';
 import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from './types.ts';
 
@@ -25,7 +26,7 @@ export function checkPatches(
 }
 
 function checkEntry(entry: JsonObject, path: ConfigPath, checks: ConfigChecks): Finding[] {
-  const findings = [...checkModes(entry, path), ...checkReference(entry, path)];
+  const findings: Finding[] = [...ONE_MODE.check(entry, path), ...WHOLE_REFERENCE.check(entry, path)];
   const target = textMember(entry, 'path');
   if (target !== undefined)
     findings.push(...checkTarget(target, path, checks), ...checkServiceTarget(target, path, checks));
@@ -45,41 +46,62 @@ function listOf(path: ConfigPath): string | undefined {
   return path.includes('toHost') && typeof key === 'string' ? key : undefined;
 }
 
-function checkModes(entry: JsonObject, path: ConfigPath): Finding[] {
-  const hasText = (key: string): boolean => (textMember(entry, key) ?? '') !== '';
-  const used = [
-    hasText('expression') || hasText('reverseExpression'),
-    isSet(entry, 'labels'),
-    isSet(entry, 'reference'),
-  ].filter(Boolean).length;
-  const where = formatPath(path);
-  if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
-  if (used === 1) return [];
-  // A member of the wrong type has its own finding, and it would be wrong to report that it is missing.
-  const isMeant = ['expression', 'reverseExpression'].some((key) => isSet(entry, key) && !isText(entry, key));
-  if (isMeant) return [];
-  const hint = Object.hasOwn(entry, 'labels')
-    ? ' (an empty "labels:" counts as not set, write labels: {})'
-    : ownValue(entry, 'expression') === null
-      ? ` (null counts as not set, write expression: "null" for an expression that deletes what the path matches)`
-      : '';
-  const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
-  return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
+/** A rule between the members of one entry at `path`. */
+interface EntryRule {
+  readonly schema: JsonObject;
+  readonly check: (entry: JsonObject, path: ConfigPath) => readonly Finding[];
 }
 
-function checkReference(entry: JsonObject, path: ConfigPath): Finding[] {
-  const reference = ownValue(entry, 'reference');
-  if (!isJsonObject(reference) || isSet(reference, 'namePath')) return [];
-  // With `namespacePath` alone only a namespace is rewritten: such a reference names no object.
-  return ['kindPath', 'apiVersionPath']
-    .filter((key) => isSet(reference, key))
-    .map((key) =>
-      errorAtKey(
-        [...path, 'reference', key],
-        `namePath is required with ${key}: set it to the path of the name`,
-      ),
+/** Exactly one mode. */
+export const ONE_MODE = {
+  schema: {
+    oneOf: [
+      { anyOf: [areSet('expression'), areSet('reverseExpression')] },
+      { required: ['reference'] },
+      { required: ['labels'] },
+    ],
+  },
+  check(entry, path) {
+    const hasText = (key: string): boolean => (textMember(entry, key) ?? '') !== '';
+    const used = [
+      hasText('expression') || hasText('reverseExpression'),
+      isSet(entry, 'labels'),
+      isSet(entry, 'reference'),
+    ].filter(Boolean).length;
+    const where = formatPath(path);
+    if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
+    if (used === 1) return [];
+    // A member of the wrong type has its own finding, and it would be wrong to report that it is missing.
+    const isMeant = ['expression', 'reverseExpression'].some(
+      (key) => isSet(entry, key) && textMember(entry, key) === undefined,
     );
-}
+    if (isMeant) return [];
+    const hint = Object.hasOwn(entry, 'labels')
+      ? ' (an empty "labels:" counts as not set, write labels: {})'
+      : ownValue(entry, 'expression') === null
+        ? ` (null counts as not set, write expression: "null" for an expression that deletes what the path matches)`
+        : '';
+    const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
+    return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
+  },
+} satisfies EntryRule;
+
+/** With `namespacePath` alone only a namespace is rewritten: such a reference names no object. */
+export const WHOLE_REFERENCE = {
+  schema: { allOf: [requires('kindPath', 'namePath'), requires('apiVersionPath', 'namePath')] },
+  check(entry, path) {
+    const reference = ownValue(entry, 'reference');
+    if (!isJsonObject(reference) || isSet(reference, 'namePath')) return [];
+    return ['kindPath', 'apiVersionPath']
+      .filter((key) => isSet(reference, key))
+      .map((key) =>
+        errorAtKey(
+          [...path, 'reference', key],
+          `namePath is required with ${key}: set it to the path of the name`,
+        ),
+      );
+  },
+} satisfies EntryRule;
 
 /** The identity of an object and its bookkeeping keys must stay as the translation wrote them. */
 function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Finding[] {
@@ -160,7 +182,7 @@ function duplicatePaths(
 /** Which part of the value a reference changes; undefined: all of it, or the entry is no reference. */
 function referencedPart(entry: JsonObject, checks: ConfigChecks): string | undefined {
   const reference = ownValue(entry, 'reference');
-  if (!isJsonObject(reference) || checkModes(entry, []).length > 0) return undefined;
+  if (!isJsonObject(reference) || ONE_MODE.check(entry, []).length > 0) return undefined;
   const key = ['namePath', 'namespacePath'].find((one) => isSet(reference, one));
   const text = key === undefined ? undefined : textMember(reference, key);
   return text === undefined ? undefined : `${key} ${meaningOf(checks.pathSegments(text), text)}`;
@@ -211,10 +233,6 @@ function referenceOf(value: JsonValue | undefined): ReferenceConfig | undefined 
 function textMember(object: JsonObject, key: string): string | undefined {
   const value = ownValue(object, key);
   return typeof value === 'string' ? value : undefined;
-}
-
-function isText(object: JsonObject, key: string): boolean {
-  return textMember(object, key) !== undefined;
 }
 
 /** Present and neither null nor empty text. */

@@ -1,4 +1,7 @@
-/** Rules between fields. They read the file as written, so that one invalid field does not hide another. */
+/**
+ * Rules between fields. Where JSON Schema can express one, its schema stands beside the check, so that an editor and the chart reject what `validate`
+ * rejects. Patterns have no lookahead: Helm checks the chart's values with Go's regular expressions.
+ */
 
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { labelKeyProblem, labelValueProblem } from '../kube/names.ts';
@@ -11,60 +14,114 @@ import {
   warningAtKey,
   warningAtValue,
 } from './finding.ts';
-import { OWNER_API_VERSIONS } from './schema/editor-rules.ts';
 import type { ConfigChecks } from './types.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
+
+interface Rule {
+  /** Of the section, or the field, that the rule is about. Absent if JSON Schema cannot express it. */
+  readonly schema?: JsonObject;
+  /** Reads the file as written, so that one invalid field does not hide another. */
+  readonly check: (fields: Fields, checks: ConfigChecks) => readonly Finding[];
+}
 
 /** `merged`: the configuration file over vCluster's values. */
 export function checkRules(merged: JsonObject, checks: ConfigChecks): Finding[] {
   const fields = new Fields(merged);
-  return [
-    ...namespaceRules(fields, checks),
-    ...selectorRules(fields),
-    ...accessRules(fields),
-    ...ownerRules(fields),
-    ...durationRules(fields),
-    ...managementRules(fields),
-  ];
+  return RULES.flatMap((rule) => rule.check(fields, checks));
 }
 
-function namespaceRules(fields: Fields, checks: ConfigChecks): Finding[] {
-  const enabledPath = 'sync.toHost.namespaces.enabled';
-  const byNamePath = pathOf('sync.toHost.namespaces.mappings.byName');
-  const byName = fields.object('sync.toHost.namespaces.mappings.byName');
-  const isMapped = fields.isOn(enabledPath);
-  const isLegacy = fields.isOn('experimental.multiNamespaceMode.enabled');
-  if (!isMapped) {
-    const isIgnored = Object.keys(byName).length > 0 || fields.isOn('sync.toHost.namespaces.mappingsOnly');
-    return isIgnored
-      ? [warningAtKey(pathOf('sync.toHost.namespaces'), `has no effect while ${enabledPath} is false`)]
-      : [];
-  }
-  const findings: Finding[] = [];
-  if (isLegacy) {
-    findings.push(
-      errorAtValue(
-        pathOf('experimental.multiNamespaceMode.enabled'),
-        `cannot be combined with ${enabledPath}: both map the same namespaces, disable one of them`,
-      ),
-    );
-  }
-  if (Object.keys(byName).length === 0) {
-    findings.push(errorAtKey(byNamePath, `are empty: ${enabledPath} needs at least one mapping`));
-  }
-  const texts: Record<string, string> = {};
-  for (const [key, value] of Object.entries(byName)) if (typeof value === 'string') texts[key] = value;
-  const name = fields.text('endpointSyncer.name');
-  for (const { key, message } of checks.checkNamespaceMappings(
-    texts,
-    name,
-    fields.text('endpointSyncer.host.namespace'),
-    fields.text('managementApi.store.namespace'),
-  )) {
-    findings.push(errorAtKey([...byNamePath, key], message));
-  }
-  return findings;
+// Parts of a JSON Schema.
+
+/** Holds if all these members are present and not empty. */
+export function areSet(...members: readonly string[]): JsonObject {
+  const properties = Object.fromEntries(members.map((member) => [member, { minLength: 1 }]));
+  return { required: [...members], properties };
 }
+
+export function requires(member: string, other: string): JsonObject {
+  return implies(areSet(member), areSet(other));
+}
+
+/** `if` and `then` without an object that looks like a promise. */
+function implies(condition: JsonObject, rule: JsonObject): JsonObject {
+  return { anyOf: [{ not: condition }, rule] };
+}
+
+function within(path: readonly string[], rule: JsonObject): JsonObject {
+  return path.reduceRight<JsonObject>(
+    (inner, member) => ({ required: [member], properties: { [member]: inner } }),
+    rule,
+  );
+}
+
+const IS_ON = { required: ['enabled'], properties: { enabled: { const: true } } };
+
+// Rules of the whole file, and of vCluster's sections.
+
+/** A file without `endpointSyncer` is for the key and token API alone, which `validate` knows by the same sections. */
+export const SECTIONS_SCHEMA = {
+  anyOf: [{ required: ['endpointSyncer'] }, { required: ['managementApi'], not: { required: ['sync'] } }],
+};
+
+const NAMESPACES = 'sync.toHost.namespaces';
+const IS_MAPPED = `${NAMESPACES}.enabled`;
+const MULTI_NAMESPACE = 'experimental.multiNamespaceMode.enabled';
+
+export const ONE_NAMESPACE_MODE = {
+  schema: {
+    not: {
+      required: ['sync', 'experimental'],
+      properties: {
+        sync: within(['toHost', 'namespaces'], IS_ON),
+        experimental: within(['multiNamespaceMode'], IS_ON),
+      },
+    },
+  },
+  check(fields) {
+    if (!fields.isOn(IS_MAPPED) || !fields.isOn(MULTI_NAMESPACE)) return [];
+    const message = `cannot be combined with ${IS_MAPPED}: both map the same namespaces, disable one of them`;
+    return [errorAtValue(pathOf(MULTI_NAMESPACE), message)];
+  },
+} satisfies Rule;
+
+const START = String.raw`([a-z0-9]|\$\{name\})`;
+const ANY = String.raw`([-a-z0-9]|\$\{name\})`;
+const EXACT = `^${START}(${ANY}*${START})?$`;
+
+/** If they are enabled, at least one mapping: exact names to exact names, patterns to patterns with a prefix. */
+export const NAMESPACE_MAPPINGS = {
+  schema: implies(
+    IS_ON,
+    within(['mappings', 'byName'], {
+      minProperties: 1,
+      additionalProperties: false,
+      patternProperties: {
+        [EXACT]: { pattern: EXACT },
+        [`^(${START}${ANY}*)?\\*$`]: { pattern: `^${START}${ANY}*\\*$` },
+      },
+    }),
+  ),
+  check(fields, checks) {
+    const name = `${NAMESPACES}.mappings.byName`;
+    const mappings = Object.entries(fields.object(name));
+    if (!fields.isOn(IS_MAPPED)) {
+      const isIgnored = mappings.length > 0 || fields.isOn(`${NAMESPACES}.mappingsOnly`);
+      const message = `has no effect while ${IS_MAPPED} is false`;
+      return isIgnored ? [warningAtKey(pathOf(NAMESPACES), message)] : [];
+    }
+    if (mappings.length === 0)
+      return [errorAtKey(pathOf(name), `are empty: ${IS_MAPPED} needs at least one mapping`)];
+    const problems = checks.checkNamespaceMappings(
+      Object.fromEntries(mappings.filter((one): one is [string, string] => typeof one[1] === 'string')),
+      fields.text('endpointSyncer.name'),
+      fields.text('endpointSyncer.host.namespace'),
+      fields.text('managementApi.store.namespace'),
+    );
+    return problems.map(({ key, message }) => errorAtKey([...pathOf(name), key], message));
+  },
+} satisfies Rule;
+
+// Rules of `endpointSyncer`.
 
 /** What an API server would reject in a LabelSelector. */
 function selectorRules(fields: Fields): Finding[] {
@@ -97,53 +154,82 @@ function selectorRules(fields: Fields): Finding[] {
   return findings;
 }
 
-function accessRules(fields: Fields): Finding[] {
-  const [kubeconfig, secret] = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.virtual.secret'];
-  const findings: Finding[] = [];
-  if (fields.text(kubeconfig) !== '' && fields.text(secret) !== '') {
-    findings.push(errorAtValue(pathOf(secret), `cannot be combined with ${kubeconfig}: set one of the two`));
-  }
-  const server = 'endpointSyncer.virtual.server';
-  const url = fields.text(server);
-  if (url !== '' && !isServerUrl(url)) {
-    findings.push(
-      errorAtValue(pathOf(server), 'must be the URL of an API server such as https://my-vcluster.team-a'),
-    );
-  }
-  return findings;
+export const ONE_VIRTUAL_KUBECONFIG = {
+  schema: { not: areSet('kubeconfig', 'secret') },
+  check(fields) {
+    const [kubeconfig, secret] = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.virtual.secret'];
+    if (fields.text(kubeconfig) === '' || fields.text(secret) === '') return [];
+    return [errorAtValue(pathOf(secret), `cannot be combined with ${kubeconfig}: set one of the two`)];
+  },
+} satisfies Rule;
+
+const HOST = String.raw`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?`;
+
+export const SERVER_URL = {
+  schema: { pattern: String.raw`^(https?://${HOST}(/[^\s?#@]*)?)?$` },
+  check(fields) {
+    const server = 'endpointSyncer.virtual.server';
+    if (fields.text(server) === '') return [];
+    const url = URL.parse(fields.text(server));
+    if (url !== null && /^https?:$/u.test(url.protocol) && isPlain(url)) return [];
+    const message = 'must be the URL of an API server such as https://my-vcluster.team-a';
+    return [errorAtValue(pathOf(server), message)];
+  },
+} satisfies Rule;
+
+/** Without user, query and fragment. */
+function isPlain({ search, hash, username, password }: URL): boolean {
+  return [search, hash, username, password].every((part) => part === '');
 }
 
-function isServerUrl(text: string): boolean {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/u.test(url.protocol)) return false;
-  return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
-}
+/** Kinds of owners whose apiVersion is optional. */
+export const OWNER_API_VERSIONS: ReadonlyMap<string, string> = new Map([
+  ['Pod', 'v1'],
+  ['Service', 'v1'],
+  ['ConfigMap', 'v1'],
+  ['Secret', 'v1'],
+  ['ServiceAccount', 'v1'],
+  ['StatefulSet', 'apps/v1'],
+  ['Deployment', 'apps/v1'],
+  ['DaemonSet', 'apps/v1'],
+  ['ReplicaSet', 'apps/v1'],
+]);
 
-function ownerRules(fields: Fields): Finding[] {
-  const owner = 'endpointSyncer.owner';
-  const has = (key: string): boolean => fields.text(`${owner}.${key}`) !== '';
-  if (!has('kind') && !has('name') && !has('apiVersion')) return [];
-  const findings: Finding[] = [];
-  // A Service without a name is vCluster's.
-  const required = fields.text(`${owner}.kind`) === 'Service' ? [] : ['kind', 'name'];
-  for (const key of required) {
-    if (!has(key))
-      findings.push(missingMember(pathOf(`${owner}.${key}`), 'is required if endpointSyncer.owner is set'));
-  }
-  if (has('kind') && !has('apiVersion') && !OWNER_API_VERSIONS.has(fields.text(`${owner}.kind`))) {
-    const message = `is required for the kind ${fields.text(`${owner}.kind`)}`;
-    findings.push(missingMember(pathOf(`${owner}.apiVersion`), message));
-  }
-  if (isMultiNamespace(fields)) {
-    findings.push(
-      warningAtKey(
-        pathOf(owner),
-        'has no effect with several host namespaces: an owner must be in the namespace of its copies',
-      ),
+export const WHOLE_OWNER = {
+  schema: {
+    allOf: [
+      // A Service without a name is vCluster's.
+      { anyOf: [{ not: areSet('kind') }, { properties: { kind: { const: 'Service' } } }, areSet('name')] },
+      requires('name', 'kind'),
+      requires('apiVersion', 'kind'),
+      implies(areSet('kind'), {
+        anyOf: [areSet('apiVersion'), { properties: { kind: { enum: [...OWNER_API_VERSIONS.keys()] } } }],
+      }),
+    ],
+  },
+  check(fields) {
+    const path = pathOf('endpointSyncer.owner');
+    const [apiVersion = '', kind = '', name = ''] = ['apiVersion', 'kind', 'name'].map((key) =>
+      fields.text(`endpointSyncer.owner.${key}`),
     );
-  }
-  return findings;
-}
+    if (apiVersion === '' && kind === '' && name === '') return [];
+    const isNamed = name !== '' || kind === 'Service';
+    const missing = [...(kind === '' ? ['kind'] : []), ...(isNamed ? [] : ['name'])];
+    const findings = missing.map((key) =>
+      missingMember([...path, key], 'is required if endpointSyncer.owner is set'),
+    );
+    if (kind !== '' && apiVersion === '' && !OWNER_API_VERSIONS.has(kind))
+      findings.push(missingMember([...path, 'apiVersion'], `is required for the kind ${kind}`));
+    if (isMultiNamespace(fields))
+      findings.push(
+        warningAtKey(
+          path,
+          'has no effect with several host namespaces: an owner must be in the namespace of its copies',
+        ),
+      );
+    return findings;
+  },
+} satisfies Rule;
 
 function durationRules(fields: Fields): Finding[] {
   const findings: Finding[] = [];
@@ -167,35 +253,30 @@ function durationRules(fields: Fields): Finding[] {
   return findings;
 }
 
-// Rules between fields of `managementApi`, and warnings.
+// Rules of `managementApi`.
 
-function managementRules(fields: Fields): Finding[] {
-  return [
-    ...certificateRules(fields),
-    ...issuerRules(fields),
-    ...addressRules(fields),
-    ...lifetimeRules(fields),
-    ...storeRules(fields),
-  ];
-}
-
-function certificateRules(fields: Fields): Finding[] {
-  const [cert, key] = ['managementApi.tls.certFile', 'managementApi.tls.keyFile'];
-  if ((fields.text(cert) === '') === (fields.text(key) === '')) return [];
-  const [missing, there] = fields.text(cert) === '' ? [cert, key] : [key, cert];
-  return [errorAtKey(pathOf(missing), `is required with ${there}`)];
-}
+export const WHOLE_CERTIFICATE = {
+  schema: { allOf: [requires('certFile', 'keyFile'), requires('keyFile', 'certFile')] },
+  check(fields) {
+    const files = ['managementApi.tls.certFile', 'managementApi.tls.keyFile'];
+    const missing = files.filter((file) => fields.text(file) === '');
+    const [there] = files.filter((file) => fields.text(file) !== '');
+    if (there === undefined) return [];
+    return missing.map((file) => errorAtKey(pathOf(file), `is required with ${there}`));
+  },
+} satisfies Rule;
 
 /** The issuers that a kube-apiserver accepts. */
-function issuerRules(fields: Fields): Finding[] {
-  const issuer = fields.text('managementApi.issuer');
-  if (issuer === '') return [];
-  const url = URL.parse(issuer);
-  const path = pathOf('managementApi.issuer');
-  if (url === null || url.protocol !== 'https:') return [errorAtValue(path, 'must be an https:// URL')];
-  const isPlain = url.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  return isPlain ? [] : [errorAtValue(path, 'must have no user, query or fragment')];
-}
+export const ISSUER_URL = {
+  schema: { pattern: String.raw`^(https://${HOST}(/[^\s?#@]*)?)?$` },
+  check(fields) {
+    const issuer = 'managementApi.issuer';
+    if (fields.text(issuer) === '') return [];
+    const url = URL.parse(fields.text(issuer));
+    if (url?.protocol !== 'https:') return [errorAtValue(pathOf(issuer), 'must be an https:// URL')];
+    return isPlain(url) ? [] : [errorAtValue(pathOf(issuer), 'must have no user, query or fragment')];
+  },
+} satisfies Rule;
 
 /** The server listens on all addresses; a client cannot connect to these. */
 const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['', '0.0.0.0', '::']);
@@ -249,3 +330,18 @@ function storeNamespaceRules(fields: Fields): Finding[] {
     `set ${store} to a separate namespace`;
   return [warningAtValue(pathOf('managementApi.store.driver'), message)];
 }
+
+const RULES: readonly Rule[] = [
+  NAMESPACE_MAPPINGS,
+  ONE_NAMESPACE_MODE,
+  { check: selectorRules },
+  ONE_VIRTUAL_KUBECONFIG,
+  SERVER_URL,
+  WHOLE_OWNER,
+  { check: durationRules },
+  WHOLE_CERTIFICATE,
+  ISSUER_URL,
+  { check: addressRules },
+  { check: lifetimeRules },
+  { check: storeRules },
+];

@@ -12,7 +12,7 @@ import {
   MissingSecretError,
 } from '../kube/credentials/kubeconfig.ts';
 import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { TerminalError, messageOf } from '../base/errors.ts';
 import { ignoreNotFound, isAnonymous, isTransient, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../base/clock.ts';

@@ -5,7 +5,7 @@ import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import { messageOf } from '../base/errors.ts';
 import { configurationHash } from '../config/diff.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { LEASES } from '../kube/lease.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { CONFIGURATION, leaseName, type Leadership } from './leadership.ts';

@@ -3,7 +3,7 @@
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import type { Clusters } from './clusters.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';

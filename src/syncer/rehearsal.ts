@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { InvariantError, messageOf } from '../base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../base/logger.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import {
   MemoryClient,
   MemoryCluster,

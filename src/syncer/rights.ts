@@ -1,7 +1,7 @@
 /** The minimal rights that a configuration needs. Pure. */
 
 import type { ClusterName } from '../kube/types.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { leaseName } from './leadership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';

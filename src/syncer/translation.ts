@@ -3,7 +3,7 @@
 import type { JsonObject } from '../base/json.ts';
 import { mergeConfig } from '../config/schema/defaults.ts';
 import { Fields } from '../config/schema/fields.ts';
-import type { Config } from '../config/types.ts';
+import type { Config } from '../config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
 import type { PipelineOptions } from './patch/pipeline.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as z from 'zod';
 import { namelessConfigSchema, type configSchema } from '../../src/config/schema/schema.ts';
-import type { ManagementConfig } from '../../src/config/types.ts';
+import type { ManagementConfig } from '../../src/config/config.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { SeriesRegistry } from '../../src/base/metrics/series.ts';

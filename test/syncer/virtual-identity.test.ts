@@ -1,7 +1,7 @@
 /** Whether the copies of objects that are gone may be deleted: which virtual cluster this is. */
 
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config/types.ts';
+import type { Config } from '../../src/config/config.ts';
 import type { Logger } from '../../src/base/logger.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';

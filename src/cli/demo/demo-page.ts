@@ -1,7 +1,7 @@
 /** The page of the demo: the playground with the demo's configuration, and both clusters as they change. */
 
 import { parse } from 'yaml';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { startPageServer, type PageServer } from '../page/page-server.ts';
 import { PlaygroundSession } from '../page/playground-session.ts';
 import { startState } from '../page/examples.ts';

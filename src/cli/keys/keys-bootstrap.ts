@@ -4,7 +4,7 @@
  */
 
 import type { Command } from 'commander';
-import type { ManagementConfig } from '../../config/types.ts';
+import type { ManagementConfig } from '../../config/config.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import { systemClock } from '../../base/clock.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { parseBindAddress } from '../../base/bind-address.ts';
 import { configFile, loadConfig } from '../../config/load.ts';
-import type { ManagementConfig } from '../../config/types.ts';
+import type { ManagementConfig } from '../../config/config.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/credentials/local-administrator.ts';

@@ -13,7 +13,7 @@ import {
 import { describePatchError } from '../output/error-report.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';

@@ -2,7 +2,7 @@
 
 import { textAt, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { configurationHash } from '../../config/diff.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';

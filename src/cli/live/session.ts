@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { apiVersionOf, SERVICES, type Resource } from '../../kube/object.ts';

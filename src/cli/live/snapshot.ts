@@ -1,7 +1,7 @@
 /** Connects to both clusters, and reads every object that a sync reads, once. */
 
 import { messageOf, TerminalError } from '../../base/errors.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } from '../../kube/object.ts';
 import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';

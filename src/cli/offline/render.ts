@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { reportConfigError, describeFailure } from '../output/error-report.ts';

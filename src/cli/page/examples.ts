@@ -2,7 +2,8 @@
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/schema.ts';
-import type { Config, PatchConfig } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
+import type { PatchConfig } from '../../config/types.ts';
 import { printObject } from '../output/objects.ts';
 
 interface PageExample extends JsonObject {

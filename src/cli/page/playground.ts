@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { configFile, loadConfig, parseConfig } from '../../config/load.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { reportConfigError } from '../output/error-report.ts';

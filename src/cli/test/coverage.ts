@@ -3,7 +3,7 @@
 import { systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';

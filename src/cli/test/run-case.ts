@@ -1,7 +1,7 @@
 /** Runs one test case offline, in the directions for which it has expectations. */
 
 import { objectKey, type KubeObject, asJson, keyOf } from '../../kube/object.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import {
   inNamespace,

@@ -1,7 +1,8 @@
 /** The part of vCluster's own file format that this program reads: `sync.toHost` and `experimental.multiNamespaceMode`. */
 
 import * as z from 'zod';
-import { NAMESPACES_RULES, PATCH_RULES, REFERENCE_RULES } from './editor-rules.ts';
+import { ONE_MODE, WHOLE_REFERENCE } from '../patch-rules.ts';
+import { NAMESPACE_MAPPINGS } from '../rules.ts';
 import { flag } from './schema-fields.ts';
 
 const relativePath = (what: string) =>
@@ -32,7 +33,7 @@ const reference = z
   .meta({
     id: 'Reference',
     description: 'The value references another object; the reference is translated.',
-    ...REFERENCE_RULES,
+    ...WHOLE_REFERENCE.schema,
   });
 
 const patch = z
@@ -63,7 +64,7 @@ const patch = z
   .meta({
     id: 'Patch',
     description: 'One change. Exactly one of: expression and/or reverseExpression, reference, labels.',
-    ...PATCH_RULES,
+    ...ONE_MODE.schema,
   });
 
 const patches = z
@@ -90,7 +91,7 @@ const namespaces = z
       .prefault({}),
   })
   .prefault({})
-  .meta(NAMESPACES_RULES);
+  .meta(NAMESPACE_MAPPINGS.schema);
 
 const toHost = z
   .looseObject({

@@ -1,7 +1,7 @@
 /** `endpointSyncer`: how this program runs. */
 
 import * as z from 'zod';
-import { OWNER_API_VERSIONS, OWNER_RULES, SERVER_URL_PATTERN, VIRTUAL_RULES } from './editor-rules.ts';
+import { ONE_VIRTUAL_KUBECONFIG, OWNER_API_VERSIONS, SERVER_URL, WHOLE_OWNER } from '../rules.ts';
 import {
   bindAddress,
   choice,
@@ -33,7 +33,7 @@ const virtual = z
     ),
     server: text(
       'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
-      SERVER_URL_PATTERN,
+      SERVER_URL.schema.pattern,
     ),
     adopt: flag(
       'Whether the copies on the host are taken to be of this virtual cluster although they were made from objects of another one, so that those without an object are deleted.',
@@ -41,7 +41,7 @@ const virtual = z
     ),
   })
   .prefault({})
-  .meta({ description: 'Access to the virtual cluster.', ...VIRTUAL_RULES });
+  .meta({ description: 'Access to the virtual cluster.', ...ONE_VIRTUAL_KUBECONFIG.schema });
 
 const host = z
   .strictObject({
@@ -73,7 +73,7 @@ const owner = z
   .meta({
     description:
       "Object in the host namespace that owns the copies, so that they are deleted with it. Default: vCluster's Service NAME, if it exists. Not in multi-namespace modes.",
-    ...OWNER_RULES,
+    ...WHOLE_OWNER.schema,
   });
 
 const sandbox = z

@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
-import { CERTIFICATE_RULES, ISSUER_PATTERN, FILE_RULES } from './editor-rules.ts';
+import { ISSUER_URL, ONE_NAMESPACE_MODE, SECTIONS_SCHEMA, WHOLE_CERTIFICATE } from '../rules.ts';
 import { bindAddress, choice, count, duration, flag, label, size, text } from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
@@ -27,7 +27,7 @@ const managementSchema = z
         keyFile: text('PEM private key of the certificate.'),
       })
       .prefault({})
-      .meta(CERTIFICATE_RULES),
+      .meta(WHOLE_CERTIFICATE.schema),
     dataDir: z.string().min(1).default('./data').meta({
       description:
         'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
@@ -44,7 +44,7 @@ const managementSchema = z
         ),
       })
       .prefault({}),
-    issuer: text('Issuer of tokens. Empty: https://<bindAddress>.', ISSUER_PATTERN),
+    issuer: text('Issuer of tokens. Empty: https://<bindAddress>.', ISSUER_URL.schema.pattern),
     maxTtl: duration(
       'Maximum lifetime of a key, such as 720h. 0s: no maximum.',
       { minMs: 0, maxMs: YEARS_MS },
@@ -105,7 +105,8 @@ export function configJsonSchema(): string {
     title: 'endpoint-syncer configuration',
     description: 'A vCluster configuration file with the sections endpointSyncer and managementApi added.',
     ...schema,
-    ...FILE_RULES,
+    ...SECTIONS_SCHEMA,
+    ...ONE_NAMESPACE_MODE.schema,
   };
   return `${JSON.stringify(titled, null, 2)}\n`;
 }

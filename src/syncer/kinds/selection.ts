@@ -2,7 +2,7 @@
 
 import { parseLabelSelector, printSelector, type SelectorOperator } from '../../kube/label-selector.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import type { Config, LabelSelectorConfig } from '../../config/types.ts';
+import type { Config, LabelSelectorConfig } from '../../config/config.ts';
 import { textPattern } from '../../base/text-pattern.ts';
 import type { GateReason, SyncedKind } from './kind.ts';
 

@@ -2,7 +2,7 @@
  * synced. Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back.
  */
 
-import type { AddressField } from '../../config/types.ts';
+import type { AddressField } from '../../config/config.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';

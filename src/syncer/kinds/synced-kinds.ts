@@ -1,6 +1,7 @@
 /** The kinds that a configuration syncs. */
 
-import type { Config, PatchConfig, SyncConfig } from '../../config/types.ts';
+import type { Config, SyncConfig } from '../../config/config.ts';
+import type { PatchConfig } from '../../config/types.ts';
 import type { Lister } from '../../kube/types.ts';
 import {
   ENDPOINT_SLICES,

@@ -3,7 +3,7 @@
  */
 
 import { textPattern } from '../../base/text-pattern.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { asJson, type KubeObject, type Resource, type StringMap } from '../../kube/object.ts';
 import { parse } from 'yaml';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';

@@ -1,7 +1,7 @@
 /** Translates label keys in both directions. Keys that would collide with the host's own labels are rewritten; all others are kept. */
 
 import { hash } from 'node:crypto';
-import type { MetadataConfig, NamespaceMode } from '../../config/types.ts';
+import type { MetadataConfig, NamespaceMode } from '../../config/config.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import type { StringMap } from '../../kube/object.ts';
 import { ownValue, setOwn } from '../../base/json.ts';

@@ -1,7 +1,7 @@
 /** Translates names and namespaces by the naming rule of one virtual cluster. */
 
 import { LRUCache } from 'lru-cache';
-import type { NamespaceMode } from '../../config/types.ts';
+import type { NamespaceMode } from '../../config/config.ts';
 import { isDnsLabel } from '../../kube/names.ts';
 import type { NamespacedName } from '../../kube/object.ts';
 import {

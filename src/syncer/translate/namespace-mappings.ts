@@ -1,6 +1,6 @@
 /** Mappings of virtual to host namespaces, with patterns, and what is wrong with them. */
 
-import type { Config } from '../../config/types.ts';
+import type { Config } from '../../config/config.ts';
 import { isDnsLabel } from '../../kube/names.ts';
 
 export interface NamespaceMappings {

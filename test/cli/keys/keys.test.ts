@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { ManagementConfig } from '../../../src/config/types.ts';
+import type { ManagementConfig } from '../../../src/config/config.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { revokeKeys } from '../../../src/cli/keys/keys.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';

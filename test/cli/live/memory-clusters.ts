@@ -1,7 +1,7 @@
 /** Both clusters in memory: lists of objects that are read as a snapshot, and writes as API servers store them. */
 
 import { parseConfig } from '../../../src/config/parse.ts';
-import type { Config } from '../../../src/config/types.ts';
+import type { Config } from '../../../src/config/config.ts';
 import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
 import type { Change } from '../../../src/syncer/rehearsal.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';

@@ -1,6 +1,6 @@
 /** The configurations that a simulated daemon runs under, as settings that a history can change. */
 
-import type { Config } from '../../../src/config/types.ts';
+import type { Config } from '../../../src/config/config.ts';
 import { validConfig } from '../../config/setup.ts';
 import {
   HOST_NAMESPACE,

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Config, LabelSelectorConfig } from '../../../src/config/types.ts';
+import type { Config, LabelSelectorConfig } from '../../../src/config/config.ts';
 import { selectionOf } from '../../../src/syncer/kinds/selection.ts';
 import { problemsIn, validConfig } from '../../config/setup.ts';
 

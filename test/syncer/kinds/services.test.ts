@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
 import { decodeObject } from '../../../src/apiserver/schema/decode.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import type { AddressField, NamespaceMode } from '../../../src/config/types.ts';
+import type { AddressField, NamespaceMode } from '../../../src/config/config.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { asJson, type KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind, serviceFields } from '../../../src/syncer/kinds/services.ts';

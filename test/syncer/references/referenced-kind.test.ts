@@ -1,7 +1,8 @@
 /** Which kinds references may lead to: those that patches of synced kinds name. */
 
 import { expect, test } from 'vitest';
-import type { PatchConfig, SyncConfig } from '../../../src/config/types.ts';
+import type { SyncConfig } from '../../../src/config/config.ts';
+import type { PatchConfig } from '../../../src/config/types.ts';
 import { kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';
 
 const reference = (kind: string): PatchConfig => ({

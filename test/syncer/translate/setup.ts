@@ -1,6 +1,6 @@
 /** Helpers of this folder: translators of one virtual cluster, and small objects. */
 
-import type { MetadataConfig, NamespaceMode } from '../../../src/config/types.ts';
+import type { MetadataConfig, NamespaceMode } from '../../../src/config/config.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
