@@ -1,11 +1,12 @@
 /**
- * Settings from the command line and the environment, which override the file: the flags of `endpointSyncer` and `managementApi`, named after
- * their fields in kebab case. Plain data, so that `--help` loads no schema.
+ * Settings from the command line and the environment, which override the file. The flags are the scalars of `endpointSyncer` and `managementApi`, named
+ * after them in kebab case. Plain data that is generated from the schema, so that `--help` does not load it.
  */
 
 import { InvariantError } from '../base/errors.ts';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../base/json.ts';
 import type { ConfigPath } from './finding.ts';
+import FIELDS from './flag-fields.json' with { type: 'json' };
 import type { ConfigFlags } from './types.ts';
 
 type FlagSection = 'endpointSyncer' | 'managementApi';
@@ -17,7 +18,7 @@ export interface FlagDefinition {
   /** Without the dashes. */
   readonly flag: string;
   readonly type: 'text' | 'number' | 'switch';
-  /** The placeholder of the value in the help; '' for a switch. */
+  /** The placeholder of the value in the help. */
   readonly value: string;
   readonly help: string;
   /** The allowed values. */
@@ -28,90 +29,31 @@ export interface FlagDefinition {
   readonly replaces?: readonly string[];
 }
 
-/** `value` is the placeholder in the help, or the allowed values: `short|long`. */
-type FlagRow = readonly [field: string, type: FlagDefinition['type'], value: string, help: string];
+type Listing = readonly [value: string, help: string];
 
-const SYNCER_ROWS: readonly FlagRow[] = [
-  ['name', 'text', 'name', 'name of the virtual cluster'],
-  ['virtual.kubeconfig', 'text', 'file', 'kubeconfig of the virtual cluster'],
-  ['virtual.context', 'text', 'name', 'context in the kubeconfig of the virtual cluster'],
-  [
-    'virtual.secret',
-    'text',
-    'name',
-    'Secret in the host namespace with the kubeconfig of the virtual cluster',
-  ],
-  ['virtual.server', 'text', 'url', 'URL of the virtual API server, instead of the one in its kubeconfig'],
-  ['virtual.adopt', 'switch', '', 'take the copies on the host to be of this virtual cluster'],
-  ['host.kubeconfig', 'text', 'file', 'kubeconfig of the host cluster'],
-  ['host.context', 'text', 'name', 'context in the kubeconfig of the host cluster'],
-  ['host.namespace', 'text', 'name', 'namespace of the virtual cluster on the host'],
-  ['owner.apiVersion', 'text', 'version', 'apiVersion of the object that owns the copies'],
-  ['owner.kind', 'text', 'kind', 'kind of the object that owns the copies'],
-  ['owner.name', 'text', 'name', 'name of the object that owns the copies'],
-  ['workers', 'number', 'count', 'number of objects that are synced concurrently'],
-  ['vclusterConfig', 'text', 'file', "vCluster's own values file, which the configuration file overlays"],
-  ['services', 'text', 'vcluster|sync', 'which program copies Services to the host'],
-  ['besideVcluster', 'text', 'refuse|force', "action if vCluster's own values sync the same kind"],
-  [
-    'patches.missingPaths',
-    'text',
-    'skip|create',
-    'what an expression does where the last key of its path is missing',
-  ],
-  ['patches.onError', 'text', 'object|path', 'what a failing patch stops: its object, or only its path'],
-  ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
-  ['onHostDelete', 'text', 'recreate|deleteVirtual', 'action when another client deletes a copy on the host'],
-  ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],
-  ['references.naming', 'text', 'short|long', 'format of the names that reference patches write'],
-  ['references.onlyLabelled', 'text', 'label', 'import only host objects with this label, KEY or KEY=VALUE'],
-  ['sandbox.expressionTimeout', 'text', 'duration', 'maximum processor time of one expression'],
-  ['sandbox.batchTimeout', 'text', 'duration', 'maximum processor time of one batch of expressions'],
-  ['sandbox.memory', 'text', 'size', 'memory that the sandbox process may use above its baseline'],
-  ['sandbox.memoBytes', 'text', 'size', 'size of the cache of expression results; 0 disables it'],
-  ['leaderElection.enabled', 'switch', '', 'elect a leader among the replicas; only the leader syncs'],
-  [
-    'leaderElection.leaseDuration',
-    'text',
-    'duration',
-    'time after which a lease that is not renewed expires',
-  ],
-  ['leaderElection.renewDeadline', 'text', 'duration', 'time within which the leader must renew its lease'],
-  [
-    'leaderElection.retryPeriod',
-    'text',
-    'duration',
-    'interval between attempts to acquire or renew the lease',
-  ],
-  ['http.bindAddress', 'text', 'host:port', 'address of /healthz, /readyz and /metrics'],
-  ['log.level', 'text', 'debug|info|warn|error|silent', 'minimum level of the log'],
-  ['log.format', 'text', 'json|pretty|auto', 'auto: pretty on a terminal, else json'],
-];
+/** Which virtual cluster, and how to reach both: in the help of every command. */
+const ACCESS: Readonly<Record<string, Listing>> = {
+  name: ['name', 'name of the virtual cluster'],
+  'virtual.kubeconfig': ['file', 'kubeconfig of the virtual cluster'],
+  'virtual.context': ['name', 'context in the kubeconfig of the virtual cluster'],
+  'virtual.secret': ['name', 'Secret in the host namespace with the kubeconfig of the virtual cluster'],
+  'virtual.server': ['url', 'URL of the virtual API server, instead of the one in its kubeconfig'],
+  'host.kubeconfig': ['file', 'kubeconfig of the host cluster'],
+  'host.context': ['name', 'context in the kubeconfig of the host cluster'],
+  'host.namespace': ['name', 'namespace of the virtual cluster on the host'],
+  vclusterConfig: ['file', "vCluster's own values file, which the configuration file overlays"],
+  'log.level': ['word', 'minimum level of the log'],
+};
 
-const MANAGEMENT_ROWS: readonly FlagRow[] = [
-  ['bindAddress', 'text', 'host:port', 'address of the key and token API'],
-  [
-    'tls.certFile',
-    'text',
-    'file',
-    'PEM certificate chain; a self-signed certificate is generated in dataDir if omitted',
-  ],
-  ['tls.keyFile', 'text', 'file', 'PEM private key of the certificate'],
-  ['dataDir', 'text', 'folder', 'folder for database, signing keys and certificates'],
-  ['store.driver', 'text', 'sqlite|memory|kubernetes', 'storage driver'],
-  ['store.namespace', 'text', 'name', 'host namespace of the Secrets of the kubernetes driver'],
-  ['issuer', 'text', 'url', 'issuer of tokens: the URL at which clusters reach the API'],
-  ['maxTtl', 'text', 'duration', 'maximum lifetime of a key, 0s for no maximum'],
-  ['tokenTtl.default', 'text', 'duration', 'default lifetime of a token'],
-  ['tokenTtl.max', 'text', 'duration', 'maximum lifetime of a token'],
-  ['delegatedAuth', 'switch', '', 'also accept tokens of the host cluster, with their permissions there'],
-  [
-    'bootstrapKeyFile',
-    'text',
-    'file',
-    "file with the first administrator's key; created if it does not exist",
-  ],
-];
+/** What differs from one process to the next on a machine. */
+const OF_A_PROCESS: Readonly<Record<string, Listing>> = {
+  'virtual.adopt': ['', 'take the copies on the host to be of this virtual cluster'],
+  workers: ['count', 'number of objects that are synced concurrently'],
+  'http.bindAddress': ['host:port', 'address of /healthz, /readyz and /metrics'],
+  bindAddress: ['host:port', 'address of the key and token API'],
+  dataDir: ['folder', 'folder for database, signing keys and certificates'],
+  bootstrapKeyFile: ['file', "file with the first administrator's key; created if it does not exist"],
+};
 
 /** A kubeconfig flag replaces contexts and Secret of the file, and a Secret flag replaces its kubeconfig. */
 const REPLACES: Readonly<Record<string, readonly string[]>> = {
@@ -120,55 +62,36 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
   'host.kubeconfig': ['host.context'],
 };
 
-/** Which virtual cluster, and how to reach both. */
-const ACCESS: readonly string[] = [
-  'name',
-  'virtual.kubeconfig',
-  'virtual.context',
-  'virtual.secret',
-  'virtual.server',
-  'host.kubeconfig',
-  'host.context',
-  'host.namespace',
-  'vclusterConfig',
-  'log.level',
-];
-
-/** What differs from one process to the next on a machine. */
-const OF_A_PROCESS: readonly string[] = [
-  'virtual.adopt',
-  'workers',
-  'http.bindAddress',
-  'bindAddress',
-  'dataDir',
-  'bootstrapKeyFile',
-];
-
 /** Flags that are not named after their fields. */
 const NAMED: Readonly<Record<string, string>> = { 'virtual.adopt': 'adopt' };
 
-export const FLAGS: readonly FlagDefinition[] = [
-  ...SYNCER_ROWS.map((row) => flagOf('endpointSyncer', row)),
-  ...MANAGEMENT_ROWS.map((row) => flagOf('managementApi', row)),
-];
+/** Whether `run` serves the API is no choice of one run, and `api` always does. */
+const IN_FILE_ONLY = /^managementApi\.(?:enabled$|auditLog\.)/u;
+
+export const FLAGS: readonly FlagDefinition[] = FIELDS.filter(({ path }) => !IN_FILE_ONLY.test(path)).map(
+  flagOf,
+);
 
 /** The fields of a section that have a flag. */
 export function flagFields(section: FlagSection): string[] {
   return FLAGS.filter((flag) => flag.section === section).map(({ field }) => field);
 }
 
-function flagOf(section: FlagSection, [field, type, value, help]: FlagRow): FlagDefinition {
+function flagOf({ path, type, words }: (typeof FIELDS)[number]): FlagDefinition {
+  const section = path.startsWith('managementApi.') ? 'managementApi' : 'endpointSyncer';
+  const field = path.slice(section.length + 1);
+  const [value, help] = ACCESS[field] ?? OF_A_PROCESS[field] ?? ['value', ''];
   const replaces = REPLACES[field];
   return {
     section,
     field,
     flag: NAMED[field] ?? kebab(field),
-    type,
-    value,
+    type: type === 'boolean' ? 'switch' : type === 'integer' ? 'number' : 'text',
+    value: words === undefined ? value : 'word',
     help,
-    shownBy: ACCESS.includes(field) ? 'all' : OF_A_PROCESS.includes(field) ? 'daemons' : 'none',
-    ...(value.includes('|') ? { words: value.split('|') } : {}),
-    ...(replaces === undefined ? {} : { replaces }),
+    shownBy: field in ACCESS ? 'all' : field in OF_A_PROCESS ? 'daemons' : 'none',
+    ...(words !== undefined && { words }),
+    ...(replaces !== undefined && { replaces }),
   };
 }
 

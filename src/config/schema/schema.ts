@@ -96,9 +96,13 @@ export type ParsedConfig = z.output<typeof configSchema>;
 /** Identifies the schema wherever it is copied to; it is not an address. */
 const ID = 'urn:endpoint-syncer:configuration';
 
+function jsonSchema() {
+  return z.toJSONSchema(configSchema, { target: 'draft-7', io: 'input' });
+}
+
 /** Text of `config/schema.json`. Draft 7 is what editors understand best. */
 export function configJsonSchema(): string {
-  const { $schema, ...schema } = z.toJSONSchema(configSchema, { target: 'draft-7', io: 'input' });
+  const { $schema, ...schema } = jsonSchema();
   const titled = {
     $schema,
     $id: ID,
@@ -109,4 +113,23 @@ export function configJsonSchema(): string {
     ...ONE_NAMESPACE_MODE.schema,
   };
   return `${JSON.stringify(titled, null, 2)}\n`;
+}
+
+type Node = z.core.JSONSchema.BaseSchema;
+
+/** Text of `flag-fields.json`: the fields of our own sections that hold one scalar, each with its type and its words. */
+export function flagFieldsJson(): string {
+  const { properties } = jsonSchema();
+  const rows = ['endpointSyncer', 'managementApi'].flatMap((section) =>
+    scalarsIn(properties?.[section] as Node, [section]),
+  );
+  return `[\n${rows.map((row) => `  ${JSON.stringify(row)}`).join(',\n')}\n]\n`;
+}
+
+function scalarsIn({ properties, anyOf, type, enum: words }: Node, path: readonly string[]): object[] {
+  if (properties !== undefined)
+    return Object.entries(properties).flatMap(([key, field]) => scalarsIn(field as Node, [...path, key]));
+  // Of several forms, the first one is the short one.
+  if (anyOf !== undefined) return scalarsIn(anyOf[0] as Node, path);
+  return type === 'array' || type === 'object' ? [] : [{ path: path.join('.'), type, words }];
 }
