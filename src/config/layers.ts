@@ -6,7 +6,7 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
 import { type Finding, errorAtKey, errorAtValue, formatPath } from './finding.ts';
 import type { JsonObject } from '../base/json.ts';
-import { applyOverrides, originOf, type Override } from './flags.ts';
+import { applyOverrides, originOf, type Override } from './overrides.ts';
 import { mergeConfig, OWN_SECTIONS, vclusterDefaults, withoutEmptyKeys } from './schema/defaults.ts';
 import { Fields, pathOf } from './schema/fields.ts';
 import { type ConfigDocument, readDocument } from './document.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
 import { parseConfig, type ParseResult } from './parse.ts';
-import { overridesOfCommandLine, type CommandLine } from './set.ts';
+import { overridesOfCommandLine, type CommandLine } from './overrides.ts';
 import { displayName, readTextFile } from './source-file.ts';
 import type { Config } from './config.ts';
 import type { ConfigChecks } from './types.ts';
