@@ -11,7 +11,7 @@ import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } 
 import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
 import { Fields, pathOf, syncsServices } from './schema/fields.ts';
 import type { ParsedConfig } from './schema/schema.ts';
-import { checkSchema } from './schema/schema-check.ts';
+import { checkSchema, defaultOf } from './schema/schema-check.ts';
 import type { Config, SyncedKindConfig, NamespaceMode, SyncConfig } from './config.ts';
 import type { ConfigChecks } from './types.ts';
 import { type JsonObject, valueAt } from '../base/json.ts';
@@ -55,7 +55,7 @@ export function parseConfig(
     ...patchedKeys
       .map((key) => `sync.toHost.${key}.patches`)
       .flatMap((list) => checkPatches(new Fields(written).value(list), pathOf(list), options.checks)),
-    ...checkRules(merged, options.checks),
+    ...checkRules(merged, defaultOf, options.checks),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
     ...(vcluster === undefined
       ? unsyncedServices(own)

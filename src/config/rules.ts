@@ -5,7 +5,7 @@
 
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { labelKeyProblem, labelValueProblem } from '../kube/names.ts';
-import { Fields, isMultiNamespace, pathOf } from './schema/fields.ts';
+import { type DefaultOf, Fields, isMultiNamespace, pathOf } from './schema/fields.ts';
 import {
   errorAtKey,
   errorAtValue,
@@ -25,8 +25,8 @@ interface Rule {
 }
 
 /** `merged`: the configuration file over vCluster's values. */
-export function checkRules(merged: JsonObject, checks: ConfigChecks): Finding[] {
-  const fields = new Fields(merged);
+export function checkRules(merged: JsonObject, defaultOf: DefaultOf, checks: ConfigChecks): Finding[] {
+  const fields = new Fields(merged, defaultOf);
   return RULES.flatMap((rule) => rule.check(fields, checks));
 }
 
@@ -231,26 +231,22 @@ export const WHOLE_OWNER = {
   },
 } satisfies Rule;
 
+/** Pairs of durations of a section, of which the first must not be the longer one. */
+const ORDERED_DURATIONS = [
+  ['endpointSyncer.sandbox', 'expressionTimeout', 'batchTimeout'],
+  ['endpointSyncer.leaderElection', 'renewDeadline', 'leaseDuration'],
+  ['endpointSyncer.leaderElection', 'retryPeriod', 'renewDeadline'],
+  ['managementApi.tokenTtl', 'default', 'max'],
+] as const;
+
 function durationRules(fields: Fields): Finding[] {
-  const findings: Finding[] = [];
-  const order = (smaller: [string, string], larger: [string, string], prefix: string): void => {
-    const [low, high] = [
-      fields.durationMs(`${prefix}.${smaller[0]}`, smaller[1]),
-      fields.durationMs(`${prefix}.${larger[0]}`, larger[1]),
-    ];
-    if (low > high) {
-      const [small, large] = [smaller, larger].map(([key, fallback]) => {
-        return `${key} (${fields.text(`${prefix}.${key}`, fallback)})`;
-      });
-      const at = fields.value(`${prefix}.${larger[0]}`) === undefined ? smaller[0] : larger[0];
-      findings.push(errorAtValue(pathOf(`${prefix}.${at}`), `${small} must not be longer than ${large}`));
-    }
-  };
-  order(['expressionTimeout', '100ms'], ['batchTimeout', '1s'], 'endpointSyncer.sandbox');
-  order(['renewDeadline', '10s'], ['leaseDuration', '15s'], 'endpointSyncer.leaderElection');
-  order(['retryPeriod', '2s'], ['renewDeadline', '10s'], 'endpointSyncer.leaderElection');
-  order(['default', '24h'], ['max', '168h'], 'managementApi.tokenTtl');
-  return findings;
+  return ORDERED_DURATIONS.flatMap(([section, shorter, longer]) => {
+    const [low, high] = [`${section}.${shorter}`, `${section}.${longer}`];
+    if (!(fields.durationMs(low) > fields.durationMs(high))) return [];
+    const at = fields.value(high) === undefined ? low : high;
+    const message = `${shorter} (${fields.textOrDefault(low)}) must not be longer than ${longer} (${fields.textOrDefault(high)})`;
+    return [errorAtValue(pathOf(at), message)];
+  });
 }
 
 // Rules of `managementApi`.
@@ -291,7 +287,7 @@ function addressRules(fields: Fields): Finding[] {
       'clients cannot connect to this address, and it is the default issuer of tokens: set managementApi.issuer to the URL at which clusters reach this API';
     findings.push(warningAtValue(pathOf(name), message));
   }
-  const other = parseBindAddress(fields.text('endpointSyncer.http.bindAddress', '127.0.0.1:8080'));
+  const other = parseBindAddress(fields.textOrDefault('endpointSyncer.http.bindAddress'));
   const isSame = other?.port === address.port && other.host === address.host;
   if (fields.isOn('managementApi.enabled') && isSame && address.port !== 0) {
     findings.push(errorAtValue(pathOf(name), 'is also endpointSyncer.http.bindAddress: choose another port'));
@@ -301,12 +297,12 @@ function addressRules(fields: Fields): Finding[] {
 
 /** A token cannot outlive the key that issued it. */
 function lifetimeRules(fields: Fields): Finding[] {
-  const longestMs = fields.durationMs('managementApi.maxTtl', '0s');
+  const longestMs = fields.durationMs('managementApi.maxTtl');
   if (!(longestMs > 0)) return [];
   return ['default', 'max'].flatMap((field) => {
     const name = `managementApi.tokenTtl.${field}`;
     const text = fields.text(name);
-    if (text === '' || !(fields.durationMs(name, text) > longestMs)) return [];
+    if (text === '' || !(fields.durationMs(name) > longestMs)) return [];
     const longest = fields.text('managementApi.maxTtl');
     const message = `${field} (${text}) is longer than managementApi.maxTtl (${longest}): a token expires with its key at the latest`;
     return [warningAtValue(pathOf(name), message)];

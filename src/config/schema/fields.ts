@@ -4,12 +4,17 @@ import { type JsonObject, type JsonValue, isJsonObject, valueAt } from '../../ba
 import { parseDuration } from '../units.ts';
 import type { ConfigPath } from '../finding.ts';
 
+/** The default of a field, if it has one. */
+export type DefaultOf = (path: ConfigPath) => JsonValue | undefined;
+
 /** Typed access to the file's content. A value of another type counts as absent; the schema reports it. */
 export class Fields {
   readonly #root: JsonObject;
+  readonly #defaultOf: DefaultOf;
 
-  constructor(root: JsonObject) {
+  constructor(root: JsonObject, defaultOf: DefaultOf = () => undefined) {
     this.#root = root;
+    this.#defaultOf = defaultOf;
   }
 
   root(): JsonObject {
@@ -36,9 +41,15 @@ export class Fields {
     return isJsonObject(value) ? value : {};
   }
 
+  /** With the default where the file says nothing. */
+  textOrDefault(dotted: string): string {
+    const fallback = this.#defaultOf(pathOf(dotted));
+    return this.text(dotted, typeof fallback === 'string' ? fallback : '');
+  }
+
   /** NaN when the text is not a duration. */
-  durationMs(dotted: string, fallback: string): number {
-    return parseDuration(this.text(dotted, fallback)) ?? Number.NaN;
+  durationMs(dotted: string): number {
+    return parseDuration(this.textOrDefault(dotted)) ?? Number.NaN;
   }
 }
 

@@ -135,6 +135,17 @@ export function knownKeys(path: ConfigPath): string[] {
   return typeof shape === 'object' && shape !== null ? Object.keys(shape) : [];
 }
 
+/** The default of a field as a file would have it; undefined if it has none. */
+export function defaultOf(path: ConfigPath): JsonValue | undefined {
+  let schema: unknown = configSchema;
+  for (const step of path) schema = childOf(unwrapped(schema), step);
+  for (; schema !== undefined; schema = innerOf(schema)) {
+    const value = memberOf(memberOf(schema, 'def'), 'defaultValue');
+    if (value !== undefined) return value as JsonValue; // of a schema of JSON
+  }
+  return undefined;
+}
+
 function childOf(schema: unknown, step: string | number): unknown {
   const shape = memberOf(schema, 'shape');
   if (typeof shape === 'object' && shape !== null) return memberOf(shape, String(step));
