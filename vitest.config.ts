@@ -8,6 +8,7 @@ const SYSTEM = [
   'test/kill/*.test.ts',
   'test/sim/memory.test.ts',
   'test/scenarios/embedded-{broken-kinds,live-commands,operation,shutdown}.test.ts',
+  'test/config/one-more-field.test.ts',
   'test/cli/{api,compile-cache,eval,once,patch-warnings,watch-file}.test.ts',
   'test/cli/test/*.test.ts',
   'test/apiserver/request/request-cost.test.ts',
