@@ -13,8 +13,7 @@ import { parseConfig, type ParseResult } from '../config/parse.ts';
 import { patchesIn } from '../config/patch-rules.ts';
 import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../config/schema/defaults.ts';
 import { Fields } from '../config/schema/fields.ts';
-import { problemAt, syntaxProblems } from '../config/source-file.ts';
-import { formatPath } from '../config/finding.ts';
+import { syntaxProblems } from '../config/source-file.ts';
 import { valuesFindings, withoutHeading } from '../config/vcluster-values.ts';
 import type { Config } from '../config/config.ts';
 import { syncedByVcluster } from '../config/warnings.ts';
@@ -111,9 +110,7 @@ function problemsOf(file: string, text: string): readonly ConfigProblem[] {
   const findings = valuesFindings(withoutEmptyKeys(document.value), vclusterDefaults());
   return findings
     .filter(({ severity }) => severity === 'error')
-    .map(({ path, severity, message }) =>
-      problemAt(document.source, document.offsetOfKey(path), { path: formatPath(path), severity, message }),
-    );
+    .map((finding) => document.problemOf(finding));
 }
 
 interface MigrationInput {

@@ -13,8 +13,9 @@ import {
   type ParsedNode,
 } from 'yaml';
 import { exactInteger, type JsonObject, type JsonValue, isJsonObject, setOwn } from '../base/json.ts';
-import type { ConfigPath } from './finding.ts';
-import { createSourceFile, positionOf, type SourceFile } from './source-file.ts';
+import type { ConfigProblem } from '../base/errors.ts';
+import { type ConfigPath, type Finding, formatPath } from './finding.ts';
+import { createSourceFile, positionOf, problemAt, type SourceFile } from './source-file.ts';
 import { DEPTH_MAX, readYaml, type SyntaxProblem, Unreadable } from './yaml-source.ts';
 
 /** Values in the file with aliases expanded. Limits the memory of a small file that repeats aliases. */
@@ -82,6 +83,12 @@ export class ConfigDocument {
   /** Offset of the key (or list entry) at a path, or of the nearest enclosing one that exists. */
   offsetOfKey(path: ConfigPath): number {
     return startOf(this.#find(path).member.key);
+  }
+
+  /** The finding with its position in this file. */
+  problemOf({ path, severity, message, at, index }: Finding): ConfigProblem {
+    const offset = at === 'key' ? this.offsetOfKey(path) : this.offsetOfValue(path, index);
+    return problemAt(this.source, offset, { path: formatPath(path), severity, message });
   }
 
   /** How many steps of the path exist. */

@@ -10,7 +10,7 @@ import { applyOverrides, originOf, type Override } from './overrides.ts';
 import { mergeConfig, OWN_SECTIONS, vclusterDefaults, withoutEmptyKeys } from './schema/defaults.ts';
 import { Fields, pathOf } from './schema/fields.ts';
 import { type ConfigDocument, readDocument } from './document.ts';
-import { problemAt, problemOf, syntaxProblems } from './source-file.ts';
+import { problemOf, syntaxProblems } from './source-file.ts';
 import { valuesFindings } from './vcluster-values.ts';
 
 /** The text of a file. */
@@ -148,27 +148,20 @@ interface Places {
 /** Points to the flag or variable that set the value, else to the file that has more of the path. */
 function locateIn({ document, vclusterDocument, overrides }: Places, finding: Finding): ConfigProblem {
   const origin = finding.file === 'vcluster' ? undefined : originOf(finding.path, overrides);
-  if (origin !== undefined) return problemOf(origin, described(finding));
+  if (origin !== undefined) return problemAnywhere(origin, finding);
   const isInherited =
     vclusterDocument !== undefined && vclusterDocument.depthOf(finding.path) > document.depthOf(finding.path);
   const file = finding.file ?? (isInherited ? 'vcluster' : 'own');
   return problemIn(file === 'vcluster' ? vclusterDocument : document, finding);
 }
 
+/** Without a file, there is no position. */
 function problemIn(document: ConfigDocument | undefined, finding: Finding): ConfigProblem {
-  const description = described(finding);
-  if (document === undefined || document.source.name === '') return problemOf('', description);
-  const offset =
-    finding.at === 'key'
-      ? document.offsetOfKey(finding.path)
-      : document.offsetOfValue(finding.path, finding.index);
-  return problemAt(document.source, offset, description);
+  return document === undefined || document.source.name === ''
+    ? problemAnywhere('', finding)
+    : document.problemOf(finding);
 }
 
-function described({
-  path,
-  severity,
-  message,
-}: Finding): Pick<ConfigProblem, 'path' | 'severity' | 'message'> {
-  return { path: formatPath(path), severity, message };
+function problemAnywhere(origin: string, { path, severity, message }: Finding): ConfigProblem {
+  return problemOf(origin, { path: formatPath(path), severity, message });
 }

@@ -10,8 +10,6 @@ import type { Config } from './config.ts';
 import type { ConfigChecks } from './types.ts';
 import { withoutHeading } from './vcluster-values.ts';
 
-export { parseConfig } from './parse.ts';
-
 export interface LoadOptions extends CommandLine {
   /** `-` is standard input; absent: ENDPOINT_SYNCER_CONFIG, else no file at all. */
   readonly file?: string;

@@ -3,10 +3,10 @@
 import type { ConfigProblem } from '../base/errors.ts';
 import { ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 import { withoutEmptyKeys } from './schema/defaults.ts';
-import { readDocument, type ConfigDocument } from './document.ts';
-import { errorAtKey, type Finding, formatPath, type ConfigPath } from './finding.ts';
+import { readDocument } from './document.ts';
+import { errorAtKey, type Finding, type ConfigPath } from './finding.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
-import { problemAt, syntaxProblems } from './source-file.ts';
+import { syntaxProblems } from './source-file.ts';
 import { checkSchema } from './schema/schema-check.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';
 
@@ -33,7 +33,7 @@ export function parsePatchFile(
     patches === undefined
       ? [missingPatches(value)]
       : [...schemaFindings(patches), ...checkPatches(patches, ['patches'], checks), ...unknownKeys(value)];
-  const problems = [...syntax, ...findings.map((finding) => locate(finding, document))].toSorted(
+  const problems = [...syntax, ...findings.map((finding) => document.problemOf(finding))].toSorted(
     (a, b) => a.line - b.line || a.column - b.column,
   );
   if (problems.some(({ severity }) => severity === 'error') || !Array.isArray(patches))
@@ -60,9 +60,4 @@ function schemaFindings(patches: JsonValue): Finding[] {
   return findings
     .filter(({ path }) => SCHEMA_PATH.every((step, at) => path[at] === step))
     .map((finding) => ({ ...finding, path: ['patches', ...finding.path.slice(depth)] }));
-}
-
-function locate({ path, severity, message, at, index }: Finding, document: ConfigDocument): ConfigProblem {
-  const offset = at === 'key' ? document.offsetOfKey(path) : document.offsetOfValue(path, index);
-  return problemAt(document.source, offset, { path: formatPath(path), severity, message });
 }

@@ -23,7 +23,7 @@ const USE = `
 import { CONFIG_CHECKS } from './cli/config-options.ts';
 import type { Config } from './config/config.ts';
 import { configurationHash, diffConfig, withLiveChanges } from './config/diff.ts';
-import { parseConfig } from './config/load.ts';
+import { parseConfig } from './config/parse.ts';
 
 const parse = (burst: string | undefined, sets: readonly string[] = []) =>
   parseConfig(

@@ -1,7 +1,8 @@
 /** `patch`: only the patches, on any one object, without a cluster. */
 
 import { type Command, Option } from 'commander';
-import { configFile, loadConfig, parseConfig, readConfigText } from '../../config/load.ts';
+import { configFile, loadConfig, readConfigText } from '../../config/load.ts';
+import { parseConfig } from '../../config/parse.ts';
 import { parsePatchFile } from '../../config/patch-file.ts';
 import { problemOf } from '../../config/source-file.ts';
 import type { Config } from '../../config/config.ts';

@@ -1,7 +1,8 @@
 /** `playground`: a page on this machine where patches can be tried, without a cluster. */
 
 import type { Command } from 'commander';
-import { configFile, loadConfig, parseConfig } from '../../config/load.ts';
+import { configFile, loadConfig } from '../../config/load.ts';
+import { parseConfig } from '../../config/parse.ts';
 import type { Config } from '../../config/config.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';

@@ -4,10 +4,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { errorAtKey, errorAtValue, type Finding, formatPath, type ConfigPath } from '../../config/finding.ts';
+import { errorAtKey, errorAtValue, type Finding, type ConfigPath } from '../../config/finding.ts';
 import { didYouMean } from '../../config/schema/suggest.ts';
 import { readDocument, type ConfigDocument } from '../../config/document.ts';
-import { problemAt, syntaxProblems, cannotBeRead, readTextFile } from '../../config/source-file.ts';
+import { syntaxProblems, cannotBeRead, readTextFile } from '../../config/source-file.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { objectOf, objectProblem, readObjects } from '../output/objects.ts';
 
@@ -227,9 +227,7 @@ class TestFileReader {
     return path.startsWith('/') ? resolve(path) : join(dirname(this.#path), path);
   }
 
-  #report({ path, severity, message, at }: Finding): void {
-    const { source } = this.#document;
-    const offset = at === 'key' ? this.#document.offsetOfKey(path) : this.#document.offsetOfValue(path);
-    this.problems.push(problemAt(source, offset, { path: formatPath(path), severity, message }));
+  #report(finding: Finding): void {
+    this.problems.push(this.#document.problemOf(finding));
   }
 }
