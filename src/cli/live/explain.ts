@@ -6,8 +6,7 @@ import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
-import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
-import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
+import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption } from './hosted.ts';
@@ -17,6 +16,7 @@ import { formatJson, formatTable } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
 import { type Connection, reaching, readSnapshot, type Snapshot } from './snapshot.ts';
+import { reportingPipeline, type Application } from '../offline/applied-patches.ts';
 import { KeptSandbox } from '../offline/kept-sandbox.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import {
@@ -70,14 +70,11 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     return 1;
   }
   const { config } = snapshot;
-  const pipelines = new Map<SyncedKind['resource'], PipelineOptions>();
+  const applications: Application[] = [];
   await using sandbox = new KeptSandbox();
   const plan = await planSnapshot(snapshot, {
     sandbox,
-    createPipeline(kind, options) {
-      pipelines.set(kind.resource, options);
-      return createPatchPipeline(options);
-    },
+    createPipeline: reportingPipeline((application) => applications.push(application)),
   });
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
   const key = flags.host === true && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
@@ -88,11 +85,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     );
     return 1;
   }
-  const pipeline = target.kind === 'object' ? pipelines.get(target.plan.kind.resource) : undefined;
-  const stages =
-    target.kind === 'object' && pipeline !== undefined
-      ? await stagesOf(target.plan, snapshot, pipeline)
-      : undefined;
+  const stages = target.kind === 'object' ? await stagesOf(target.plan, applications) : undefined;
   const explanation = await explanationOf(connection, plan, target, missing, stages);
   process.stdout.write(
     flags.output === 'text'

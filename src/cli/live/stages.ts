@@ -2,21 +2,18 @@
 
 import { systemClock } from '../../base/clock.ts';
 import { PatchError } from '../../base/errors.ts';
-import type { JsonValue } from '../../base/json.ts';
-import { asJson, keyOf, type KubeObject, type StringMap } from '../../kube/object.ts';
-import type { PipelineOptions } from '../../syncer/patch/pipeline.ts';
+import { valueAt, type JsonValue } from '../../base/json.ts';
+import { keyOf, parseKey, type KubeObject, type StringMap } from '../../kube/object.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
-import { forgeHostObject } from '../../syncer/translate/forge.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
-import { createTranslators } from '../../syncer/translation.ts';
+import type { Application } from '../offline/applied-patches.ts';
 import { describePatchError } from '../output/error-report.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
-import type { Snapshot } from './snapshot.ts';
 
 export interface PatchStage {
   readonly direction: Direction;
@@ -59,25 +56,31 @@ export interface Stages {
   readonly write: readonly WriteStage[];
 }
 
-export async function stagesOf(
-  plan: ObjectPlan,
-  snapshot: Snapshot,
-  pipelineOptions: PipelineOptions,
-): Promise<Stages> {
-  const { seen, decision } = plan;
-  const isPassed = ['create', 'update', 'rewrite', 'takeOver'].includes(decision.kind);
-  const forged = isPassed ? forgedCopy(plan, snapshot) : undefined;
+/** `applications`: of the rehearsal that the plan is from, in their order. */
+export async function stagesOf(plan: ObjectPlan, applications: readonly Application[]): Promise<Stages> {
+  const { seen, decision, changes } = plan;
+  const isSynced = ['create', 'update', 'rewrite', 'takeOver'].includes(decision.kind);
+  const first = (direction: Direction): Application | undefined =>
+    isSynced ? applications.find((one) => one.direction === direction && isOf(one, plan)) : undefined;
+  const forward = first('toHost');
+  const back = changes.some(({ cluster }) => cluster === 'virtual') ? first('toVirtual') : undefined;
   return {
     gate: { isPassed: decision.kind !== 'ignore' && decision.kind !== 'delete', detail: gateDetail(plan) },
     name: { detail: nameDetail(plan) },
     translation:
-      seen.virtual === undefined || forged === undefined
+      seen.virtual === undefined || forward === undefined
         ? []
-        : translationOf(plan.kind, seen.virtual, forged),
-    patches: forged === undefined ? [] : await patchStages(plan, forged, pipelineOptions),
-    merge: plan.changes.flatMap((change) => mergeOf(change, plan.kind)),
-    write: writesOf(plan.changes),
+        : translationOf(plan.kind, seen.virtual, forward.object as unknown as KubeObject), // the copy before patches
+    patches: [...(forward ? await patchStages(forward) : []), ...(back ? await patchStages(back) : [])],
+    merge: changes.flatMap((change) => mergeOf(change, plan.kind)),
+    write: writesOf(changes),
   };
+}
+
+function isOf({ kind, context }: Application, plan: ObjectPlan): boolean {
+  const { namespace, name } = parseKey(plan.key);
+  const isNamed = valueAt(context.virtualObject, ['metadata', 'name']) === name;
+  return kind === plan.kind && context.objectNamespace === namespace && isNamed;
 }
 
 export function writesOf(changes: readonly Change[]): WriteStage[] {
@@ -85,18 +88,6 @@ export function writesOf(changes: readonly Change[]): WriteStage[] {
     const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
     const verb = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
     return { cluster, verb, kind: resource.kind, object: keyOf({ namespace, name }), reason };
-  });
-}
-
-function forgedCopy({ seen, kind }: ObjectPlan, { config, owner }: Snapshot): KubeObject | undefined {
-  const { virtual, target } = seen;
-  if (virtual === undefined || target === undefined) return undefined;
-  return forgeHostObject(virtual, {
-    ...createTranslators(config),
-    owner,
-    kind: kind.resource,
-    content: kind.content,
-    target,
   });
 }
 
@@ -136,27 +127,10 @@ function translationOf(
   ];
 }
 
-async function patchStages(
-  { seen, changes }: ObjectPlan,
-  forged: KubeObject,
-  pipelineOptions: PipelineOptions,
-): Promise<PatchStage[]> {
-  const { virtual, host } = seen;
-  const context = {
-    objectNamespace: virtual?.metadata.namespace ?? '',
-    virtualObject: virtual === undefined ? null : asJson(virtual),
-    hostObject: host === undefined ? null : asJson(host),
-  };
-  const trace = async (direction: Direction, object: KubeObject): Promise<PatchStage[]> => {
-    const options = { ...pipelineOptions, monotonicMs: () => systemClock.monotonicMs() };
-    const { patches } = await tracePatches(options, direction, asJson(object), context);
-    return patches.map((patch) => patchStage(direction, patch));
-  };
-  const isFlowingBack = changes.some(({ cluster }) => cluster === 'virtual');
-  return [
-    ...(await trace('toHost', forged)),
-    ...(isFlowingBack && host !== undefined ? await trace('toVirtual', host) : []),
-  ];
+async function patchStages({ options, direction, object, context }: Application): Promise<PatchStage[]> {
+  const tracing = { ...options, monotonicMs: () => systemClock.monotonicMs() };
+  const { patches } = await tracePatches(tracing, direction, object, context);
+  return patches.map((patch) => patchStage(direction, patch));
 }
 
 function patchStage(direction: Direction, patch: TracedPatch): PatchStage {

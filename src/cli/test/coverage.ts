@@ -1,17 +1,15 @@
 /** What the cases of one configuration cover: entries, their directions, and the branches of their expressions. */
 
 import { systemClock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
-import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import { referencesIn } from '../../syncer/patch/reference-parts.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
-import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/types.ts';
+import type { Direction } from '../../syncer/patch/types.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
+import { reportingPipeline, type Application } from '../offline/applied-patches.ts';
 import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
 import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../syncer/sandbox/types.ts';
 import { parseExpression, parseFilter, type ParsedExpression } from '../../syncer/sandbox/front-end/parse.ts';
@@ -37,28 +35,11 @@ interface DirectionCoverage {
 
 type BranchCoverage = Branch & { readonly isTaken: boolean };
 
-interface Application {
-  readonly kind: SyncedKind;
-  readonly options: PipelineOptions;
-  readonly direction: Direction;
-  readonly object: JsonObject;
-  readonly context: PatchContext;
-}
-
 /** Records every application of the pipelines while the cases run, and traces them afterwards. */
 export class CoverageRun {
   readonly #applications: Application[] = [];
 
-  readonly createPipeline = (kind: SyncedKind, options: PipelineOptions): PatchPipeline => {
-    const pipeline = createPatchPipeline(options);
-    return {
-      ...pipeline,
-      apply: (direction, object, context) => {
-        this.#applications.push({ kind, options, direction, object, context });
-        return pipeline.apply(direction, object, context);
-      },
-    };
-  };
+  readonly createPipeline = reportingPipeline((application) => this.#applications.push(application));
 
   async report(config: Config): Promise<PatchCoverage[]> {
     const kinds = compileKinds(syncedKinds(config), config.patches);
