@@ -22,10 +22,10 @@ import type { SyncedKind } from '../../syncer/kinds/kind.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { PatchPipeline } from '../../syncer/patch/types.ts';
-import { reverseObject } from '../../syncer/reconcile/copy.ts';
+import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { rehearse, type ObjectPlan, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
-import { backTranslate, type OwnerReference } from '../../syncer/translate/forge.ts';
+import type { OwnerReference, Translators } from '../../syncer/translate/forge.ts';
 import {
   identityAnnotations,
   isBookkeepingAnnotation,
@@ -55,7 +55,7 @@ export type Rendered =
   | { readonly kind: 'elsewhere'; readonly object: KubeObject };
 
 /** The pipeline of one synced kind, as the engine has built it. */
-export interface KindPipeline {
+export interface KindPipeline extends Translators {
   readonly kind: SyncedKind;
   readonly options: PipelineOptions;
   readonly pipeline: PatchPipeline;
@@ -139,7 +139,7 @@ export async function renderToVirtual(
       return [{ kind: 'skipped', of, key: objectKey(object), reason }];
     }
     const key = keyOf(virtual);
-    if (!given.has(`${of} ${key}`)) return [await translateBack(object, virtual, pipelines, config)];
+    if (!given.has(`${of} ${key}`)) return [await translateBack(object, virtual, pipelines)];
     const plan = plans(resource, key);
     const why = plan && skippedReason(plan);
     if (why !== undefined) return [{ kind: 'skipped', of, key, reason: why }];
@@ -222,7 +222,8 @@ async function rehearseFiles(
     admit: apiDefaults(),
     createPipeline(kind, parts) {
       const pipeline = createPipeline(kind, parts);
-      pipelines.push({ kind, options: parts, pipeline });
+      const { references, labels } = parts;
+      pipelines.push({ kind, options: parts, pipeline, names: references.names, labels });
       return pipeline;
     },
     nowMs: systemClock.now(),
@@ -356,15 +357,12 @@ async function translateBack(
   host: KubeObject,
   name: NamespacedName,
   pipelines: readonly KindPipeline[],
-  config: Config,
 ): Promise<Rendered> {
   const found = pipelines.find(({ kind }) => kind.resource.kind === host.kind);
   if (found === undefined)
     return { kind: 'skipped', of: host.kind ?? '', key: objectKey(host), reason: 'its kind is not synced' };
   try {
-    const reversed = await reverseObject(host, undefined, name.namespace, found.pipeline);
-    const parts = { ...createTranslators(config), content: found.kind.content };
-    return { kind: 'object', object: backTranslate(reversed, name, parts) };
+    return { kind: 'object', object: await translatedBack(host, name, found) };
   } catch (error) {
     return { kind: 'failed', of: host.kind ?? '', key: objectKey(host), error };
   }

@@ -2,7 +2,6 @@
 
 import { objectKey, type KubeObject, asJson, keyOf } from '../../kube/object.ts';
 import type { Config } from '../../config/config.ts';
-import { createTranslators } from '../../syncer/translation.ts';
 import {
   inNamespace,
   renderToHost,
@@ -24,8 +23,7 @@ import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { locate } from '../../syncer/patch/walk.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
-import { reverseObject } from '../../syncer/reconcile/copy.ts';
-import { backTranslate, type Translators } from '../../syncer/translate/forge.ts';
+import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { withValueAt } from '../../syncer/translate/paths.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { virtualOf } from '../../syncer/translate/ownership.ts';
@@ -53,9 +51,7 @@ export async function runCase(test: TestCase, config: Config, options: OfflineOp
   const missing = test.expect.events === undefined ? there.missing : [];
   const copies = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const mismatches = compareOutcome('', test.expect, forward);
-  const brokenRoundTrip = test.roundTrip
-    ? await roundTrips(world, copies, pipelines, createTranslators(config))
-    : [];
+  const brokenRoundTrip = test.roundTrip ? await roundTrips(world, copies, pipelines) : [];
   if (test.reverse === undefined || pipelines.length === 0)
     return { forward, reverse: undefined, mismatches, brokenRoundTrip, missing };
   const changed = { virtual: world.virtual, host: hostAfter(world.host, copies) };
@@ -82,31 +78,28 @@ async function roundTrips(
   world: FileWorld,
   copies: readonly KubeObject[],
   pipelines: readonly KindPipeline[],
-  translators: Translators,
 ): Promise<Mismatch[]> {
-  const parts = pipelines.map((one) => ({ ...one, ...translators }));
-  return (await Promise.all(parts.map((options) => roundTrip(world, copies, options)))).flat();
+  return (await Promise.all(pipelines.map((one) => roundTrip(world, copies, one)))).flat();
 }
 
 async function roundTrip(
   world: FileWorld,
   copies: readonly KubeObject[],
-  options: KindPipeline & Translators,
+  parts: KindPipeline,
 ): Promise<Mismatch[]> {
-  const { resource } = options.kind;
+  const { resource } = parts.kind;
   const virtual = new Map(
     world.virtual.filter(({ kind }) => kind === resource.kind).map((object) => [objectKey(object), object]),
   );
   const mismatches: Mismatch[] = [];
   for (const copy of copies.filter(({ kind }) => kind === resource.kind)) {
-    const name = virtualOf(copy, resource, options.names);
+    const name = virtualOf(copy, resource, parts.names);
     const original = name && virtual.get(keyOf(name));
     if (name === undefined || original === undefined) continue;
     const subject = `round trip ${resource.kind} ${keyOf(name)}`;
     try {
-      const reversed = await reverseObject(copy, original, name.namespace, options.pipeline);
-      const back = backTranslate(reversed, name, { ...options, content: options.kind.content }, original);
-      mismatches.push(...compareWhole(subject, crossing(original, options), crossing(back, options)));
+      const back = await translatedBack(copy, name, parts, original);
+      mismatches.push(...compareWhole(subject, crossing(original, parts), crossing(back, parts)));
     } catch (error) {
       if (!(error instanceof PatchError)) throw error;
       mismatches.push({ subject, path: error.path, expected: 'no error', actual: errorEntry(error) });
@@ -116,7 +109,7 @@ async function roundTrip(
 }
 
 /** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
-function crossing(object: KubeObject, parts: KindPipeline & Translators): JsonObject {
+function crossing(object: KubeObject, parts: KindPipeline): JsonObject {
   const { pipeline, kind, labels } = parts;
   const metadata = { ...object.metadata };
   for (const member of ['annotations', 'labels'] as const) {

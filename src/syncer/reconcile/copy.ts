@@ -143,7 +143,8 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
         {
           forward: (virtual) => forward({ ...pair, virtual }, options),
           reverse: async () => {
-            const reversed = await reverse(pair, options);
+            const { name, namespace = '' } = pair.virtual.metadata;
+            const reversed = await reverse(pair.host, { name, namespace }, options, pair.virtual);
             failedBack = reversed.failed;
             return reversed;
           },
@@ -208,44 +209,37 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   return { desired, kinds: kindsToRecord(patched.references), patched, flows, kept: failed?.kept };
 }
 
-/** A host object after its reverse patches, before names and labels are translated back. Rejects with a `PatchError` also for a reference
- * that no virtual object has on the host.
+/** What a host object alone translates back to, with its reverse patches. Rejects with a `PatchError` also for a reference that no virtual object
+ * has on the host. `original`: the virtual object, if there is one.
  */
-export async function reverseObject(
+export async function translatedBack(
   host: KubeObject,
-  virtual: KubeObject | undefined,
-  objectNamespace: string,
-  pipeline: PatchPipeline,
+  name: NamespacedName,
+  parts: ReverseParts,
+  original?: KubeObject,
 ): Promise<KubeObject> {
-  const { object, unresolved, failed } = await applyReverse(host, virtual, objectNamespace, pipeline);
+  const { virtual, unresolved, failed } = await reverse(host, name, parts, original);
   const first = failed?.errors[0] ?? unresolved[0]?.error;
   if (first !== undefined) throw first;
-  return asObject(object);
+  return virtual;
 }
 
-async function applyReverse(
-  host: KubeObject,
-  virtual: KubeObject | undefined,
-  objectNamespace: string,
-  pipeline: PatchPipeline,
-): Promise<PatchedObject> {
-  const virtualObject = virtual === undefined ? null : asJson(virtual);
-  return pipeline.apply('toVirtual', asJson(host), {
-    objectNamespace,
-    virtualObject,
-    hostObject: asJson(host),
-  });
-}
+type ReverseParts = Pick<CopyForgeOptions, 'kind' | 'names' | 'labels' | 'pipeline'>;
 
 async function reverse(
-  { virtual, host }: PlacedPair & { readonly host: KubeObject },
-  options: CopyForgeOptions,
-): Promise<Reversed & Pick<PatchedObject, 'failed'>> {
-  const { name, namespace = '' } = virtual.metadata;
-  const { object, unresolved, failed } = await applyReverse(host, virtual, namespace, options.pipeline);
-  const { content } = options.kind;
+  host: KubeObject,
+  name: NamespacedName,
+  parts: ReverseParts,
+  original: KubeObject | undefined,
+): Promise<Reversed & Pick<PatchedObject, 'failed' | 'unresolved'>> {
+  const { object, unresolved, failed } = await parts.pipeline.apply('toVirtual', asJson(host), {
+    objectNamespace: name.namespace,
+    virtualObject: original === undefined ? null : asJson(original),
+    hostObject: asJson(host),
+  });
+  const { content } = parts.kind;
   return {
-    virtual: backTranslate(asObject(object), { name, namespace }, { ...options, content }, virtual),
+    virtual: backTranslate(asObject(object), name, { ...parts, content }, original),
     unresolved,
     kept: failed?.kept,
     ...(failed && { failed }),
