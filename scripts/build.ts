@@ -83,7 +83,7 @@ const outputs = await build([
 ]);
 for (const name of ['page.html', 'page.css'])
   cpSync(join(SOURCE, 'cli/page/assets', name), join(TARGET, 'assets', name));
-cpSync(join(SOURCE, 'config/schema/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
+cpSync(join(SOURCE, 'config/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
 mkdirSync(join(TARGET, 'guest'));
 for (const name of readdirSync(GUEST)) {
   const text = stripTypeScriptTypes(readFileSync(join(GUEST, name), 'utf8'));

@@ -3,9 +3,8 @@
 import { type Command, Option } from 'commander';
 import { sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
-import { configurationHash } from '../config/diff.ts';
+import { configurationHash, type Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import type { Config } from '../config/config.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
 import { reportConfigError } from './output/error-report.ts';

@@ -11,10 +11,15 @@ import { PATCHED_KEYS } from '../config/layers.ts';
 import { readConfigText } from '../config/load.ts';
 import { parseConfig, type ParseResult } from '../config/parse.ts';
 import { patchesIn } from '../config/patch-rules.ts';
-import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../config/schema/defaults.ts';
-import { Fields } from '../config/schema/fields.ts';
+import {
+  mergeConfig,
+  vclusterDefaults,
+  withoutEmptyKeys,
+  valuesFindings,
+  withoutHeading,
+} from '../config/vcluster-values.ts';
+import { Fields } from '../config/finding.ts';
 import { syntaxProblems } from '../config/source-file.ts';
-import { valuesFindings, withoutHeading } from '../config/vcluster-values.ts';
 import type { Config } from '../config/config.ts';
 import { syncedByVcluster } from '../config/warnings.ts';
 import { keyOf } from '../kube/object.ts';

@@ -1,6 +1,16 @@
-/** The types of a valid configuration, which follow from its schema. */
+/** A valid configuration: its type, which follows from the schema, what a reload applies of another one, and its hash. */
 
-import type { JsonObject } from '../base/json.ts';
+import { createHash } from 'node:crypto';
+import {
+  canonicalJson,
+  type JsonObject,
+  type JsonValue,
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  setOwn,
+} from '../base/json.ts';
+import { type ConfigPath, formatPath } from './finding.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import type { PatchConfig } from './types.ts';
 
@@ -59,3 +69,82 @@ export type Config = SyncerConfig & {
   /** vCluster's file merged with its defaults, our own sections removed: `context.vcluster.config`. */
   readonly vclusterValues: JsonObject;
 };
+
+// Two configurations.
+
+export interface ConfigDiff {
+  /** Paths below `sync`, `experimental` and the {@link LIVE_SETTINGS}: applied without a restart. */
+  readonly live: readonly string[];
+  /** Any other path: the running daemon keeps the old value. */
+  readonly restart: readonly string[];
+}
+
+/** The sections of vCluster's format that are reloaded. */
+const LIVE_SECTIONS: ReadonlySet<string> = new Set(['sync', 'experimental']);
+/** What is reloaded below `endpointSyncer`. */
+const LIVE_SETTINGS = ['selector', 'namespaces', 'metadata'] as const;
+
+/** The paths, as in the file, at which the two configurations differ; both empty when they are the same. */
+export function diffConfig(old: Config, next: Config): ConfigDiff {
+  const paths = differences(documentOf(old), documentOf(next), []);
+  const isLive = ([section, setting]: ConfigPath): boolean =>
+    LIVE_SECTIONS.has(String(section)) ||
+    (section === 'endpointSyncer' && LIVE_SETTINGS.some((live) => live === setting));
+  return {
+    live: paths.filter(isLive).map(formatPath),
+    restart: paths.filter((path) => !isLive(path)).map(formatPath),
+  };
+}
+
+/** The old configuration with the live changes of `next`: the effective configuration after a reload. */
+export function withLiveChanges(old: Config, next: Config): Config {
+  const vclusterValues: JsonObject = {};
+  for (const key of new Set([...Object.keys(old.vclusterValues), ...LIVE_SECTIONS])) {
+    const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterValues, key);
+    if (value !== undefined) setOwn(vclusterValues, key, value);
+  }
+  const { sync, selector, namespaces, metadata } = next;
+  return { ...old, sync, selector, namespaces, metadata, vclusterValues };
+}
+
+/** Settings that do not decide what is written, or that differ between a Pod and the machine of a user. */
+const LOCAL_SETTINGS = [
+  'virtual',
+  'host',
+  'workers',
+  'vclusterConfig',
+  'besideVcluster',
+  'sandbox',
+  'leaderElection',
+  'http',
+  'log',
+];
+
+/** Equal for configurations with which a daemon writes the same. */
+export function configurationHash(config: Config): string {
+  const { endpointSyncer, managementApi: _api, ...vcluster } = documentOf(config);
+  const syncer = Object.entries(isJsonObject(endpointSyncer) ? endpointSyncer : {});
+  const shared = syncer.filter(([key]) => !LOCAL_SETTINGS.includes(key));
+  const text = canonicalJson({
+    ...vcluster,
+    endpointSyncer: Object.fromEntries(shared),
+    hostNamespace: config.host.namespace,
+  });
+  return createHash('sha256').update(text).digest('base64url').slice(0, HASH_LENGTH);
+}
+
+const HASH_LENGTH = 16;
+
+/** The configuration as one file with every field written out, in the units of the program. */
+function documentOf({ sync: _sync, management, vclusterValues, ...endpointSyncer }: Config): JsonObject {
+  const { host: _host, ...managementApi } = management;
+  return { ...vclusterValues, endpointSyncer, managementApi };
+}
+
+/** Mappings are compared key by key. A list differs as a whole, because an inserted entry shifts all indexes. */
+function differences(a: JsonValue | undefined, b: JsonValue | undefined, path: ConfigPath): ConfigPath[] {
+  if (jsonEquals(a, b)) return [];
+  if (!isJsonObject(a) || !isJsonObject(b)) return [path];
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].flatMap((key) => differences(ownValue(a, key), ownValue(b, key), [...path, key]));
+}

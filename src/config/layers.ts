@@ -4,14 +4,18 @@
 
 import { dirname, isAbsolute, resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
-import { type Finding, errorAtKey, errorAtValue, formatPath } from './finding.ts';
+import { type Finding, errorAtKey, errorAtValue, formatPath, Fields, pathOf } from './finding.ts';
 import type { JsonObject } from '../base/json.ts';
 import { applyOverrides, originOf, type Override } from './overrides.ts';
-import { mergeConfig, OWN_SECTIONS, vclusterDefaults, withoutEmptyKeys } from './schema/defaults.ts';
-import { Fields, pathOf } from './schema/fields.ts';
+import {
+  mergeConfig,
+  OWN_SECTIONS,
+  vclusterDefaults,
+  withoutEmptyKeys,
+  valuesFindings,
+} from './vcluster-values.ts';
 import { type ConfigDocument, readDocument } from './document.ts';
 import { problemOf, syntaxProblems } from './source-file.ts';
-import { valuesFindings } from './vcluster-values.ts';
 
 /** The text of a file. */
 export interface ConfigText {

@@ -5,7 +5,7 @@ import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from 
 import { readDocument } from './document.ts';
 import type { ConfigPath } from './finding.ts';
 import { FLAGS, type FlagDefinition } from './flags.ts';
-import { OWN_SECTIONS, vclusterDefaults } from './schema/defaults.ts';
+import { OWN_SECTIONS, vclusterDefaults } from './vcluster-values.ts';
 import { didYouMean } from './schema/suggest.ts';
 import { problemOf } from './source-file.ts';
 import type { ConfigFlags } from './types.ts';

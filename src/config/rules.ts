@@ -5,8 +5,11 @@
 
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { labelKeyProblem, labelValueProblem } from '../kube/names.ts';
-import { type DefaultOf, Fields, isMultiNamespace, pathOf } from './schema/fields.ts';
 import {
+  type DefaultOf,
+  Fields,
+  isMultiNamespace,
+  pathOf,
   errorAtKey,
   errorAtValue,
   type Finding,

@@ -1,8 +1,16 @@
 /** Valid settings that are most likely mistakes, and conflicts with vCluster's own values. */
 
 import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../base/json.ts';
-import { Fields, pathOf, syncsServices } from './schema/fields.ts';
-import { errorAtValue, type Finding, warningAtKey, warningAtValue, type ConfigPath } from './finding.ts';
+import {
+  Fields,
+  pathOf,
+  syncsServices,
+  errorAtValue,
+  type Finding,
+  warningAtKey,
+  warningAtValue,
+  type ConfigPath,
+} from './finding.ts';
 import { knownKeys } from './schema/schema-check.ts';
 import { EXCLUDED_ANNOTATIONS } from './schema/schema-syncer.ts';
 import { nearestWord } from './schema/suggest.ts';

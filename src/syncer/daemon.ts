@@ -1,7 +1,6 @@
 /** The composition root of the daemon: connect, check rights, run, reload, drain. */
 
-import { diffConfig, withLiveChanges } from '../config/diff.ts';
-import type { Config } from '../config/config.ts';
+import { diffConfig, withLiveChanges, type Config } from '../config/config.ts';
 import { TerminalError } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';

@@ -1,8 +1,8 @@
 /** Names, labels and patches of one configuration, put together for Endpoints. */
 
 import type { JsonObject } from '../base/json.ts';
-import { mergeConfig } from '../config/schema/defaults.ts';
-import { Fields } from '../config/schema/fields.ts';
+import { mergeConfig } from '../config/vcluster-values.ts';
+import { Fields } from '../config/finding.ts';
 import type { Config } from '../config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import fc from 'fast-check';
 import { parse, stringify, type ToStringOptions } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
-import { mergeConfig, withoutEmptyKeys } from '../../src/config/schema/defaults.ts';
+import { mergeConfig, withoutEmptyKeys } from '../../src/config/vcluster-values.ts';
 import { costlyRuns } from '../support/costly-runs.ts';
 import { capturedRun } from './captured-run.ts';
 

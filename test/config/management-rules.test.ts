@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/parse.ts';
-import { diffConfig } from '../../src/config/diff.ts';
+import { diffConfig } from '../../src/config/config.ts';
 import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { problemsIn, validConfig, withSyncer } from './setup.ts';
 

@@ -21,8 +21,7 @@ const BY_HAND = [
 
 const USE = `
 import { CONFIG_CHECKS } from './cli/config-options.ts';
-import type { Config } from './config/config.ts';
-import { configurationHash, diffConfig, withLiveChanges } from './config/diff.ts';
+import { type Config, configurationHash, diffConfig, withLiveChanges } from './config/config.ts';
 import { parseConfig } from './config/parse.ts';
 
 const parse = (burst: string | undefined, sets: readonly string[] = []) =>

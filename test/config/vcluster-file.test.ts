@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { checkConfig, loadConfig, type CheckedConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
-import { vclusterDefaults } from '../../src/config/schema/defaults.ts';
+import { vclusterDefaults } from '../../src/config/vcluster-values.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { ConfigFlags } from '../../src/config/types.ts';
 import { sandboxSettings } from '../../src/syncer/translation.ts';

@@ -1,8 +1,7 @@
 /** What running daemons reported: Events on virtual objects, and the Lease that one replica holds, with the configuration in use. */
 
 import { textAt, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { configurationHash } from '../../config/diff.ts';
-import type { Config } from '../../config/config.ts';
+import { configurationHash, type Config } from '../../config/config.ts';
 import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';

@@ -2,8 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { configFile, loadConfig, readConfigText } from '../../config/load.ts';
-import { parseConfig } from '../../config/parse.ts';
-import { parsePatchFile } from '../../config/patch-file.ts';
+import { parseConfig, parsePatchFile } from '../../config/parse.ts';
 import { problemOf } from '../../config/source-file.ts';
 import type { Config } from '../../config/config.ts';
 import type { PatchConfig } from '../../config/types.ts';

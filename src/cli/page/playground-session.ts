@@ -29,8 +29,7 @@ import {
 import { PatchError, type ConfigProblem } from '../../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
-import { parseConfig } from '../../config/parse.ts';
-import { parsePatchFile } from '../../config/patch-file.ts';
+import { parseConfig, parsePatchFile } from '../../config/parse.ts';
 import { readDocument } from '../../config/document.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
 import { describeFailure } from '../output/error-report.ts';

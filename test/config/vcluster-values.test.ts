@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../../../src/config/schema/defaults.ts';
-import { cloneJson, type JsonObject } from '../../../src/base/json.ts';
+import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../../src/config/vcluster-values.ts';
+import { cloneJson, type JsonObject } from '../../src/base/json.ts';
 
 const jsonObject = fc
   .dictionary(fc.constantFrom('a', 'b', 'c', '__proto__'), fc.jsonValue({ maxDepth: 3 }))

@@ -1,7 +1,7 @@
 /** Which configuration changes a reload applies, and which need a restart. */
 
 import { describe, expect, test } from 'vitest';
-import { diffConfig, withLiveChanges } from '../../src/config/diff.ts';
+import { diffConfig, withLiveChanges } from '../../src/config/config.ts';
 import { validConfig } from './setup.ts';
 
 const BEFORE = 'endpointSyncer: {name: vc}\n';
