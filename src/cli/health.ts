@@ -3,11 +3,11 @@
 import { type Command, Option } from 'commander';
 import { sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
-import { configurationHash, type Config } from '../config/config.ts';
+import { configurationHash } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
-import { reportConfigError } from './output/error-report.ts';
+import { guarded } from './output/error-report.ts';
 
 const POLL_MS = 1000;
 const REQUEST_TIMEOUT_MS = 5000;
@@ -23,16 +23,11 @@ export function define(command: Command, exit: (code: number) => void): void {
   command
     .option('--url <url>', 'where the daemon serves /readyz and /metrics', 'http://127.0.0.1:8080')
     .addOption(new Option('--timeout <duration>', 'how long to wait').argParser(secondsIn).default(180, '3m'))
-    .action(async (options: HealthOptions) => exit(await run(command, options)));
+    .action(async (options: HealthOptions) => exit(await guarded(() => run(command, options))));
 }
 
 async function run(command: Command, { url, timeout }: HealthOptions): Promise<number> {
-  let config: Config;
-  try {
-    ({ config } = await loadConfig(loaderInput(command)));
-  } catch (error) {
-    return reportConfigError(error);
-  }
+  const { config } = await loadConfig(loaderInput(command));
   const hash = configurationHash(config);
   const signal = AbortSignal.timeout(timeout * 1000);
   for (;;) {

@@ -5,11 +5,11 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
 import { keyOf, type NamespacedName } from '../kube/object.ts';
-import { createNameTranslator } from '../syncer/translate/name-translator.ts';
+import { createTranslators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
-import { reportConfigError, reportProblems } from './output/error-report.ts';
+import { guarded, reportProblems } from './output/error-report.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
 import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
 import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
@@ -34,26 +34,20 @@ export function define(command: Command, exit: (code: number) => void): void {
     .addOption(outputOption());
   addConfigOptions(command, ['name', 'host.namespace']);
   command.action(async (args: string[], options: NamesOptions) => {
-    const config = await configFor(command);
-    exit(typeof config === 'number' ? config : translateAll(withStandardInput(args), config, options));
+    exit(await guarded(() => names(command, args, options)));
   });
 }
 
-/** The configuration, or an exit code if it is invalid. */
-async function configFor(command: Command): Promise<Config | number> {
-  try {
-    const { config, warnings } = await loadConfig(loaderInput(command));
-    if (config.host.namespace !== '') {
-      reportProblems(warnings);
-      return config;
-    }
+async function names(command: Command, args: readonly string[], options: NamesOptions): Promise<number> {
+  const { config, warnings } = await loadConfig(loaderInput(command));
+  if (config.host.namespace === '') {
     process.stderr.write(
       'error: the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace\n',
     );
     return 2;
-  } catch (error) {
-    return reportConfigError(error);
   }
+  reportProblems(warnings);
+  return translateAll(withStandardInput(args), config, options);
 }
 
 function withStandardInput(args: readonly string[]): readonly string[] {
@@ -65,14 +59,14 @@ function withStandardInput(args: readonly string[]): readonly string[] {
 
 /** An invalid argument fails the whole command; a name without a translation fails alone, and the others are printed. */
 function translateAll(args: readonly string[], config: Config, options: NamesOptions): number {
-  const names = translatorOf(config);
+  const translator = createTranslators(config).names;
   const translate = options.reverse ? translateHostName : translateVirtualName;
   const kind = knownKind(options.kind);
   if (!KIND.test(kind.kind)) {
     process.stderr.write(`error: --kind must be the name of a kind, such as Secret, found "${kind.kind}"\n`);
     return 2;
   }
-  const results = args.map((text) => translate(text, kind, names));
+  const results = args.map((text) => translate(text, kind, translator));
   const problems = results.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) process.stderr.write(`error: ${problem}\n`);
   if (problems.length > 0) return 2;
@@ -89,15 +83,6 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
     formatListing({ heading: ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'], rows }, options.output),
   );
   return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
-}
-
-function translatorOf(config: Config): NameTranslator {
-  return createNameTranslator({
-    vcluster: config.name,
-    hostNamespace: config.host.namespace,
-    mode: config.sync.namespaces,
-    referenceNaming: config.references.naming,
-  });
 }
 
 function listedRow(row: NameRow, { reverse = false }: NamesOptions): ListedRow {

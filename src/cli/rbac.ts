@@ -7,7 +7,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
-import { reportConfigError } from './output/error-report.ts';
+import { guarded } from './output/error-report.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
@@ -37,16 +37,11 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .option('--service-account <name>', 'name of the ServiceAccount in each cluster', 'endpoint-syncer')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-    .action(async (options: RbacOptions) => exit(await run(command, options)));
+    .action(async (options: RbacOptions) => exit(await guarded(() => run(command, options))));
 }
 
 async function run(command: Command, options: RbacOptions): Promise<number> {
-  let config: Config;
-  try {
-    ({ config } = await loadConfig(loaderInput(command)));
-  } catch (error) {
-    return reportConfigError(error);
-  }
+  const { config } = await loadConfig(loaderInput(command));
   const problem = usageProblem(config, options);
   if (problem !== undefined) {
     process.stderr.write(`error: ${problem}\n`);

@@ -7,7 +7,7 @@ import { parseConfig, type ParseResult } from './parse.ts';
 import { overridesOfCommandLine, type CommandLine } from './overrides.ts';
 import { displayName, readTextFile } from './source-file.ts';
 import type { Config } from './config.ts';
-import type { ConfigChecks } from './types.ts';
+import type { ConfigChecks, ConfigFlags } from './types.ts';
 import { withoutHeading } from './vcluster-values.ts';
 
 export interface LoadOptions extends CommandLine {
@@ -54,6 +54,15 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { config, problems, file, files, text } = await checkConfig(configFile(options), options);
   if (config === undefined) throw new InvalidConfigError(problems, files);
   return { config, warnings: problems, file, files, text };
+}
+
+/** The defaults, flags and environment alone. `fallbacks`: flags, for what these do not set. Throws a `ConfigError`. */
+export function configWithoutFile(input: LoadOptions, fallbacks: ConfigFlags): Config {
+  const name = input.env['VCLUSTER_NAME'] ?? '';
+  const flags = { ...fallbacks, ...(name !== '' && { name }), ...input.flags };
+  const { config, problems } = parseConfig({ text: '', file: '' }, { ...input, flags });
+  if (config === undefined) throw new ConfigError(problems);
+  return config;
 }
 
 /** Most likely the file was forgotten, not the name alone. */

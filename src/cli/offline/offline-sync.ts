@@ -470,8 +470,12 @@ function unversioned(copy: KubeObject): KubeObject {
   return { ...copy, metadata: { ...copy.metadata, annotations } };
 }
 
-/** Gives objects without a namespace this one, as kubectl does. */
-export function inNamespace(objects: readonly KubeObject[], namespace: string): KubeObject[] {
+/** Gives objects without a namespace the default one of their cluster, as kubectl does. */
+export function placedWorld({ virtual, host }: FileWorld, config: Config): FileWorld {
+  return { virtual: inNamespace(virtual, 'default'), host: inNamespace(host, config.host.namespace) };
+}
+
+function inNamespace(objects: readonly KubeObject[], namespace: string): KubeObject[] {
   return objects.map((object) =>
     object.metadata.namespace || object.kind === 'Namespace'
       ? object

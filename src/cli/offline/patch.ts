@@ -1,8 +1,8 @@
 /** `patch`: only the patches, on any one object, without a cluster. */
 
 import { type Command, Option } from 'commander';
-import { configFile, loadConfig, readConfigText } from '../../config/load.ts';
-import { parseConfig, parsePatchFile } from '../../config/parse.ts';
+import { configFile, configWithoutFile, loadConfig, readConfigText } from '../../config/load.ts';
+import { parsePatchFile } from '../../config/parse.ts';
 import { problemOf } from '../../config/source-file.ts';
 import type { Config } from '../../config/config.ts';
 import type { PatchConfig } from '../../config/types.ts';
@@ -116,7 +116,10 @@ async function readSettings(command: Command, flags: PatchFlags): Promise<Settin
   const { patches, problems } = parsePatchFile({ text: await readConfigText(file), file }, input.checks);
   if (problems.some(({ severity }) => severity === 'error')) throw new ConfigError(problems);
   reportProblems(problems);
-  const config = input.file === undefined ? withoutFile(input) : (await loadConfig(input)).config;
+  const config =
+    input.file === undefined
+      ? configWithoutFile(input, { name: DEFAULT_NAME })
+      : (await loadConfig(input)).config;
   return { config, patches };
 }
 
@@ -127,16 +130,6 @@ function configuredPatches(config: Config, object: JsonObject): readonly PatchCo
 
 function patchedKeyOf(config: Config, object: JsonObject): PatchedKey | undefined {
   return patchedKinds(config).find(({ resource }) => resource.kind === object['kind'])?.configKey;
-}
-
-/** All defaults, and names from the command line. */
-function withoutFile(input: ReturnType<typeof loaderInput>): Config {
-  const named = input.flags['name'] ?? input.env['VCLUSTER_NAME'] ?? '';
-  const name = named === '' ? DEFAULT_NAME : named;
-  const flags = { ...input.flags, name };
-  const { config, problems } = parseConfig({ text: '', file: '' }, { ...input, flags });
-  if (config === undefined) throw new ConfigError(problems);
-  return config;
 }
 
 async function apply(

@@ -5,10 +5,10 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { reportConfigError, describeFailure } from '../output/error-report.ts';
+import { guarded, describeFailure } from '../output/error-report.ts';
 import { readObjects, printObject } from '../output/objects.ts';
 import {
-  inNamespace,
+  placedWorld,
   renderToHost,
   renderToVirtual,
   syncedKindNames,
@@ -36,29 +36,24 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--virtual <path...>', 'with --reverse: existing virtual objects', [])
     .option('--reverse', 'host to virtual')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-    .action(async (flags: RenderFlags) => exit(await render(command, flags)));
+    .action(async (flags: RenderFlags) => exit(await guarded(() => render(command, flags))));
 }
 
 async function render(command: Command, flags: RenderFlags): Promise<number> {
-  try {
-    const { config } = await loadConfig(loaderInput(command));
-    const [given = [], host = [], virtual = []] = await Promise.all(
-      [flags.filename, flags.host, flags.virtual].map(readObjects),
+  const { config } = await loadConfig(loaderInput(command));
+  const [given = [], host = [], virtual = []] = await Promise.all(
+    [flags.filename, flags.host, flags.virtual].map(readObjects),
+  );
+  const kinds = syncedKindNames(config);
+  if (kinds.length > 0 && !given.some(({ kind = '' }) => kinds.includes(kind)))
+    process.stderr.write(
+      `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
     );
-    const kinds = syncedKindNames(config);
-    if (kinds.length > 0 && !given.some(({ kind = '' }) => kinds.includes(kind)))
-      process.stderr.write(
-        `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
-      );
-    const world = flags.reverse
-      ? { host: inNamespace(given, config.host.namespace), virtual: inNamespace(virtual, 'default') }
-      : { virtual: inNamespace(given, 'default'), host: inNamespace(host, config.host.namespace) };
-    const rendered = await renderWorld(world, config, flags.reverse === true);
-    print(rendered, flags.output);
-    return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
-  } catch (error) {
-    return reportConfigError(error);
-  }
+  const isReverse = flags.reverse === true;
+  const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
+  const rendered = await renderWorld(world, config, isReverse);
+  print(rendered, flags.output);
+  return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
 }
 
 async function renderWorld(

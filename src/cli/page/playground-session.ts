@@ -20,7 +20,7 @@ import {
 import { KeptSandbox } from '../offline/kept-sandbox.ts';
 import {
   type FileWorld,
-  inNamespace,
+  placedWorld,
   renderToHost,
   renderToVirtual,
   syncedKindNames,
@@ -79,11 +79,9 @@ export class PlaygroundSession implements AsyncDisposable {
   }
 
   async #run(input: RunInput): Promise<JsonValue> {
-    const virtual = readEditor(input.virtual, 'default');
-    const hostNamespace = this.#config.host.namespace;
-    const given = input.isReverse ? readEditor(input.host, hostNamespace) : virtual;
+    const [virtual, host] = [readEditor(input.virtual), readEditor(input.host)];
+    const given = input.isReverse ? host : virtual;
     const edited = readEditedConfig(input.patches, given.objects, this.#config);
-    const host = readEditor(input.host, edited.config?.host.namespace ?? hostNamespace);
     const problems = [
       ...placed('patches', edited.problems),
       ...placed('virtual', virtual.problems),
@@ -92,7 +90,7 @@ export class PlaygroundSession implements AsyncDisposable {
     const { config, patchList = null } = edited;
     if (config === undefined || problems.some(({ severity }) => severity === 'error'))
       return { problems, patchList };
-    const world = { virtual: virtual.objects, host: host.objects };
+    const world = placedWorld({ virtual: virtual.objects, host: host.objects }, config);
     return { problems, patchList, ...(await this.#sync(world, config, input.isReverse)) };
   }
 
@@ -213,11 +211,9 @@ interface EditorObjects {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** `namespace`: of objects that have none. */
-function readEditor(text: string, namespace: string): EditorObjects {
+function readEditor(text: string): EditorObjects {
   const problems: ConfigProblem[] = [];
-  const objects = inNamespace(parseObjects('', text, problems), namespace);
-  return { objects, problems };
+  return { objects: parseObjects('', text, problems), problems };
 }
 
 /** The problems of one editor as the page shows them. */

@@ -1,12 +1,10 @@
 /** `playground`: a page on this machine where patches can be tried, without a cluster. */
 
 import type { Command } from 'commander';
-import { configFile, loadConfig } from '../../config/load.ts';
-import { parseConfig } from '../../config/parse.ts';
+import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
-import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { reportConfigError } from '../output/error-report.ts';
+import { guarded } from '../output/error-report.ts';
 import { parsePagePort, startPageServer } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { startState } from './examples.ts';
@@ -32,7 +30,7 @@ export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, FIELDS);
   command
     .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
-    .action(async (flags: PlaygroundFlags) => exit(await playground(command, flags)));
+    .action(async (flags: PlaygroundFlags) => exit(await guarded(() => playground(command, flags))));
 }
 
 async function playground(command: Command, flags: PlaygroundFlags): Promise<number> {
@@ -40,37 +38,29 @@ async function playground(command: Command, flags: PlaygroundFlags): Promise<num
   if (port === undefined) return 2;
   const stop = stopSignals();
   using _alive = keepAlive();
-  try {
-    const config = await configOf(command);
-    await using session = new PlaygroundSession(config);
-    await using server = await startPageServer({
-      port,
-      calls: {
-        '/api/run': (body) => session.run(body),
-        '/api/start': async () => {
-          void session.warmUp();
-          return startState(config);
-        },
+  const config = await configOf(command);
+  await using session = new PlaygroundSession(config);
+  await using server = await startPageServer({
+    port,
+    calls: {
+      '/api/run': (body) => session.run(body),
+      '/api/start': async () => {
+        void session.warmUp();
+        return startState(config);
       },
-      feeds: {},
-    });
-    process.stdout.write(`${server.url}\n`);
-    process.stderr.write('press Ctrl-C to stop\n');
-    await stop.requested;
-    return 0;
-  } catch (error) {
-    if (!(error instanceof TerminalError)) return reportConfigError(error);
-    process.stderr.write(`error: ${error.message}\n`);
-    return 1;
-  }
+    },
+    feeds: {},
+  });
+  process.stdout.write(`${server.url}\n`);
+  process.stderr.write('press Ctrl-C to stop\n');
+  await stop.requested;
+  return 0;
 }
 
 /** The given configuration, else the names that the examples use. */
 async function configOf(command: Command): Promise<Config> {
   const input = loaderInput(command);
-  if (configFile(input) !== undefined) return (await loadConfig(input)).config;
-  const flags = { ...DEFAULT_FLAGS, ...input.flags };
-  const { config, problems } = parseConfig({ text: '', file: '' }, { ...input, flags });
-  if (config === undefined) throw new ConfigError(problems);
-  return config;
+  return configFile(input) === undefined
+    ? configWithoutFile(input, DEFAULT_FLAGS)
+    : (await loadConfig(input)).config;
 }

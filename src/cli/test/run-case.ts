@@ -3,7 +3,7 @@
 import { objectKey, type KubeObject, asJson, keyOf } from '../../kube/object.ts';
 import type { Config } from '../../config/config.ts';
 import {
-  inNamespace,
+  placedWorld,
   renderToHost,
   renderToVirtual,
   type OfflineOptions,
@@ -41,10 +41,7 @@ export interface CaseRun {
 }
 
 export async function runCase(test: TestCase, config: Config, options: OfflineOptions): Promise<CaseRun> {
-  const world = {
-    virtual: inNamespace(test.virtual, 'default'),
-    host: inNamespace(test.host, config.host.namespace),
-  };
+  const world = placedWorld(test, config);
   const there = await renderToHost(world, config, options);
   const { rendered, pipelines } = there;
   const forward = outcomeOf(there, 'host');
