@@ -15,6 +15,7 @@ import {
   valuesFindings,
 } from './vcluster-values.ts';
 import { type ConfigDocument, readDocument } from './document.ts';
+import { pathFields } from './schema/schema-check.ts';
 import { problemOf, syntaxProblems } from './source-file.ts';
 
 /** The text of a file. */
@@ -47,17 +48,6 @@ export interface Layers {
 }
 
 const VCLUSTER_CONFIG = 'endpointSyncer.vclusterConfig';
-
-/** Fields that are paths of files or folders. */
-const PATH_FIELDS = [
-  VCLUSTER_CONFIG,
-  'endpointSyncer.virtual.kubeconfig',
-  'endpointSyncer.host.kubeconfig',
-  'managementApi.dataDir',
-  'managementApi.tls.certFile',
-  'managementApi.tls.keyFile',
-  'managementApi.bootstrapKeyFile',
-];
 
 /**
  * Kinds that this program patches. `enabled: false` in vCluster's file leaves them to this program, so only its own file enables or disables
@@ -110,11 +100,13 @@ function withResolvedPaths(value: JsonObject, folder: string | undefined): JsonO
   if (folder === undefined) return value;
   const fields = new Fields(value);
   const isRelative = (path: string): boolean => path !== '' && !isAbsolute(path);
-  const resolved = PATH_FIELDS.filter((field) => isRelative(fields.text(field))).map((field) => ({
-    path: pathOf(field),
-    value: resolve(folder, fields.text(field)),
-    origin: '',
-  }));
+  const resolved = pathFields()
+    .filter((field) => isRelative(fields.text(field)))
+    .map((field) => ({
+      path: pathOf(field),
+      value: resolve(folder, fields.text(field)),
+      origin: '',
+    }));
   return applyOverrides(value, resolved);
 }
 

@@ -14,9 +14,10 @@ const BY_HAND = [
   [
     'src/config/schema/schema-syncer.ts',
     "  workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),\n",
-    "  burst: count('Number of objects that are synced without a pause.', { min: 1, max: 9 }, 3),\n",
+    "  burst: count('Number of objects that are synced without a pause.', { min: 1, max: 9 }, 3),\n" +
+      "  spool: path('Folder of what waits.'),\n",
   ],
-  ['config/endpoint-syncer.yaml', '  workers: 10\n', '  burst: 3\n'],
+  ['config/endpoint-syncer.yaml', '  workers: 10\n', '  burst: 3\n  spool: ""\n'],
 ] as const;
 
 const USE = `
@@ -26,7 +27,7 @@ import { parseConfig } from './config/parse.ts';
 
 const parse = (burst: string | undefined, sets: readonly string[] = []) =>
   parseConfig(
-    { text: 'endpointSyncer: {name: a}', file: 'f' },
+    { text: 'endpointSyncer: {name: a, spool: waiting}', file: 'f', folder: '/in' },
     { env: {}, flags: burst === undefined ? {} : { burst }, sets, checks: CONFIG_CHECKS },
   );
 const valid = (...input: Parameters<typeof parse>): Config => {
@@ -40,6 +41,7 @@ process.stdout.write(
   JSON.stringify({
     byDefault: wait(before.burst),
     byFlag: wait(after.burst),
+    path: before.spool,
     bySet: wait(valid(undefined, ['endpointSyncer.burst=5']).burst),
     rejected: parse('10').problems.map(({ file, path, message }) => [file, path, message]),
     misspelt: parse(undefined, ['endpointSyncer.brust=5']).problems.map(({ message }) => message),
@@ -94,6 +96,7 @@ test('its type, default, flag, messages and reload follow', () => {
   expect(JSON.parse(printed)).toEqual({
     byDefault: 3,
     byFlag: 4,
+    path: '/in/waiting',
     bySet: 5,
     rejected: [['--burst', 'endpointSyncer.burst', 'must be at most 9, found 10']],
     misspelt: ['unknown key "brust", did you mean "burst"?'],

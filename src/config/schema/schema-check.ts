@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn, valueAt } from '../../base/json.ts';
 import { errorAtKey, errorAtValue, missingMember, type Finding, type ConfigPath } from '../finding.ts';
 import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
-import { show } from './schema-fields.ts';
+import { isPath, show } from './schema-fields.ts';
 import { didYouMean, nearestWord } from './suggest.ts';
 
 export interface SchemaResult {
@@ -129,21 +129,29 @@ function rangeMessage(
 
 /** The keys that the schema defines in the mapping at a path. */
 export function knownKeys(path: ConfigPath): string[] {
-  let schema: unknown = configSchema;
-  for (const step of path) schema = childOf(unwrapped(schema), step);
-  const shape = memberOf(unwrapped(schema), 'shape');
+  const shape = memberOf(unwrapped(schemaAt(path)), 'shape');
   return typeof shape === 'object' && shape !== null ? Object.keys(shape) : [];
 }
 
 /** The default of a field as a file would have it; undefined if it has none. */
 export function defaultOf(path: ConfigPath): JsonValue | undefined {
-  let schema: unknown = configSchema;
-  for (const step of path) schema = childOf(unwrapped(schema), step);
-  for (; schema !== undefined; schema = innerOf(schema)) {
+  for (let schema = schemaAt(path); schema !== undefined; schema = innerOf(schema)) {
     const value = memberOf(memberOf(schema, 'def'), 'defaultValue');
     if (value !== undefined) return value as JsonValue; // of a schema of JSON
   }
   return undefined;
+}
+
+/** The fields that are paths of files or folders, dotted. */
+export function pathFields(section: readonly string[] = []): string[] {
+  return knownKeys(section).flatMap((key) => {
+    const path = [...section, key];
+    return isPath(schemaAt(path)) ? [path.join('.')] : pathFields(path);
+  });
+}
+
+function schemaAt(path: ConfigPath): unknown {
+  return path.reduce<unknown>((schema, step) => childOf(unwrapped(schema), step), configSchema);
 }
 
 function childOf(schema: unknown, step: string | number): unknown {

@@ -27,6 +27,18 @@ export function text(description: string, pattern?: string, fallback = '') {
     .meta({ description, ...(pattern === undefined ? {} : { pattern }) });
 }
 
+const PATHS = z.registry<{ readonly isPath: true }>();
+
+/** The path of a file or folder. A relative one in the file is relative to the file. */
+export function path(description: string, fallback = '') {
+  const field = fallback === '' ? z.string() : z.string().min(1);
+  return field.default(fallback).meta({ description }).register(PATHS, { isPath: true });
+}
+
+export function isPath(schema: unknown): boolean {
+  return schema instanceof z.ZodType && PATHS.has(schema);
+}
+
 export function flag(description: string, fallback: boolean) {
   return z.boolean().default(fallback).meta({ description });
 }

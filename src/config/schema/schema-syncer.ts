@@ -12,6 +12,7 @@ import {
   label,
   labelRequirement,
   objectName,
+  path,
   requiredLabel,
   show,
   size,
@@ -24,7 +25,7 @@ const MINUTE_MS = 60_000;
 
 const virtual = z
   .strictObject({
-    kubeconfig: text(
+    kubeconfig: path(
       'Path of the kubeconfig of the virtual cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
     ),
     context: text('Context in that kubeconfig. Empty: its current context.'),
@@ -45,7 +46,7 @@ const virtual = z
 
 const host = z
   .strictObject({
-    kubeconfig: text(
+    kubeconfig: path(
       'Path of the kubeconfig of the host cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
     ),
     context: text('Context in that kubeconfig. Empty: its current context.'),
@@ -217,7 +218,7 @@ const fields = z.strictObject({
   host,
   owner,
   workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),
-  vclusterConfig: text("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
+  vclusterConfig: path("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
   services,
   besideVcluster: choice(
     "What a start does if vCluster's own values sync the same kind: refuse, or force to start nevertheless.",

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
 import { ISSUER_URL, ONE_NAMESPACE_MODE, SECTIONS_SCHEMA, WHOLE_CERTIFICATE } from '../rules.ts';
-import { bindAddress, choice, count, duration, flag, label, size, text } from './schema-fields.ts';
+import { bindAddress, choice, count, duration, flag, label, path, size, text } from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
 const YEARS_MS = 3_650 * DAY_MS;
@@ -21,17 +21,17 @@ const managementSchema = z
     bindAddress: bindAddress('Address of the API.', '127.0.0.1:8443'),
     tls: z
       .strictObject({
-        certFile: text(
+        certFile: path(
           'PEM certificate chain. Empty: self-signed, kept in dataDir, CA written to dataDir/ca.crt.',
         ),
-        keyFile: text('PEM private key of the certificate.'),
+        keyFile: path('PEM private key of the certificate.'),
       })
       .prefault({})
       .meta(WHOLE_CERTIFICATE.schema),
-    dataDir: z.string().min(1).default('./data').meta({
-      description:
-        'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
-    }),
+    dataDir: path(
+      'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
+      './data',
+    ),
     store: z
       .strictObject({
         driver: choice(
@@ -70,7 +70,7 @@ const managementSchema = z
         maxFiles: count('Rotated files to keep of each.', { min: 0, max: 1000 }, 3),
       })
       .prefault({}),
-    bootstrapKeyFile: text(
+    bootstrapKeyFile: path(
       "File with the first administrator's key; created with mode 0600 if it does not exist.",
     ),
   })
