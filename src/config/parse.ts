@@ -19,7 +19,7 @@ import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } 
 import { vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './vcluster-values.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema, defaultOf } from './schema/schema-check.ts';
-import type { Config, SyncedKindConfig, NamespaceMode, SyncConfig } from './config.ts';
+import type { Config, NamespaceMode, SyncConfig } from './config.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json.ts';
 import { readDocument } from './document.ts';
@@ -89,7 +89,7 @@ export function parseConfig(
       host: endpointSyncer.host,
     },
     sync: {
-      ...syncConfig(parsed, new Fields(ours), vclusterValues),
+      ...syncConfig(parsed, vclusterValues),
       syncedByVcluster: vcluster && syncedByVcluster(vcluster),
     },
     vclusterValues,
@@ -111,22 +111,18 @@ export function inFileOrder(problems: readonly ConfigProblem[], ownFile: string)
   return problems.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);
 }
 
-/** `fields` has the patches as written; `vclusterValues` is the file merged with vCluster's defaults. */
+/** `vclusterValues` is the file merged with vCluster's defaults. */
 function syncConfig(
   { sync, experimental }: ParsedConfig,
-  fields: Fields,
   vclusterValues: JsonObject,
 ): Omit<SyncConfig, 'syncedByVcluster'> {
-  const synced = (key: (typeof PATCHED_KEYS)[number] | 'services'): SyncedKindConfig => ({
-    enabled: sync.toHost[key].enabled,
-    patches: patchesIn(fields.value(`sync.toHost.${key}.patches`)),
-  });
+  const { endpoints, endpointSlices, services, namespaces } = sync.toHost;
   const values = new Fields(vclusterValues);
   return {
-    endpoints: synced('endpoints'),
-    endpointSlices: synced('endpointSlices'),
-    services: synced('services'),
-    namespaces: namespaceMode(sync.toHost.namespaces, experimental.multiNamespaceMode.enabled),
+    endpoints,
+    endpointSlices,
+    services: { enabled: services.enabled, patches: services.patches },
+    namespaces: namespaceMode(namespaces, experimental.multiNamespaceMode.enabled),
     enabledResources: enabledKeys(values.object('sync.toHost')),
     enabledCustomResources: enabledKeys(values.object('sync.toHost.customResources')),
   };

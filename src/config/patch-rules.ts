@@ -1,15 +1,15 @@
 /** Rules for `patches` beyond the types of their members. They read the file as written, even if it is invalid elsewhere. */
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../base/json.ts';
-import { errorAtKey, errorAtValue, type Finding, type ConfigPath, formatPath } from './finding.ts';
-import { areSet, requires } from './rules.ts';
+import { errorAtValue, type Finding, type ConfigPath, formatPath } from './finding.ts';
+import type { StringMap } from '../kube/object.ts';
+import { isSet, ONE_MODE, textMember, WHOLE_REFERENCE } from './rules.ts';
 import { show } from './schema/schema-fields.ts';
-import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from './types.ts';
+import { patchSchema, referenceSchema } from './schema/schema-sync.ts';
+import type { ConfigChecks, PatchConfig, PathSegment } from './types.ts';
 
-const RELATIVE_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
 /** The content of Endpoints and of EndpointSlices. */
 const CONTENT_MEMBERS = ['subsets', 'endpoints', 'ports'];
-const MODES = 'expression, labels or reference';
 
 /** Checks a list of patches at `path`; entries that are not mappings are reported by the schema check. */
 export function checkPatches(
@@ -45,63 +45,6 @@ function listOf(path: ConfigPath): string | undefined {
   const key = path[path.indexOf('toHost') + 1];
   return path.includes('toHost') && typeof key === 'string' ? key : undefined;
 }
-
-/** A rule between the members of one entry at `path`. */
-interface EntryRule {
-  readonly schema: JsonObject;
-  readonly check: (entry: JsonObject, path: ConfigPath) => readonly Finding[];
-}
-
-/** Exactly one mode. */
-export const ONE_MODE = {
-  schema: {
-    oneOf: [
-      { anyOf: [areSet('expression'), areSet('reverseExpression')] },
-      { required: ['reference'] },
-      { required: ['labels'] },
-    ],
-  },
-  check(entry, path) {
-    const hasText = (key: string): boolean => (textMember(entry, key) ?? '') !== '';
-    const used = [
-      hasText('expression') || hasText('reverseExpression'),
-      isSet(entry, 'labels'),
-      isSet(entry, 'reference'),
-    ].filter(Boolean).length;
-    const where = formatPath(path);
-    if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
-    if (used === 1) return [];
-    // A member of the wrong type has its own finding, and it would be wrong to report that it is missing.
-    const isMeant = ['expression', 'reverseExpression'].some(
-      (key) => isSet(entry, key) && textMember(entry, key) === undefined,
-    );
-    if (isMeant) return [];
-    const hint = Object.hasOwn(entry, 'labels')
-      ? ' (an empty "labels:" counts as not set, write labels: {})'
-      : ownValue(entry, 'expression') === null
-        ? ` (null counts as not set, write expression: "null" for an expression that deletes what the path matches)`
-        : '';
-    const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
-    return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
-  },
-} satisfies EntryRule;
-
-/** With `namespacePath` alone only a namespace is rewritten: such a reference names no object. */
-export const WHOLE_REFERENCE = {
-  schema: { allOf: [requires('kindPath', 'namePath'), requires('apiVersionPath', 'namePath')] },
-  check(entry, path) {
-    const reference = ownValue(entry, 'reference');
-    if (!isJsonObject(reference) || isSet(reference, 'namePath')) return [];
-    return ['kindPath', 'apiVersionPath']
-      .filter((key) => isSet(reference, key))
-      .map((key) =>
-        errorAtKey(
-          [...path, 'reference', key],
-          `namePath is required with ${key}: set it to the path of the name`,
-        ),
-      );
-  },
-} satisfies EntryRule;
 
 /** The identity of an object and its bookkeeping keys must stay as the translation wrote them. */
 function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Finding[] {
@@ -200,43 +143,23 @@ export function patchesIn(patches: JsonValue | undefined): PatchConfig[] {
   return entries.map(patchOf).filter((patch) => patch !== undefined);
 }
 
-/** Undefined without a path; members of the wrong type are omitted. */
+/** Members of the wrong type are omitted, so that they hide no other problem. Undefined without a path. */
 function patchOf(entry: JsonObject): PatchConfig | undefined {
   const path = textMember(entry, 'path');
   if (path === undefined) return undefined;
-  const expression = textMember(entry, 'expression');
-  const reverseExpression = textMember(entry, 'reverseExpression');
-  const reference = referenceOf(ownValue(entry, 'reference'));
-  const labels = ownValue(entry, 'labels');
+  const [reference, labels] = [ownValue(entry, 'reference'), ownValue(entry, 'labels')];
   return {
+    ...textsIn(entry, patchSchema),
     path,
-    ...(expression === undefined || expression === '' ? {} : { expression }),
-    ...(reverseExpression === undefined || reverseExpression === '' ? {} : { reverseExpression }),
-    ...(reference === undefined ? {} : { reference }),
-    ...(isJsonObject(labels) ? { labels: {} } : {}),
+    ...(isJsonObject(reference) && {
+      reference: { apiVersion: '', kind: '', ...textsIn(reference, referenceSchema) },
+    }),
+    ...(isJsonObject(labels) && { labels: {} }),
   };
 }
 
-function referenceOf(value: JsonValue | undefined): ReferenceConfig | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const reference: { -readonly [K in keyof ReferenceConfig]: ReferenceConfig[K] } = {
-    apiVersion: textMember(value, 'apiVersion') ?? '',
-    kind: textMember(value, 'kind') ?? '',
-  };
-  for (const key of RELATIVE_PATHS) {
-    const text = textMember(value, key) ?? '';
-    if (text !== '') reference[key] = text;
-  }
-  return reference;
-}
-
-function textMember(object: JsonObject, key: string): string | undefined {
-  const value = ownValue(object, key);
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** Present and neither null nor empty text. */
-function isSet(object: JsonObject, key: string): boolean {
-  const value = ownValue(object, key);
-  return value !== undefined && value !== null && value !== '';
+/** The members that the schema knows and that are text, other than an empty one. */
+function textsIn(object: JsonObject, { shape }: typeof patchSchema | typeof referenceSchema): StringMap {
+  const entries = Object.keys(shape).map((key) => [key, textMember(object, key) ?? ''] as const);
+  return Object.fromEntries(entries.filter(([, text]) => text !== ''));
 }

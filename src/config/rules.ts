@@ -3,7 +3,7 @@
  * rejects. Patterns have no lookahead: Helm checks the chart's values with Go's regular expressions.
  */
 
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../base/json.ts';
 import { labelKeyProblem, labelValueProblem } from '../kube/names.ts';
 import {
   type DefaultOf,
@@ -16,19 +16,32 @@ import {
   missingMember,
   warningAtKey,
   warningAtValue,
+  type ConfigPath,
+  formatPath,
 } from './finding.ts';
-import type { ConfigChecks } from './types.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
 
 interface Rule {
   /** Of the section, or the field, that the rule is about. Absent if JSON Schema cannot express it. */
   readonly schema?: JsonObject;
   /** Reads the file as written, so that one invalid field does not hide another. */
-  readonly check: (fields: Fields, checks: ConfigChecks) => readonly Finding[];
+  readonly check: (fields: Fields, checks: NamespaceChecks) => readonly Finding[];
+}
+
+/** The part of `ConfigChecks` that these rules need. */
+export interface NamespaceChecks {
+  /** Each problem names the mapping by its key. An empty host namespace means that it is not known yet. */
+  checkNamespaceMappings(
+    byName: Readonly<Record<string, string>>,
+    vcluster: string,
+    hostNamespace: string,
+    /** Namespace of the Secrets of the key and token API; '' for the host namespace. */
+    storeNamespace: string,
+  ): readonly { readonly key: string; readonly message: string }[];
 }
 
 /** `merged`: the configuration file over vCluster's values. */
-export function checkRules(merged: JsonObject, defaultOf: DefaultOf, checks: ConfigChecks): Finding[] {
+export function checkRules(merged: JsonObject, defaultOf: DefaultOf, checks: NamespaceChecks): Finding[] {
   const fields = new Fields(merged, defaultOf);
   return RULES.flatMap((rule) => rule.check(fields, checks));
 }
@@ -36,12 +49,12 @@ export function checkRules(merged: JsonObject, defaultOf: DefaultOf, checks: Con
 // Parts of a JSON Schema.
 
 /** Holds if all these members are present and not empty. */
-export function areSet(...members: readonly string[]): JsonObject {
+function areSet(...members: readonly string[]): JsonObject {
   const properties = Object.fromEntries(members.map((member) => [member, { minLength: 1 }]));
   return { required: [...members], properties };
 }
 
-export function requires(member: string, other: string): JsonObject {
+function requires(member: string, other: string): JsonObject {
   return implies(areSet(member), areSet(other));
 }
 
@@ -123,6 +136,78 @@ export const NAMESPACE_MAPPINGS = {
     return problems.map(({ key, message }) => errorAtKey([...pathOf(name), key], message));
   },
 } satisfies Rule;
+
+// Rules of one entry of `patches`.
+
+const MODES = 'expression, labels or reference';
+
+/** A rule between the members of one entry at `path`. */
+interface EntryRule {
+  readonly schema: JsonObject;
+  readonly check: (entry: JsonObject, path: ConfigPath) => readonly Finding[];
+}
+
+/** Exactly one mode. */
+export const ONE_MODE = {
+  schema: {
+    oneOf: [
+      { anyOf: [areSet('expression'), areSet('reverseExpression')] },
+      { required: ['reference'] },
+      { required: ['labels'] },
+    ],
+  },
+  check(entry, path) {
+    const hasText = (key: string): boolean => (textMember(entry, key) ?? '') !== '';
+    const used = [
+      hasText('expression') || hasText('reverseExpression'),
+      isSet(entry, 'labels'),
+      isSet(entry, 'reference'),
+    ].filter(Boolean).length;
+    const where = formatPath(path);
+    if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
+    if (used === 1) return [];
+    // A member of the wrong type has its own finding, and it would be wrong to report that it is missing.
+    const isMeant = ['expression', 'reverseExpression'].some(
+      (key) => isSet(entry, key) && textMember(entry, key) === undefined,
+    );
+    if (isMeant) return [];
+    const hint = Object.hasOwn(entry, 'labels')
+      ? ' (an empty "labels:" counts as not set, write labels: {})'
+      : ownValue(entry, 'expression') === null
+        ? ` (null counts as not set, write expression: "null" for an expression that deletes what the path matches)`
+        : '';
+    const missing = ['expression', 'reverseExpression', 'labels', 'reference'].map((key) => [...path, key]);
+    return [{ ...errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`), missing }];
+  },
+} satisfies EntryRule;
+
+/** With `namespacePath` alone only a namespace is rewritten: such a reference names no object. */
+export const WHOLE_REFERENCE = {
+  schema: { allOf: [requires('kindPath', 'namePath'), requires('apiVersionPath', 'namePath')] },
+  check(entry, path) {
+    const reference = ownValue(entry, 'reference');
+    if (!isJsonObject(reference) || isSet(reference, 'namePath')) return [];
+    return ['kindPath', 'apiVersionPath']
+      .filter((key) => isSet(reference, key))
+      .map((key) =>
+        errorAtKey(
+          [...path, 'reference', key],
+          `namePath is required with ${key}: set it to the path of the name`,
+        ),
+      );
+  },
+} satisfies EntryRule;
+
+export function textMember(object: JsonObject, key: string): string | undefined {
+  const value = ownValue(object, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Present and neither null nor empty text. */
+export function isSet(object: JsonObject, key: string): boolean {
+  const value = ownValue(object, key);
+  return value !== undefined && value !== null && value !== '';
+}
 
 // Rules of `endpointSyncer`.
 

@@ -1,22 +1,13 @@
 /** Patches, and the checks that a configuration has to pass. */
 
-/** One entry of `patches` as validated by the configuration: exactly one mode is set. */
-export interface PatchConfig {
-  readonly path: string;
-  readonly expression?: string;
-  readonly reverseExpression?: string;
-  readonly reference?: ReferenceConfig;
-  readonly labels?: Readonly<Record<string, never>>;
-}
+import type * as z from 'zod';
+import type { NamespaceChecks } from './rules.ts';
+import type { patchSchema } from './schema/schema-sync.ts';
 
-export interface ReferenceConfig {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly apiVersionPath?: string;
-  readonly kindPath?: string;
-  readonly namePath?: string;
-  readonly namespacePath?: string;
-}
+/** One entry of `patches`: exactly one mode is set. */
+export type PatchConfig = z.output<typeof patchSchema>;
+
+export type ReferenceConfig = NonNullable<PatchConfig['reference']>;
 
 /** A problem of one patch, found by parsing its path or its expressions. */
 export interface PatchFieldProblem {
@@ -33,7 +24,7 @@ export interface PatchFieldProblem {
 export type PathSegment = string | number | null | { readonly filter: string };
 
 /** Checks by modules that the configuration may not import. All are pure and never throw. */
-export interface ConfigChecks {
+export interface ConfigChecks extends NamespaceChecks {
   /**
    * Path syntax, expression syntax and forbidden words of one entry whose members have the right types. `list`: the key of `sync.toHost`
    * that has the patch, such as `endpoints`; absent for a file of patches alone, which may be for any kind.
@@ -43,14 +34,6 @@ export interface ConfigChecks {
   pathSegments(path: string): readonly PathSegment[] | undefined;
   /** Whether this path is the identity of an object, or bookkeeping of the translation: no patch may target it. */
   isProtected(path: readonly string[]): boolean;
-  /** Each problem names the mapping by its key. An empty host namespace means that it is not known yet. */
-  checkNamespaceMappings(
-    byName: Readonly<Record<string, string>>,
-    vcluster: string,
-    hostNamespace: string,
-    /** Namespace of the Secrets of the key and token API; '' for the host namespace. */
-    storeNamespace: string,
-  ): readonly { readonly key: string; readonly message: string }[];
 }
 
 /**

@@ -1,17 +1,22 @@
 /** The part of vCluster's own file format that this program reads: `sync.toHost` and `experimental.multiNamespaceMode`. */
 
 import * as z from 'zod';
-import { ONE_MODE, WHOLE_REFERENCE } from '../patch-rules.ts';
-import { NAMESPACE_MAPPINGS } from '../rules.ts';
+import { NAMESPACE_MAPPINGS, ONE_MODE, WHOLE_REFERENCE } from '../rules.ts';
 import { flag } from './schema-fields.ts';
 
-const relativePath = (what: string) =>
-  z
+/** An empty text counts as absent. */
+function optionalText(description: string) {
+  return z
     .string()
+    .transform((text) => (text === '' ? undefined : text))
     .optional()
-    .meta({ description: `Path of the ${what}, relative to what \`path\` matched.` });
+    .meta({ description });
+}
 
-const reference = z
+const relativePath = (what: string) =>
+  optionalText(`Path of the ${what}, relative to what \`path\` matched.`);
+
+export const referenceSchema = z
   .strictObject({
     apiVersion: z
       .string()
@@ -36,7 +41,8 @@ const reference = z
     ...WHOLE_REFERENCE.schema,
   });
 
-const patch = z
+/** One entry of `patches`. */
+export const patchSchema = z
   .strictObject({
     path: z.string().meta({
       description:
@@ -48,14 +54,11 @@ const patch = z
         'metadata.annotations[?(@.includes("{{"))]',
       ],
     }),
-    expression: z.string().optional().meta({
-      description: 'JavaScript, virtual to host: `value` is the current value, the result replaces it.',
-    }),
-    reverseExpression: z
-      .string()
-      .optional()
-      .meta({ description: 'JavaScript, host to virtual: undoes `expression`.' }),
-    reference: reference.optional(),
+    expression: optionalText(
+      'JavaScript, virtual to host: `value` is the current value, the result replaces it.',
+    ),
+    reverseExpression: optionalText('JavaScript, host to virtual: undoes `expression`.'),
+    reference: referenceSchema.optional(),
     labels: z
       .strictObject({})
       .optional()
@@ -68,7 +71,7 @@ const patch = z
   });
 
 const patches = z
-  .array(patch)
+  .array(patchSchema)
   .prefault([])
   .meta({ description: 'Changes on top of the built-in translation, applied in this order.' });
 
