@@ -8,19 +8,11 @@ export const BODIES_BYTES_MAX = 256 * 1024 * 1024;
 /** A slower body is given up: after {@link ClientTimeouts.bodyMs}, this much must have arrived for each further second. */
 export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024;
 /** Parsing YAML takes about a hundred times as long as parsing JSON. */
-export const YAML_BYTES_MAX = 512 * 1024;
-/** Longer YAML texts are parsed in a worker thread. The worst text of this length takes about 20 ms. */
-export const YAML_INLINE_BYTES_MAX = 4 * 1024;
+export const YAML_BYTES_MAX = 32 * 1024;
+/** Tokens of one YAML text. A text of {@link YAML_BYTES_MAX} with a short word in each line has as many; the worst text takes about 70 ms. */
+export const YAML_TOKENS_MAX = 16_000;
 /** Longer responses in YAML are in flow style. Block style takes 0.3 µs per character. */
 export const YAML_BLOCK_CHARACTERS_MAX = 128 * 1024;
-/** After this time the thread is terminated and the text rejected. A plain text of {@link YAML_BYTES_MAX} takes a fifth of it. */
-export const YAML_PARSE_MS_MAX = 5000;
-/** The same while the text of another user waits. */
-export const YAML_PARSE_MS_MAX_WHILE_OTHERS_WAIT = 500;
-export const YAML_THREAD_MIB_MAX = 256;
-/** YAML texts that may wait for the thread, of one user and of all users. */
-export const YAML_WAITING_PER_USER_MAX = 16;
-export const YAML_WAITING_MAX = 128;
 /**
  * Commas, colons and opening brackets of one JSON text: the cost of processing depends on their number, not on the bytes. An Endpoints
  * object with 1000 addresses and their target references has 20 000.

@@ -105,6 +105,11 @@ export function tooLarge(limitBytes: number): StatusError {
   return failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
 }
 
+export function tooLargeYaml(limitBytes: number): StatusError {
+  const why = `parsing YAML takes long, so its limit is ${limitBytes} bytes; send JSON`;
+  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`);
+}
+
 /** `tokensMax`: see `JSON_TOKENS_MAX`. */
 export function tooComplex(tokensMax: number): StatusError {
   const limit = `limit is ${tokensMax} commas, colons and opening brackets`;

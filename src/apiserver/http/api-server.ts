@@ -30,7 +30,6 @@ import type { Random } from '../../base/random.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import type { ObjectRegistry } from '../objects/object-registry.ts';
 import { ObjectViews } from '../objects/object-view.ts';
-import { YamlParser } from '../request/yaml-parser.ts';
 
 export interface StartOptions {
   readonly table: DefinitionTable;
@@ -95,9 +94,8 @@ export interface RunningServer {
 
 export async function startServer(options: StartOptions): Promise<RunningServer> {
   const views = new ObjectViews();
-  const yaml = new YamlParser(options.clock);
   const meta = new MetaHandler(options.table, options.version);
-  const resources = new ResourceHandler({ ...options, views, yaml });
+  const resources = new ResourceHandler({ ...options, views });
   const watches = new WatchStreams({ ...options, views });
   const api = new ApiServer({ options, meta, resources, watches });
   const listener = options.wrapListener?.(api.listener) ?? api.listener;
@@ -115,7 +113,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       watches.closeAll();
       api.close();
       await http.close();
-      await yaml[Symbol.asyncDispose]();
     },
   };
 }

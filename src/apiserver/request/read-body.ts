@@ -10,8 +10,8 @@ import { parseJsonText } from '../schema/json-text.ts';
 import { TypeTable } from '../schema/notation.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
-import { badRequest, tooLarge, unsupportedMediaType } from '../status.ts';
-import type { ParseYaml } from './yaml-parser.ts';
+import { badRequest, tooLargeYaml, unsupportedMediaType } from '../status.ts';
+import { readYaml } from './read-yaml.ts';
 
 export interface RawBody {
   readonly contentType: string;
@@ -22,17 +22,13 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
 
 /** Parses JSON, YAML or protobuf into raw JSON. `definition` is the kind that the URL names. */
-export async function parseBody(
-  definition: ResourceDefinition,
-  body: RawBody,
-  yaml: ParseYaml,
-): Promise<ParsedBody> {
+export function parseBody(definition: ResourceDefinition, body: RawBody): ParsedBody {
   switch (body.contentType) {
     case '':
     case 'application/json':
       return parseJson(definition.kind, body.bytes.toString('utf8'));
     case 'application/yaml':
-      return parseYaml(definition.kind, body.bytes.toString('utf8'), yaml);
+      return parseYaml(definition.kind, body.bytes.toString('utf8'));
     case PROTOBUF:
       return { value: parseProtobuf(definition, body.bytes), duplicates: [] };
     default:
@@ -74,17 +70,17 @@ function typeName(value: JsonValue): string {
 }
 
 /** The `DeleteOptions` of a DELETE; undefined without a body. */
-export async function parseDeleteBody(body: RawBody, yaml: ParseYaml): Promise<JsonObject | undefined> {
+export function parseDeleteBody(body: RawBody): JsonObject | undefined {
   if (body.bytes.length === 0) return undefined;
-  const value = await deleteOptionsIn(body, yaml);
+  const value = deleteOptionsIn(body);
   return isJsonObject(value) ? value : undefined;
 }
 
-async function deleteOptionsIn({ contentType, bytes }: RawBody, yaml: ParseYaml): Promise<JsonValue> {
+function deleteOptionsIn({ contentType, bytes }: RawBody): JsonValue {
   const text = bytes.toString('utf8');
   switch (contentType) {
     case 'application/yaml':
-      return (await parseYaml('DeleteOptions', text, yaml)).value;
+      return parseYaml('DeleteOptions', text).value;
     case PROTOBUF:
       return parseProtobuf({ kind: 'DeleteOptions', schema: deleteOptionsSchema() }, bytes);
     case '':
@@ -109,7 +105,7 @@ function unrecognized(kind: string, why: string): Error {
 }
 
 /** Most clients send JSON as YAML; the JSON parser is much faster. */
-export async function parseYaml(kind: string, text: string, yaml: ParseYaml): Promise<ParsedBody> {
+export function parseYaml(kind: string, text: string): ParsedBody {
   if (text.startsWith('{')) {
     try {
       return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
@@ -118,8 +114,8 @@ export async function parseYaml(kind: string, text: string, yaml: ParseYaml): Pr
       // It may be YAML in flow style.
     }
   }
-  if (text.length > YAML_BYTES_MAX) throw tooLarge(YAML_BYTES_MAX);
-  const outcome = await yaml(text);
+  if (text.length > YAML_BYTES_MAX) throw tooLargeYaml(YAML_BYTES_MAX);
+  const outcome = readYaml(text);
   switch (outcome.kind) {
     case 'several-documents':
       throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);

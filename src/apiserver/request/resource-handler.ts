@@ -46,7 +46,6 @@ import {
   type DeleteOptions,
   type WriteOptions,
 } from '../objects/write-options.ts';
-import type { ParseYaml, YamlParser } from './yaml-parser.ts';
 import { recordDecision, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessDecision, type AccessRequest, type Authorizer } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
@@ -76,7 +75,6 @@ export interface ResourceHandlerOptions extends TargetRules {
   deleter: ObjectDeleter;
   clock: Clock;
   views: ObjectViews;
-  yaml: YamlParser;
 }
 
 /** One request with its target. */
@@ -192,7 +190,7 @@ export class ResourceHandler {
     const { definition, subresource } = target;
     const options = parseWriteOptions(request.query, 'CreateOptions');
     if (subresource?.action) return this.#performAction(call, subresource.action, options);
-    const body = await this.#body(call, options.fieldValidation);
+    const body = this.#body(call, options.fieldValidation);
     if (definition.respond) {
       const { user, prefix } = request;
       const warn = (warning: string): void => void call.warnings.push(warning);
@@ -214,7 +212,7 @@ export class ResourceHandler {
       target: { ...target, definition: { ...target.definition, kind, schema } },
     };
     // All fields of an action have defaults.
-    const body = request.body.bytes.length === 0 ? {} : await this.#body(actionCall, options.fieldValidation);
+    const body = request.body.bytes.length === 0 ? {} : this.#body(actionCall, options.fieldValidation);
     const context = contextOf(call, options);
     const { registry } = this.#options;
     return this.#written(call, await performAction(registry, target, action, body, context));
@@ -223,7 +221,7 @@ export class ResourceHandler {
   async #update(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const options = parseWriteOptions(request.query, 'UpdateOptions');
-    const body = await this.#body(call, options.fieldValidation);
+    const body = this.#body(call, options.fieldValidation);
     rejectOtherNamespace(target, body);
     checkName(target, body);
     const context = contextOf(call, options);
@@ -245,15 +243,15 @@ export class ResourceHandler {
       kind === 'apply'
         ? await applyObject(registry, target, {
             ...patching,
-            sent: await parseYaml(target.definition.kind, text, this.#yaml(request)),
+            sent: parseYaml(target.definition.kind, text),
           })
         : await patchObject(registry, target, { ...patching, kind, text });
     return this.#written(call, written);
   }
 
-  async #body(call: Call, validation: 'Ignore' | 'Warn' | 'Strict'): Promise<JsonObject> {
+  #body(call: Call, validation: 'Ignore' | 'Warn' | 'Strict'): JsonObject {
     const { request, target, warnings } = call;
-    const parsed = await parseBody(target.definition, request.body, this.#yaml(request));
+    const parsed = parseBody(target.definition, request.body);
     if (isJsonObject(parsed.value)) checkType(this.#options.table, target.definition, parsed.value);
     const body = decodeBody(target.definition, parsed, validation, (warning) => warnings.push(warning));
     const duplicates = duplicateOwners(metadataOf(body));
@@ -273,7 +271,7 @@ export class ResourceHandler {
 
   async #delete(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
-    const options = await this.#deleteOptions(request);
+    const options = deleteOptionsOf(request);
     const deletion = await this.#options.deleter.delete(target, options, call.recheck);
     const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
     if (isShown) return this.#responses.object(presentation(call), 200, deletion);
@@ -287,20 +285,12 @@ export class ResourceHandler {
     });
   }
 
-  async #deleteOptions(request: ApiRequest): Promise<DeleteOptions> {
-    return parseDeleteOptions(request.query, await parseDeleteBody(request.body, this.#yaml(request)));
-  }
-
-  #yaml({ user }: ApiRequest): ParseYaml {
-    return this.#options.yaml.of(user.name);
-  }
-
   async #collection(verb: Verb, call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const query = parseListQuery(target, request.query);
     const page = await listObjects(this.#options.registry.store, query);
     if (verb === 'deletecollection') {
-      const options = await this.#deleteOptions(request);
+      const options = deleteOptionsOf(request);
       const { definition } = target;
       const isOwn = ({ value }: StoredEntry): boolean => definition.isCredentialOf(value, request.user);
       // Without its credential, the caller could not delete the rest.
@@ -433,4 +423,8 @@ function rejectDenied(
 function requestedName({ path, query }: TargetRequest, verb: string): string {
   if (verb !== 'list' && verb !== 'watch') return path.name;
   return exactValue(query.get('fieldSelector') ?? '', 'metadata.name') ?? '';
+}
+
+function deleteOptionsOf({ query, body }: ApiRequest): DeleteOptions {
+  return parseDeleteOptions(query, parseDeleteBody(body));
 }

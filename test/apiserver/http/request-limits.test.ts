@@ -309,7 +309,8 @@ describe('a body', () => {
   });
 
   test.each([
-    ['YAML of a megabyte', 'application/yaml', `a: ${'x'.repeat(1024 * 1024)}`, 413],
+    ['YAML above 32 KiB', 'application/yaml', `a: ${'x'.repeat(32 * 1024)}`, 413],
+    ['YAML of very many tokens', 'application/yaml', `a: [${'b,'.repeat(8000)}]`, 400],
     ['YAML that nests too deep', 'application/yaml', '['.repeat(5000), 400],
     [
       'aliases of aliases',

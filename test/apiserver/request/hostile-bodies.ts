@@ -1,6 +1,12 @@
 /** Request bodies whose processing costs far more than sending them. */
 
-import { BODY_BYTES_MAX, JSON_TOKENS_MAX } from '../../../src/apiserver/limits.ts';
+import { Lexer } from 'yaml';
+import {
+  BODY_BYTES_MAX,
+  JSON_TOKENS_MAX,
+  YAML_BYTES_MAX,
+  YAML_TOKENS_MAX,
+} from '../../../src/apiserver/limits.ts';
 
 export type MediaType = 'json' | 'yaml' | 'json-patch' | 'strategic-patch' | 'protobuf';
 
@@ -276,19 +282,29 @@ const YAML: Readonly<Record<string, (bytes: number) => string>> = {
   'JSON with a comma at the end': (bytes) => `{${repeated(bytes, ',', (n) => `"${key(n)}":0`)},}`,
 };
 
-/** Text that is, or is nearly, YAML: at the root, and as a member of an object. */
-export function hostileYaml(bytes: number): HostileBody[] {
-  const roots = Object.entries(YAML).map(([name, text]) => ({ name, text: () => text(bytes) }));
+/** The length up to which a text has no more tokens than the server accepts. */
+function acceptedBytes(text: (bytes: number) => string): number {
+  let bytes = YAML_BYTES_MAX;
+  while (Iterator.from(new Lexer().lex(text(bytes))).reduce((count) => count + 1, 0) > YAML_TOKENS_MAX)
+    bytes = Math.floor(bytes * 0.97);
+  return bytes;
+}
+
+/** Text that is, or is nearly, YAML: at the root, and as a member of an object. By default the longest that the server parses. */
+export function hostileYaml(max?: number): HostileBody[] {
+  const of = (text: (bytes: number) => string): string => text(max ?? acceptedBytes(text));
+  const roots = Object.entries(YAML).map(([name, text]) => ({ name, text: () => of(text) }));
   const members = ['tags', 'anchors', 'aliases', 'a plain list', 'distinct keys', 'flow keys'].map(
     (name) => ({
       name: `${name} below a member`,
-      text: () => `${YAML_HEAD}data:\n${(YAML[name]?.(bytes / 2) ?? '').replaceAll(/^/gm, ' ')}`,
+      text: () =>
+        of((bytes) => `${YAML_HEAD}data:\n${(YAML[name]?.(bytes / 2) ?? '').replaceAll(/^/gm, ' ')}`),
     }),
   );
   return [...roots, ...members].map(({ name, text }) => ({
     name,
     media: 'yaml',
-    bytes: () => Buffer.from(text()).subarray(0, bytes),
+    bytes: () => Buffer.from(text()).subarray(0, max ?? YAML_BYTES_MAX),
   }));
 }
 
