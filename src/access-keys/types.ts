@@ -62,15 +62,12 @@ export interface KeyRecord {
   readonly credentials?: readonly { readonly id: string; readonly untilMs: number | undefined }[];
 }
 
-/** All keys, kept current by a watch of the store. */
+/** All keys, as the store has committed them. */
 export interface KeyIndex {
   byUid(uid: string): KeyRecord | undefined;
   /** When the key expires, in epoch milliseconds; undefined: never. */
   expiresAtMs(record: KeyRecord): number | undefined;
-  /**
-   * Undefined: the store responded within the last ten minutes, so the watch of the index works. Otherwise rejects with `StoreError` unless the
-   * store responds now: another replica may have revoked any key.
-   */
+  /** Before a key is accepted: rejects with `StoreError` while another replica may have revoked any key unnoticed, see `Projected.confirmed`. */
   confirmed(): Promise<void> | undefined;
   /** Waits until the index contains every write before this call. */
   catchUp(): Promise<void>;

@@ -5,8 +5,8 @@ import { runKeyHistory } from './key-store.ts';
 import { costlyRuns } from '../support/costly-runs.ts';
 
 const SEEDS = Array.from({ length: costlyRuns(40) }, (_, at) => at + 1);
-/** Found the bugs that have tests of their own in `key-index.test.ts` and `secret-cache.test.ts`. */
-const FOUND = [47, 48, 55, 116, 128];
+/** Found bugs, which have tests of their own in `key-index.test.ts` and `secret-cache.test.ts`. */
+const FOUND = [47, 48, 55, 116, 128, 289, 350, 583];
 /** With 80 steps: a restored host is back at exactly the newest revision that was known. */
 const LONG = 5070;
 

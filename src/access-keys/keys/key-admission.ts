@@ -1,8 +1,7 @@
 /** Admission of writes that depends on the writer or on other keys. */
 
 import { LRUCache } from 'lru-cache';
-import type { Admission, AdmissionRequest, CommittedWrite } from '../../apiserver/objects/admission.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { Admission, AdmissionRequest } from '../../apiserver/objects/admission.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../apiserver/field-error.ts';
 import { forbidden, invalid } from '../../apiserver/status.ts';
@@ -62,9 +61,8 @@ export class KeyAdmission implements Admission {
     // Authorization is sufficient.
   }
 
-  /** The next request at this replica already sees a revocation. */
-  async afterWrite({ storage }: ResourceDefinition, change: CommittedWrite): Promise<void> {
-    if (storage === KEY_STORAGE) await this.#options.index.acknowledge(change);
+  async afterWrite(): Promise<void> {
+    // The index is part of the commit.
   }
 
   /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `authorizeWrite`. */

@@ -75,7 +75,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
   const { store, clock, random, randomBytes, logger, masterKey, types } = options;
   const digests = new KeyDigests(masterKey.pepper);
   const activity = new KeyActivity({ notes: store.notes(ACTIVITY_NOTES), clock, logger });
-  const index = new KeyIndex({ store, clock, logger, lastActivityMs: ({ uid }) => activity.lastMs(uid) });
+  const index = new KeyIndex({ store, lastActivityMs: ({ uid }) => activity.lastMs(uid) });
   const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
   const events = readOnly(groupEvents(types));
   const rotate = rotateSubresource({ types, digests, randomBytes, clock });
@@ -120,7 +120,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
       });
       // The notes are read before the keys: a key with a note that is not in the list was deleted.
       await activity.read();
-      await index.start();
+      index.start();
       for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
       warnOfLargeKeys(index, logger);
       collector.start();
@@ -130,7 +130,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
       authenticator.stop();
       await collector.stop();
       await expiry.stop();
-      await index.stop();
+      index.stop();
       deleter.close();
       await activity.stop();
     },

@@ -7,6 +7,8 @@ import type {
   ListPage,
   ListResult,
   Notes,
+  Projected,
+  Projection,
   Store,
   StoredEntry,
   StoreKey,
@@ -63,6 +65,10 @@ export class MeasuredStore implements Store {
 
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
     return this.#store.watch(range, afterRevision, observer);
+  }
+
+  project(resource: string, projection: Projection): Projected {
+    return this.#store.project(resource, projection);
   }
 
   compact(revision: number): Promise<void> {

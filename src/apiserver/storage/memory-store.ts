@@ -10,6 +10,8 @@ import {
   type ListPage,
   type ListResult,
   type Notes,
+  type Projected,
+  type Projection,
   type Store,
   type StoredEntry,
   type StoreKey,
@@ -56,6 +58,10 @@ export class MemoryStore implements Store {
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
     return this.#state.watch(range, afterRevision, observer);
+  }
+
+  project(resource: string, projection: Projection): Projected {
+    return this.#state.project(resource, projection);
   }
 
   async compact(revision: number): Promise<void> {

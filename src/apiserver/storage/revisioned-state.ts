@@ -9,6 +9,8 @@ import {
   orderedKey,
   type ListPage,
   type ListResult,
+  type Projected,
+  type Projection,
   type StoredEntry,
   type StoreEvent,
   type StoreKey,
@@ -32,6 +34,8 @@ export class RevisionedState {
   readonly #log: EventLog;
   /** By resource: an event concerns only those who watch its kind. */
   readonly #watchers = new Map<string, Set<Watcher>>();
+  /** By resource. */
+  readonly #projections = new Map<string, Set<Projection>>();
   #revision = FIRST_REVISION;
   #isClosed = false;
 
@@ -69,12 +73,16 @@ export class RevisionedState {
     return { entries, revision, remaining };
   }
 
-  /** Applies one event and sends it to the watchers; `bytes` is its size in the history. */
+  /** Applies one event, to the projections first, and sends it to the watchers; `bytes` is its size in the history. */
   apply(event: StoreEvent, bytes = 0): void {
     const { entry, revision } = event;
-    const table = this.#table(entry.key.resource);
-    if (event.type === 'deleted') table.delete(orderedKey(entry.key));
-    else table.set(orderedKey(entry.key), entry);
+    const { key } = entry;
+    const table = this.#table(key.resource);
+    const isDeleted = event.type === 'deleted';
+    if (isDeleted) table.delete(orderedKey(key));
+    else table.set(orderedKey(key), entry);
+    const projections = this.#projections.get(key.resource) ?? [];
+    for (const projection of projections) projection.changed(key, isDeleted ? undefined : entry);
     this.#revision = revision;
     this.#log.append(event, bytes);
     this.#notify(event);
@@ -105,6 +113,19 @@ export class RevisionedState {
         return current();
       },
       close: () => void watchers.delete(watcher),
+    };
+  }
+
+  /** Every commit of this process is the only one there is, so a projection is always current. */
+  project(resource: string, projection: Projection): Projected {
+    projection.reset([...this.#table(resource).values()]);
+    const projections = this.#projections.get(resource) ?? new Set();
+    this.#projections.set(resource, projections.add(projection));
+    return {
+      confirmed: () => undefined,
+      catchUp: () => Promise.resolve(),
+      unconfirmedMs: 0,
+      close: () => void projections.delete(projection),
     };
   }
 

@@ -62,8 +62,27 @@ export interface WatchObserver {
 export interface StoreWatch {
   /** Every event up to this revision has been sent. */
   readonly revision: number;
-  /** True when the store was restored from a backup and has not been read again: what was sent is not its content. The watch ends then. */
-  readonly isOutdated?: boolean;
+  close(): void;
+}
+
+/** What a store keeps current inside its commits: when a write resolves, the projection shows it. Its methods must not throw. */
+export interface Projection {
+  /** All objects of the resource, in place of those before: at the start, and when the store has read them again. */
+  reset(entries: readonly StoredEntry[]): void;
+  /** The object is now `entry`; undefined: it is deleted. */
+  changed(key: StoreKey, entry: StoredEntry | undefined): void;
+}
+
+export interface Projected {
+  /**
+   * Undefined: the projection shows what the store shows. Otherwise rejects with `StoreError` `unavailable` unless the store can tell now: an engine
+   * that was restored has not been read again, or another replica may have written anything since the engine responded last.
+   */
+  confirmed(): Promise<void> | undefined;
+  /** Resolves when the projection shows every write that was acknowledged before this call, at any replica. */
+  catchUp(): Promise<void>;
+  /** Since the engine last responded; 0 while it responds. */
+  readonly unconfirmedMs: number;
   close(): void;
 }
 
@@ -125,6 +144,8 @@ export interface Store {
   delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry>;
   /** Sends every event after `afterRevision`, first from history, then live, without gaps or duplicates. */
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch>;
+  /** Keeps `projection` current from now on; it is complete when this returns. */
+  project(resource: string, projection: Projection): Projected;
   /** Compacts history up to and including `revision`. */
   compact(revision: number): Promise<void>;
   /** Resolves when a write could be made durable now; rejects with `unavailable` otherwise, such as on a full disk. */

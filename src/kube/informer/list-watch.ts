@@ -212,7 +212,7 @@ export class ListWatch {
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     let phase: Phase = 'listing';
-    using _following = this.#server.follow(this.#listAgain);
+    using _following = this.#server.follow(this.listAgain);
     while (!signal.aborted) {
       this.#phase = phase;
       const end = await (phase === 'listing' ? this.#list(signal) : this.#watch(signal));
@@ -403,7 +403,8 @@ export class ListWatch {
     return error;
   }
 
-  readonly #listAgain = (): void => {
+  /** What the sink holds contradicts the server, as after a restore: all objects are listed again and replace it. */
+  readonly listAgain = (): void => {
     this.#isRewound = true;
     this.#attempt.abort(new RewoundError('the server was restored from a backup'));
   };
@@ -415,7 +416,7 @@ export class ListWatch {
     const { logger, client, resource } = this.#options;
     const fields = { cluster: client.cluster, resource: resource.plural, ...versions };
     logger.warn(fields, 'the server was restored from a backup; its objects replace the cached ones');
-    this.#server.restored(this.#listAgain);
+    this.#server.restored(this.listAgain);
   }
 
   #advance(version: string | undefined): void {

@@ -155,11 +155,11 @@ describe('a replica that cannot reach the store', () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store, clock });
-    const lagging = new LaggingStore(store);
     const lines: string[] = [];
     const note = (_fields: object, message: string): void => void lines.push(message);
     const logger = { ...silentLogger, info: note, warn: note, error: note };
-    const partitioned = makeKeys(lagging, { clock, logger });
+    const lagging = new LaggingStore(store, clock, logger);
+    const partitioned = makeKeys(lagging, { clock });
     await partitioned.start();
     const [revoked, kept] = [
       keyOf(await api.create('revoked', { ttl: 0 })),

@@ -1,60 +1,52 @@
-/** A store whose watches lag behind, end or fail on demand, as between replicas and during failures of the host. */
+/** A store at a replica: it shows its own writes at once, and those of others when a test wants; it may not respond. */
 
+import type { Clock } from '../../../src/base/clock.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
+import { HostContact } from '../../../src/apiserver/storage/secrets/host/host-contact.ts';
 import {
   StoreError,
   type ListPage,
   type ListResult,
   type Notes,
+  type Projected,
+  type Projection,
   type Store,
   type StoredEntry,
-  type StoreEvent,
   type StoreKey,
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
 } from '../../../src/apiserver/storage/store.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 export class LaggingStore implements Store {
   readonly #store: Store;
   readonly #held: (() => void)[] = [];
-  readonly #observers = new Set<WatchObserver>();
+  readonly #contact: HostContact;
   #isHeld = false;
-  #listGate: Promise<void> | undefined;
-  /** Number of lists that fail. */
-  failingLists = 0;
-  /** The store was restored and has not been read again. */
-  isOutdated = false;
+  #isWriting = false;
+  #released = Promise.withResolvers<void>();
   /** The store does not respond, as behind a network partition. */
   isUnreachable = false;
   revisionsAsked = 0;
 
-  constructor(store: Store) {
+  constructor(store: Store, clock: Clock = new FakeClock(), logger: Logger = silentLogger) {
     this.#store = store;
+    this.#released.resolve();
+    this.#contact = new HostContact({ ask: () => this.revision(), clock, logger });
   }
 
-  /** Delays events until `release`. */
+  /** Delays the writes of others until `release`. */
   hold(): void {
     this.#isHeld = true;
+    this.#released = Promise.withResolvers<void>();
   }
 
   release(): void {
     this.#isHeld = false;
     for (const deliver of this.#held.splice(0)) deliver();
-  }
-
-  /** As `release`, but the delayed events are lost: a restore of the store has undone their writes. */
-  lose(): void {
-    this.#held.splice(0);
-    this.release();
-  }
-
-  /** Ends all watches; delayed events are lost. */
-  endWatches(): void {
-    this.#held.splice(0);
-    const observers = [...this.#observers];
-    this.#observers.clear();
-    for (const observer of observers) observer.end();
+    this.#released.resolve();
   }
 
   revision(): Promise<number> {
@@ -71,63 +63,45 @@ export class LaggingStore implements Store {
     return this.#store.get(key);
   }
 
-  async list(range: StoreRange, page?: ListPage): Promise<ListResult> {
-    if (this.failingLists > 0) {
-      this.failingLists--;
-      throw new StoreError('unavailable', 'the test says so');
-    }
-    const result = await this.#store.list(range, page);
-    await this.#listGate;
-    return result;
-  }
-
-  /** Delays the responses to lists until `release`. */
-  holdList(): { release(): void } {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#listGate = promise;
-    return { release: resolve };
+  list(range: StoreRange, page?: ListPage): Promise<ListResult> {
+    return this.#store.list(range, page);
   }
 
   create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
-    return this.#store.create(key, value);
+    return this.#write(() => this.#store.create(key, value));
   }
 
   update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
-    return this.#store.update(key, value, expectedRevision);
+    return this.#write(() => this.#store.update(key, value, expectedRevision));
   }
 
   delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
-    return this.#store.delete(key, expectedRevision);
+    return this.#write(() => this.#store.delete(key, expectedRevision));
   }
 
-  async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
-    if (this.isOutdated) throw new StoreError('unavailable', 'the test says so');
-    const isOutdated = (): boolean => this.isOutdated;
-    const deliver = (event: StoreEvent): void => {
-      if (this.#observers.has(observer)) observer.event(event);
-    };
-    this.#observers.add(observer);
-    let heldRevision = 0;
-    const watch = await this.#store.watch(range, afterRevision, {
-      event: (event) => {
-        if (!this.#isHeld) return deliver(event);
-        heldRevision ||= event.revision - 1;
-        this.#held.push(() => deliver(event));
+  watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
+    return this.#store.watch(range, afterRevision, observer);
+  }
+
+  project(resource: string, projection: Projection): Projected {
+    const projected = this.#store.project(resource, {
+      reset: (entries) => projection.reset(entries),
+      changed: (key, entry) => {
+        if (this.#isHeld && !this.#isWriting) this.#held.push(() => projection.changed(key, entry));
+        else projection.changed(key, entry);
       },
-      end: () => observer.end(),
     });
-    const held = (): number => (this.#isHeld && heldRevision > 0 ? heldRevision : watch.revision);
+    const contact = this.#contact;
     return {
-      get revision() {
-        return held();
+      confirmed: () => contact.confirmed(),
+      catchUp: async () => {
+        await this.revision();
+        await this.#released.promise;
       },
-      get isOutdated() {
-        return isOutdated();
+      get unconfirmedMs() {
+        return contact.silentMs;
       },
-      close: () => {
-        this.#observers.delete(observer);
-        watch.close();
-      },
+      close: () => projected.close(),
     };
   }
 
@@ -141,5 +115,15 @@ export class LaggingStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // The store belongs to the test.
+  }
+
+  /** The memory store writes in the turn of the call. */
+  #write(write: () => Promise<StoredEntry>): Promise<StoredEntry> {
+    this.#isWriting = true;
+    try {
+      return write();
+    } finally {
+      this.#isWriting = false;
+    }
   }
 }

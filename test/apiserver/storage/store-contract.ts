@@ -2,8 +2,10 @@
 
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
 import {
   orderedKey,
+  type Projection,
   StoreError,
   type Store,
   type StoredEntry,
@@ -40,6 +42,7 @@ export function storeContract(driver: string, open: NewStore, traits: DriverTrai
   concurrentWrites(driver, open, counter);
   lists(driver, open, counter);
   watches(driver, open, counter);
+  projections(driver, open);
   histories(driver, open, traits.runs ?? 60);
   notes(driver, open, counter);
 }
@@ -375,6 +378,71 @@ function histories(driver: string, open: NewStore, runs: number): void {
       );
     });
   });
+}
+
+function projections(driver: string, open: NewStore): void {
+  describe(`${driver}: projections`, () => {
+    test('are complete when they begin, and show each write when it resolves', async () => {
+      await using store = await open();
+      await store.create(key('before'), {});
+      await store.create(key('other', 'ns', 'others'), {});
+      const shown = new Shown();
+      const projected = store.project('things', shown);
+      await projected.catchUp();
+      expect(shown.names).toBe('before');
+      for (let round = 1; round <= 20; round++) {
+        const { revision } = await store.create(key('a'), { round });
+        expect(shown.values.get('a')).toEqual({ round });
+        const updated = await store.update(key('a'), { round: -round }, revision);
+        expect(shown.values.get('a')).toEqual({ round: -round });
+        await store.delete(key('a'), updated.revision);
+        expect(shown.values.get('a')).toBeUndefined();
+      }
+      await store.create(key('more', 'ns', 'others'), {});
+      expect([shown.names, shown.resets, projected.confirmed(), projected.unconfirmedMs]).toEqual([
+        'before',
+        1,
+        undefined,
+        0,
+      ]);
+      projected.close();
+      await store.create(key('b'), {});
+      expect(shown.names).toBe('before');
+    });
+
+    test('show the last of concurrent writes, and no write that failed', async () => {
+      await using store = await open();
+      const shown = new Shown();
+      store.project('things', shown);
+      const { revision } = await store.create(key('a'), { x: 0 });
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 8 }, (_, x) => store.update(key('a'), { x }, revision)),
+      );
+      const written = outcomes.findIndex(({ status }) => status === 'fulfilled');
+      expect(shown.values.get('a')).toEqual({ x: written });
+      expect((await store.get(key('a')))?.value).toEqual({ x: written });
+    });
+  });
+}
+
+class Shown implements Projection {
+  readonly values = new Map<string, JsonObject>();
+  resets = 0;
+
+  get names(): string {
+    return [...this.values.keys()].join(' ');
+  }
+
+  reset(entries: readonly StoredEntry[]): void {
+    this.resets++;
+    this.values.clear();
+    for (const { key: at, value } of entries) this.values.set(at.name, value);
+  }
+
+  changed({ name }: StoreKey, entry: StoredEntry | undefined): void {
+    if (entry) this.values.set(name, entry.value);
+    else this.values.delete(name);
+  }
 }
 
 /** A list at a revision, in pages of two. */

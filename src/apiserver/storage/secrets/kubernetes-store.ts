@@ -19,20 +19,25 @@ import {
   type ListPage,
   type ListResult,
   type Notes,
+  type Projected,
+  type Projection,
   type Store,
   type StoredEntry,
   type StoreKey,
   type StoreRange,
   type StoreWatch,
   StoreError,
+  orderedKey,
   type WatchObserver,
 } from '../store.ts';
 import { DamageReport } from './codec/damage-report.ts';
 import { EventFeed } from './read/event-feed.ts';
+import { HostContact } from './host/host-contact.ts';
 import { unreadable } from './host/host-errors.ts';
 import { HostSecrets } from './host/host-secrets.ts';
 import { SecretLists } from './read/secret-lists.ts';
 import { SecretCache } from './read/secret-cache.ts';
+import { SecretProjections, type ShownState } from './read/secret-projections.ts';
 import { RetryBudget } from './host/retry-budget.ts';
 import { SecretReader, type KnownRevisions } from './read/secret-reader.ts';
 import { SecretNames } from './codec/secret-names.ts';
@@ -62,6 +67,8 @@ const HISTORY_LIMIT = 2048;
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const EVENT_WAIT_MS = 1000;
+/** The events of other replicas usually arrive within this time. */
+const CATCH_UP_MS = 2000;
 /** While a replica waits to reconnect, it accepts keys that were revoked elsewhere, so the wait is short. */
 const RECONNECT_MAX_MS = 2000;
 const NO_METRICS: ListWatchMetrics = {
@@ -83,6 +90,8 @@ export class KubernetesStore implements Store {
   readonly #secrets: HostSecrets;
   readonly #feed: EventFeed;
   readonly #cache: SecretCache;
+  readonly #projections = new SecretProjections();
+  readonly #contact: HostContact;
   readonly #listWatch: ListWatch;
   readonly #reader: SecretReader;
   readonly #lists: SecretLists;
@@ -104,7 +113,16 @@ export class KubernetesStore implements Store {
     const feed = new EventFeed({ eventsMax, bytesMax }, logger);
     const restarted = (): void => this.#restart();
     const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
-    const cache = new SecretCache({ names, feed, ledger, damage, clock, bookmarked, restarted });
+    const cache = new SecretCache({
+      names,
+      feed,
+      ledger,
+      projections: this.#projections,
+      damage,
+      clock,
+      bookmarked,
+      restarted,
+    });
     const revisions: KnownRevisions = {
       newest: () => this.#listWatch.newestVersion,
       observe: (revision, known) => this.#listWatch.observe(String(revision), known),
@@ -114,6 +132,7 @@ export class KubernetesStore implements Store {
     this.#secrets = secrets;
     this.#feed = feed;
     this.#cache = cache;
+    this.#contact = new HostContact({ ask: () => this.revision(), clock, logger });
     this.#reader = reader;
     this.#lists = new SecretLists({ names, secrets, cache, damage, revisions });
     this.#writer = new SecretWriter({
@@ -168,7 +187,9 @@ export class KubernetesStore implements Store {
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
     const found = await this.#reader.lookUp(key, this.#budget());
     if (found.state === 'damaged') throw unreadable(key, found.why);
-    return found.state === 'entry' ? found.entry : undefined;
+    if (found.state !== 'entry') return undefined;
+    this.#seen(found.entry);
+    return found.entry;
   }
 
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
@@ -181,34 +202,41 @@ export class KubernetesStore implements Store {
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
-    return this.#observed(this.#writer.create(key, value, this.#budget()));
+    return this.#committed(this.#writer.create(key, value, this.#budget()));
   }
 
   async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
-    return this.#observed(this.#writer.update(key, value, expectedRevision, this.#budget()));
+    return this.#committed(this.#writer.update(key, value, expectedRevision, this.#budget()));
   }
 
   async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
-    return this.#observed(this.#writer.delete(key, expectedRevision, this.#budget()));
+    return this.#committed(this.#writer.delete(key, expectedRevision, this.#budget()), expectedRevision);
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
     if (afterRevision < this.#compacted) throw compacted(afterRevision, this.#compacted);
     await this.#checkHappened(afterRevision, this.#budget());
     this.#checkOpen();
-    const isOutdated = (): boolean => this.#listWatch.condition.isRewound;
-    if (isOutdated())
-      throw new StoreError('unavailable', 'the host cluster was restored and has not been read again');
+    if (this.#listWatch.condition.isRewound) throw notReadAgain();
     const close = this.#feed.subscribe(range, afterRevision, observer);
     const reached = (): number => Math.max(afterRevision, this.#reached);
     return {
       get revision() {
         return reached();
       },
-      get isOutdated() {
-        return isOutdated();
-      },
       close,
+    };
+  }
+
+  project(resource: string, projection: Projection): Projected {
+    const contact = this.#contact;
+    return {
+      confirmed: () => this.#confirmed(),
+      catchUp: () => this.#catchUp(resource),
+      get unconfirmedMs() {
+        return contact.silentMs;
+      },
+      close: this.#projections.add(resource, projection, this.#cache.entries()),
     };
   }
 
@@ -248,12 +276,77 @@ export class KubernetesStore implements Store {
     return Math.max(this.#cache.revision, Number(this.#listWatch.resourceVersion));
   }
 
-  /** A write that is being sent gets a newer revision than all that are known, unless the host was restored. */
-  async #observed(write: Promise<StoredEntry>): Promise<StoredEntry> {
-    const known = this.#listWatch.newestVersion;
+  /**
+   * INVARIANT: the projections show a write before its caller knows of it. A write that is being sent gets a newer revision than all that are known,
+   * unless the host was restored. `removed`: the revision that a deletion removes.
+   */
+  async #committed(write: Promise<StoredEntry>, removed?: number): Promise<StoredEntry> {
+    const known = Number(this.#listWatch.newestVersion);
     const entry = await write;
-    this.#listWatch.observe(String(entry.revision), known);
+    const { key, revision } = entry;
+    if (revision > known) this.#listWatch.observe(String(revision));
+    else this.#listAgain();
+    this.#show(
+      removed === undefined ? { key, entry, revision } : { key, entry: undefined, revision, removed },
+    );
     return entry;
+  }
+
+  /** A write that changes nothing is acknowledged after this read alone. */
+  #seen(entry: StoredEntry): void {
+    const { key, revision } = entry;
+    const held = this.#cache.held(this.#names.object(key))?.entry;
+    // The cache has received all events up to there, so another past has this state.
+    if (revision <= this.#reached && held !== undefined && held.revision < revision) this.#listAgain();
+    this.#show({ key, entry, revision });
+  }
+
+  #show(state: ShownState): void {
+    const { revision, key } = state;
+    const secretName = this.#names.object(key);
+    const isKnown = this.#reached >= revision || this.#projections.isShown(secretName, revision);
+    // The revisions of a restored host tell nothing about what was known before.
+    if (isKnown && !this.#listWatch.condition.isRewound) return;
+    this.#projections.show(secretName, { ...state, atMs: this.#options.clock.monotonicMs() });
+  }
+
+  #confirmed(): Promise<void> | undefined {
+    const { isRewound } = this.#listWatch.condition;
+    if (isRewound) return Promise.reject(notReadAgain());
+    const held = (name: string): StoredEntry | undefined => this.#cache.held(name)?.entry;
+    if (!this.#projections.isUndone(this.#reached, held)) return this.#contact.confirmed();
+    this.#listAgain();
+    return Promise.reject(notReadAgain());
+  }
+
+  #listAgain(): void {
+    const isKnown = this.#listWatch.condition.isRewound;
+    if (!isKnown)
+      this.#options.logger.warn(
+        {},
+        'the host cluster of the store was restored from a backup; its objects are read again',
+      );
+    this.#listWatch.listAgain();
+  }
+
+  /** Bookmarks come about once a minute: if other writes on the host have raised its revision, only a list tells that no event is missing. */
+  async #catchUp(resource: string): Promise<void> {
+    const budget = this.#budget();
+    const wanted = await this.#reader.revision(budget);
+    const isReached = (): boolean => this.#reached >= wanted;
+    await this.#cache.until(isReached, CATCH_UP_MS);
+    if (isReached()) return;
+    const { entries, revision } = await this.#lists.list({ resource }, {}, budget);
+    if (this.#listWatch.condition.isRewound) throw notReadAgain();
+    const gone = this.#projections.shown(resource, this.#cache.entries());
+    for (const entry of entries) {
+      const id = orderedKey(entry.key);
+      const isNewer = entry.revision > (gone.get(id)?.revision ?? 0);
+      gone.delete(id);
+      if (isNewer) this.#show({ key: entry.key, entry, revision: entry.revision });
+    }
+    for (const { key, revision: removed } of gone.values())
+      if (removed <= revision) this.#show({ key, entry: undefined, revision, removed });
   }
 
   /** The host's revisions have restarted, after a restore from a backup. */
@@ -277,4 +370,8 @@ export class KubernetesStore implements Store {
   #checkOpen(): void {
     if (this.#closing.signal.aborted) throw closed();
   }
+}
+
+function notReadAgain(): StoreError {
+  return new StoreError('unavailable', 'the host cluster was restored and has not been read again');
 }

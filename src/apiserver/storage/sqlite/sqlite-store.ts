@@ -17,6 +17,8 @@ import {
   type ListPage,
   type ListResult,
   type Notes,
+  type Projected,
+  type Projection,
   type Store,
   type StoredEntry,
   StoreError,
@@ -132,6 +134,10 @@ export class SqliteStore implements Store {
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
     return this.#state.watch(range, afterRevision, observer);
+  }
+
+  project(resource: string, projection: Projection): Projected {
+    return this.#state.project(resource, projection);
   }
 
   async compact(revision: number): Promise<void> {

@@ -11,6 +11,7 @@ import type {
   KubernetesStoreOptions,
 } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/open-store.ts';
+import type { HeldEvents } from './held-events.ts';
 
 export interface Replica extends AsyncDisposable {
   readonly store: KubernetesStore;
@@ -59,10 +60,11 @@ export function clientOf(access: ServerAccess): WatchClient {
 export async function openReplica(
   access: ServerAccess,
   options: Partial<KubernetesStoreOptions> = {},
+  events?: HeldEvents,
 ): Promise<Replica> {
   const client = clientOf(access);
   const store = await openKubernetesStore({
-    client,
+    client: events?.of(client) ?? client,
     namespace: 'default',
     name: 'test',
     clock: systemClock,

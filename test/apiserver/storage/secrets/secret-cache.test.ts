@@ -5,11 +5,12 @@ import type { KubeObject } from '../../../../src/kube/object.ts';
 import { DamageReport } from '../../../../src/apiserver/storage/secrets/codec/damage-report.ts';
 import { EventFeed } from '../../../../src/apiserver/storage/secrets/read/event-feed.ts';
 import { SecretCache } from '../../../../src/apiserver/storage/secrets/read/secret-cache.ts';
+import { SecretProjections } from '../../../../src/apiserver/storage/secrets/read/secret-projections.ts';
 import { encodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';
 import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
 import { WriteLedger } from '../../../../src/apiserver/storage/secrets/write-ledger.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
-import { StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
+import { type Projection, StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const names = new SecretNames('test');
@@ -31,6 +32,7 @@ interface Harness {
   readonly cache: SecretCache;
   readonly feed: EventFeed;
   readonly ledger: WriteLedger;
+  readonly projections: SecretProjections;
   readonly clock: FakeClock;
   readonly list: (revision: number, ...secrets: KubeObject[]) => void;
   readonly follow: (after: number, range?: { resource: string; namespace?: string }) => string[];
@@ -44,11 +46,13 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
   const feed = new EventFeed({ eventsMax, bytesMax }, logger);
   const ledger = new WriteLedger();
   const damage = new DamageReport(silentLogger, 'ns');
+  const projections = new SecretProjections();
   let bookmarked = 0;
   const cache = new SecretCache({
     names,
     feed,
     ledger,
+    projections,
     damage,
     clock,
     bookmarked: () => bookmarked,
@@ -68,7 +72,7 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
     cache.listPage(secrets);
     cache.listComplete(String(revision));
   };
-  return { cache, feed, ledger, clock, list, follow, bookmark };
+  return { cache, feed, ledger, projections, clock, list, follow, bookmark };
 }
 
 function lineOf({ type, revision, entry, previous }: StoreEvent): string {
@@ -267,6 +271,87 @@ describe('the cache', () => {
     expect(await met).toBe(true);
     clock.advance(1000);
     expect(await unmet).toBe(false);
+  });
+});
+
+describe('projections', () => {
+  /** The names and revisions that a projection shows, after each change. */
+  function shownBy({ cache, projections }: Harness): () => string {
+    const shown = new Map<string, number>();
+    const projection: Projection = {
+      reset(entries) {
+        shown.clear();
+        for (const { key, revision } of entries) shown.set(key.name, revision);
+      },
+      changed({ name }, entry) {
+        if (entry) shown.set(name, entry.revision);
+        else shown.delete(name);
+      },
+    };
+    projections.add('things', projection, cache.entries());
+    return () => [...shown].map(([name, revision]) => `${name}@${revision}`).join(' ');
+  }
+
+  function written({ projections }: Harness, name: string, revision: number, atMs = 0): void {
+    const entry = { key: thing(name), value: {}, revision };
+    projections.show(names.object(thing(name)), { key: thing(name), entry, revision, atMs });
+  }
+
+  function deleted({ projections }: Harness, name: string, removed: number, revision: number): void {
+    const key = thing(name);
+    projections.show(names.object(key), { key, entry: undefined, revision, removed, atMs: 0 });
+  }
+
+  test('show a write before its event, and no earlier event undoes it', async () => {
+    const harness = prepare();
+    const { cache, list } = harness;
+    list(10, await secret('a', 5), await secret('b', 6));
+    const shown = shownBy(harness);
+    written(harness, 'a', 13);
+    deleted(harness, 'b', 6, 14);
+    expect(shown()).toBe('a@13');
+    cache.event('MODIFIED', await secret('a', 11));
+    expect(shown()).toBe('a@13');
+    cache.event('MODIFIED', await secret('a', 13));
+    cache.event('MODIFIED', await secret('a', 15));
+    expect(shown()).toBe('a@15');
+    cache.event('ADDED', await secret('b', 16));
+    expect(shown()).toBe('a@15 b@16');
+  });
+
+  test('show a write although a list from before it arrives later, but none that the list disproves', async () => {
+    const harness = prepare();
+    const { cache, list } = harness;
+    list(10, await secret('a', 5), await secret('b', 6));
+    const shown = shownBy(harness);
+    written(harness, 'lost', 11, 90);
+    deleted(harness, 'a', 5, 14);
+    written(harness, 'new', 22, 110);
+    cache.listStarted({ resourceVersion: '', isRewound: false, isInterrupted: false, requestedAtMs: 100 });
+    cache.listPage([await secret('b', 6)]);
+    cache.listComplete('20');
+    expect(shown()).toBe('b@6 new@22');
+    written(harness, 'b', 30, 210);
+    cache.listStarted({ resourceVersion: '8', isRewound: true, isInterrupted: false, requestedAtMs: 200 });
+    cache.listPage([await secret('a', 5), await secret('b', 6)]);
+    cache.listComplete('8');
+    expect(shown()).toBe('a@5 b@30');
+  });
+
+  test('tell when the watch has passed a write without its event', async () => {
+    const harness = prepare();
+    const { cache, list, projections } = harness;
+    list(10, await secret('a', 5), await secret('b', 6));
+    const shown = shownBy(harness);
+    const isUndone = (): boolean => projections.isUndone(cache.revision, (name) => cache.held(name)?.entry);
+    written(harness, 'a', 12);
+    deleted(harness, 'b', 6, 14);
+    expect(isUndone()).toBe(false);
+    // The event of the deletion has an earlier revision than its response.
+    cache.event('DELETED', await secret('b', 13));
+    expect(isUndone()).toBe(true);
+    cache.event('MODIFIED', await secret('a', 20));
+    expect([isUndone(), shown()]).toEqual([false, 'a@20']);
   });
 });
 

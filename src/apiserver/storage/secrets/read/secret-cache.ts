@@ -4,9 +4,10 @@ import type { ListWatchSink, StartedList } from '../../../../kube/informer/list-
 import type { WatchEventType } from '../../../../kube/types.ts';
 import type { KubeObject } from '../../../../kube/object.ts';
 import type { Clock } from '../../../../base/clock.ts';
-import type { StoreEvent } from '../../store.ts';
+import type { StoredEntry, StoreEvent } from '../../store.ts';
 import type { DamageReport } from '../codec/damage-report.ts';
 import type { EventFeed } from './event-feed.ts';
+import type { SecretProjections } from './secret-projections.ts';
 import { decodeSecret, parseRevision, revisionOf, writeIdOf, type Held } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
 import type { Change, WriteLedger } from '../write-ledger.ts';
@@ -15,6 +16,7 @@ export interface SecretCacheOptions {
   readonly names: SecretNames;
   readonly feed: EventFeed;
   readonly ledger: WriteLedger;
+  readonly projections: SecretProjections;
   readonly damage: DamageReport;
   readonly clock: Clock;
   /** The newest revision of an event or a bookmark. */
@@ -35,6 +37,7 @@ export class SecretCache implements ListWatchSink {
   readonly #waiters = new Set<Waiter>();
   #listed: KubeObject[] = [];
   #isRewound = false;
+  #requestedAtMs = 0;
   #isSynced = false;
   #revision = 0;
 
@@ -60,6 +63,10 @@ export class SecretCache implements ListWatchSink {
     return this.#held.get(secretName);
   }
 
+  *entries(): Generator<StoredEntry, void> {
+    for (const { entry } of this.#held.values()) yield entry;
+  }
+
   /** Resolves with true as soon as the condition holds, with false after the timeout or `wakeAll`. */
   until(isMet: () => boolean, timeoutMs: number): Promise<boolean> {
     if (isMet()) return Promise.resolve(true);
@@ -79,8 +86,9 @@ export class SecretCache implements ListWatchSink {
     for (const { wake } of this.#waiters) wake(false);
   }
 
-  listStarted({ isRewound }: StartedList): void {
+  listStarted({ isRewound, requestedAtMs }: StartedList): void {
     this.#isRewound = isRewound;
+    this.#requestedAtMs = requestedAtMs;
     this.#listed = [];
   }
 
@@ -94,8 +102,14 @@ export class SecretCache implements ListWatchSink {
     this.#listed = [];
     const isPast = this.#isPast(listed, revision);
     const isNew = this.#isRewound || !this.#isSynced || isPast;
-    if (isNew) this.#replace(listed, revision);
-    else this.#catchUp(listed, revision);
+    const { projections } = this.#options;
+    if (isNew) {
+      this.#replace(listed, revision);
+      projections.replaced(revision, this.#requestedAtMs, [...this.entries()]);
+    } else {
+      this.#catchUp(listed, revision);
+      projections.listed(revision, this.#requestedAtMs, (name) => this.#held.get(name)?.entry);
+    }
     this.#isRewound = false;
     this.#isSynced = true;
     this.#advance(revision);
@@ -186,6 +200,8 @@ export class SecretCache implements ListWatchSink {
     if (after === undefined) this.#held.delete(secretName);
     else this.#held.set(secretName, after);
     this.#options.ledger.observe(change);
+    const key = (after ?? before)?.entry.key;
+    this.#options.projections.event(secretName, after?.entry, key, revision);
     const event = eventOf(before, after, revision);
     if (event !== undefined) this.#options.feed.publish(event, (after ?? before)?.bytes ?? 0);
   }
