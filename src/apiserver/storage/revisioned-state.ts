@@ -1,4 +1,4 @@
-/** Current entries, a window of history, and watches, in memory. Shared by the memory and the SQLite driver. */
+/** Current entries, a window of history, projections and watches, in memory. */
 
 import { EventLog, type HistoryLimits } from './event-log.ts';
 import {

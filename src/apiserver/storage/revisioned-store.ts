@@ -1,0 +1,243 @@
+/**
+ * A store whose objects, history, watches and projections are in memory, above an engine that keeps the log.
+ *
+ * INVARIANT: a write is decided, made durable, applied, sent to projections and watchers and acknowledged, in this order: no client sees a write that
+ * a crash could undo.
+ */
+
+import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Engine, LoggedEvent } from './engine.ts';
+import type { HistoryLimits } from './event-log.ts';
+import { RevisionedState } from './revisioned-state.ts';
+import {
+  closed,
+  orderedKey,
+  StoreError,
+  type ListPage,
+  type ListResult,
+  type Notes,
+  type Projected,
+  type Projection,
+  type Store,
+  type StoredEntry,
+  type StoreEvent,
+  type StoreKey,
+  type StoreRange,
+  type StoreWatch,
+  type WatchObserver,
+} from './store.ts';
+
+export interface RevisionedStoreOptions extends HistoryLimits {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+type WriteRequest = { readonly key: StoreKey } & (
+  | { readonly kind: 'create'; readonly value: JsonObject }
+  | { readonly kind: 'update'; readonly value: JsonObject; readonly expectedRevision: number }
+  | { readonly kind: 'delete'; readonly expectedRevision: number }
+);
+
+interface PendingWrite {
+  readonly request: WriteRequest;
+  readonly text: string;
+  readonly resolve: (entry: StoredEntry) => void;
+  readonly reject: (error: StoreError) => void;
+}
+
+/** Limits of one append; further writes wait for the next. */
+const BATCH_WRITES_MAX = 512;
+const BATCH_BYTES_MAX = 16 * 1024 * 1024;
+/** After a durable write, no probe is needed for this long. */
+const PROBE_MS = 1000;
+/** Writes that may wait for the engine; further writes fail. */
+const WAITING_MAX = 10_000;
+
+export class RevisionedStore implements Store {
+  readonly #options: RevisionedStoreOptions;
+  readonly #state: RevisionedState;
+  #waiting: PendingWrite[] = [];
+  /** Pending while writes wait or are being committed. */
+  #committing: Promise<void> | undefined;
+  #isClosed = false;
+  /** When a write was last made durable, monotonic. */
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  #probe: Promise<void> | undefined;
+
+  constructor(options: RevisionedStoreOptions) {
+    this.#options = options;
+    this.#state = new RevisionedState(options);
+  }
+
+  /** Before the first use of an engine that may hold a log. Rejects with a `TerminalError`. */
+  protected async load(): Promise<void> {
+    const { engine } = this.#options;
+    await engine.load(this.#state);
+    engine.forget(this.#state.compacted);
+  }
+
+  async revision(): Promise<number> {
+    return this.#state.revision;
+  }
+
+  async get(key: StoreKey): Promise<StoredEntry | undefined> {
+    return this.#state.get(key);
+  }
+
+  async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
+    return this.#state.list(range, page);
+  }
+
+  async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
+    return this.#write({ kind: 'create', key, value }, this.#options.engine.encode(value));
+  }
+
+  async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
+    const text = this.#options.engine.encode(value);
+    return this.#write({ kind: 'update', key, value, expectedRevision }, text);
+  }
+
+  async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
+    return this.#write({ kind: 'delete', key, expectedRevision }, '');
+  }
+
+  async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
+    return this.#state.watch(range, afterRevision, observer);
+  }
+
+  project(resource: string, projection: Projection): Projected {
+    return this.#state.project(resource, projection);
+  }
+
+  async compact(revision: number): Promise<void> {
+    if (this.#isClosed) throw closed();
+    this.#state.compact(revision);
+    await this.#options.engine.compact(revision);
+  }
+
+  /** Probes at most once a second, and not at all after recent durable writes. */
+  async checkWritable(): Promise<void> {
+    if (this.#isClosed) throw closed();
+    const { engine, clock } = this.#options;
+    if (clock.monotonicMs() - this.#writtenMs < PROBE_MS) return;
+    this.#probe ??= engine
+      .probe()
+      .then(() => void (this.#writtenMs = clock.monotonicMs()))
+      .finally(() => (this.#probe = undefined));
+    await this.#probe;
+  }
+
+  notes(table: string): Notes {
+    return this.#options.engine.notes(table);
+  }
+
+  /** Completes all pending writes first. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#committing;
+    this.#state.close();
+    await this.#options.engine.close();
+  }
+
+  #write(request: WriteRequest, text: string): Promise<StoredEntry> {
+    const { engine } = this.#options;
+    if (this.#isClosed) throw closed();
+    if (this.#waiting.length >= WAITING_MAX) {
+      throw new StoreError('unavailable', `${engine.name}: ${WAITING_MAX} writes wait for the disk`);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<StoredEntry>();
+    this.#waiting.push({ request, text, resolve, reject });
+    if (engine.isShared) this.#committing ??= this.#commitAll();
+    else void this.#commit(this.#nextWrites());
+    return promise;
+  }
+
+  async #commitAll(): Promise<void> {
+    // Waits for the end of the turn, so that all writes of this turn share the first commit.
+    for (await turn(); this.#waiting.length > 0; await turn()) await this.#commit(this.#nextWrites());
+    this.#committing = undefined;
+  }
+
+  #nextWrites(): PendingWrite[] {
+    let count = 0;
+    for (let bytes = 0; count < this.#waiting.length && count < BATCH_WRITES_MAX; count++) {
+      bytes += this.#waiting[count]?.text.length ?? 0;
+      if (count > 0 && bytes > BATCH_BYTES_MAX) break;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  /** Never rejects. In one turn if the engine appends in one. */
+  async #commit(writes: readonly PendingWrite[]): Promise<void> {
+    const { engine, clock, logger } = this.#options;
+    const { outcomes, events } = this.#decide(writes);
+    try {
+      const appended = events.length > 0 ? engine.append(events) : undefined;
+      if (appended) await appended;
+    } catch (error) {
+      const cause = error instanceof StoreError ? error : new StoreError('unavailable', String(error));
+      logger.error({ err: cause, store: engine.name }, 'writes could not be made durable');
+      this.#writtenMs = Number.NEGATIVE_INFINITY;
+      // Rejected writes get the same error: their rejection may depend on a write that did not happen.
+      for (const { reject } of writes) reject(cause);
+      return;
+    }
+    if (events.length > 0) this.#writtenMs = clock.monotonicMs();
+    for (const { event, text } of events) this.#state.apply(event, text.length);
+    for (const [index, { resolve, reject }] of writes.entries()) {
+      const outcome = outcomes[index];
+      if (outcome instanceof StoreError) reject(outcome);
+      else if (outcome) resolve(outcome.entry);
+    }
+    engine.forget(this.#state.compacted);
+  }
+
+  /** Each write is decided on the state after the writes before it. */
+  #decide(writes: readonly PendingWrite[]): {
+    readonly outcomes: readonly (StoreEvent | StoreError)[];
+    readonly events: readonly LoggedEvent[];
+  } {
+    const pending = new Map<string, StoredEntry | undefined>();
+    const events: LoggedEvent[] = [];
+    const outcomes = writes.map(({ request, text }) => {
+      const id = `${request.key.resource}/${orderedKey(request.key)}`;
+      const current = pending.has(id) ? pending.get(id) : this.#state.get(request.key);
+      const outcome = decideWrite(request, current, this.#state.revision + events.length + 1);
+      if (outcome instanceof StoreError) return outcome;
+      pending.set(id, outcome.type === 'deleted' ? undefined : outcome.entry);
+      events.push({ event: outcome, text });
+      return outcome;
+    });
+    return { outcomes, events };
+  }
+}
+
+/** The event of a write at `revision`, or the reason why it fails. */
+function decideWrite(
+  write: WriteRequest,
+  current: StoredEntry | undefined,
+  revision: number,
+): StoreEvent | StoreError {
+  const { key } = write;
+  const name = `${key.resource} ${orderedKey(key)}`;
+  if (write.kind === 'create') {
+    if (current) return new StoreError('exists', `${name} exists`, current);
+    return { type: 'created', revision, entry: { key, value: write.value, revision } };
+  }
+  if (!current) return new StoreError('missing', `${name} does not exist`);
+  if (current.revision !== write.expectedRevision) {
+    const message = `${name} is at revision ${current.revision}, not ${write.expectedRevision}`;
+    return new StoreError('conflict', message, current);
+  }
+  const type = write.kind === 'update' ? 'updated' : 'deleted';
+  const value = write.kind === 'update' ? write.value : current.value;
+  return { type, revision, entry: { key, value, revision }, previous: current };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
