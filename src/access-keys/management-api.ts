@@ -54,8 +54,6 @@ export interface ManagementApi extends AsyncDisposable {
   readonly caFile: string;
   /** False until the first key is created, by `keys bootstrap` for example. */
   readonly hasKeys: boolean;
-  /** Resets every open connection, as a network failure does; the store stays open. */
-  disconnect(): void;
 }
 
 /** Resolves when it listens. Rejects with a `TerminalError` for what a retry does not change: an address in use, an invalid file. */
@@ -109,7 +107,6 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
     get hasKeys() {
       return keys.index.size > 0;
     },
-    disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }

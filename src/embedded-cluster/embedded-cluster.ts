@@ -51,8 +51,6 @@ export interface EmbeddedCluster {
   readonly store: Store;
   /** Replaces the faults of the options; undefined: no faults. */
   intercept(interceptor: Interceptor | undefined): void;
-  /** Resets every open connection, including watches. The server keeps running. */
-  disconnect(): void;
   /** Compacts all history: a watch or a list that resumes from an earlier revision gets 410. */
   expireHistory(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -99,7 +97,6 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     kubeconfig: kubeconfigText(options.name, server.address, options.token),
     store,
     intercept: (next) => (interceptor = next),
-    disconnect: () => server.disconnect(),
     expireHistory: async () => store.compact(await store.revision()),
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();

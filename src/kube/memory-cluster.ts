@@ -67,10 +67,10 @@ const HISTORY_MAX = 1000;
 export class MemoryCluster {
   readonly name: ClusterName;
   readonly #options: MemoryClusterOptions;
-  readonly #objects = new Map<string, Map<ObjectKey, KubeObject>>();
+  protected readonly objects = new Map<string, Map<ObjectKey, KubeObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
-  #history: Change[] = [];
-  #revision = 100;
+  protected history: Change[] = [];
+  protected newest = 100;
   #compactedAt = 100;
   #uids = 0;
   /** Namespaces that are being deleted, or that are gone. */
@@ -82,7 +82,7 @@ export class MemoryCluster {
   }
 
   get revision(): number {
-    return this.#revision;
+    return this.newest;
   }
 
   /** The oldest revision from which a watch can resume. */
@@ -98,28 +98,28 @@ export class MemoryCluster {
 
   /** Stores an object of another cluster or of a file as it is, with a resourceVersion if it has none. */
   load(plural: string, object: KubeObject): void {
-    const resourceVersion = object.metadata.resourceVersion ?? String(this.#revision + 1);
+    const resourceVersion = object.metadata.resourceVersion ?? String(this.newest + 1);
     const complete = { ...object, metadata: { ...object.metadata, resourceVersion } };
     const admitted = this.#admitted(plural, copyOf(complete), undefined);
     this.#ofPlural(plural).set(objectKey(object), deepFreeze(admitted));
-    this.#revision = Math.max(this.#revision, Number(resourceVersion));
-    this.#compactedAt = this.#revision;
+    this.newest = Math.max(this.newest, Number(resourceVersion));
+    this.#compactedAt = this.newest;
     // Objects of another cluster in memory may have uids up to its revision.
-    this.#uids = this.#revision;
+    this.#uids = this.newest;
   }
 
   get(plural: string, key: ObjectKey): KubeObject | undefined {
-    return this.#objects.get(plural)?.get(key);
+    return this.objects.get(plural)?.get(key);
   }
 
   list(plural: string): KubeObject[] {
-    return [...(this.#objects.get(plural)?.values() ?? [])];
+    return [...(this.objects.get(plural)?.values() ?? [])];
   }
 
   /** The objects as they were at a revision that history still reaches. */
   listAt(plural: string, revision: number): KubeObject[] {
-    const objects = new Map(this.#objects.get(plural));
-    for (const { plural: other, object, previous, revision: at } of this.#history.toReversed()) {
+    const objects = new Map(this.objects.get(plural));
+    for (const { plural: other, object, previous, revision: at } of this.history.toReversed()) {
       if (at <= revision || other !== plural) continue;
       if (previous === undefined) objects.delete(objectKey(object));
       else objects.set(objectKey(previous), previous);
@@ -130,16 +130,16 @@ export class MemoryCluster {
   /** Changes after a revision; undefined when history does not reach back to it. */
   changesAfter(revision: number): readonly Change[] | undefined {
     if (revision < this.#compactedAt) return undefined;
-    return this.#history.filter((change) => change.revision > revision);
+    return this.history.filter((change) => change.revision > revision);
   }
 
   compact(): void {
-    this.#compactedAt = this.#revision;
-    this.#history = [];
+    this.#compactedAt = this.newest;
+    this.history = [];
   }
 
   plurals(): Iterable<string> {
-    return this.#objects.keys();
+    return this.objects.keys();
   }
 
   /** Creations are rejected while the namespace is being deleted, and after. */
@@ -207,32 +207,6 @@ export class MemoryCluster {
     this.#commit({ plural, object: { ...previous, metadata }, previous, isDeletion: false, manager });
   }
 
-  /** Replaces all objects of some plurals by those of a backup, with its revision; later changes are forgotten. */
-  protected restoreTo(revision: number, isRestored: (plural: string) => boolean, manager: string): void {
-    const restored = [...this.#objects.keys()]
-      .filter(isRestored)
-      .map((plural) => [plural, this.listAt(plural, revision)] as const);
-    this.#revision = revision;
-    this.#history = this.#history.filter((change) => change.revision <= revision);
-    for (const [plural, objects] of restored) {
-      const before = new Map(this.#objects.get(plural));
-      const after = new Map(objects.map((object) => [objectKey(object), object]));
-      this.#objects.set(plural, after);
-      const change = { plural, revision, manager };
-      for (const [key, object] of before)
-        if (!after.has(key)) this.#publish({ ...change, object, previous: object, isDeletion: true });
-      for (const [key, object] of after) {
-        const previous = before.get(key);
-        if (previous !== object) this.#publish({ ...change, object, previous, isDeletion: false });
-      }
-    }
-  }
-
-  /** Other resources have used up the revisions below. */
-  protected advanceTo(revision: number): void {
-    this.#revision = Math.max(this.#revision, revision);
-  }
-
   #replace(
     plural: string,
     previous: KubeObject,
@@ -262,26 +236,26 @@ export class MemoryCluster {
   }
 
   #commit(change: Omit<Change, 'revision'>): KubeObject {
-    const revision = ++this.#revision;
+    const revision = ++this.newest;
     const metadata = { ...change.object.metadata, resourceVersion: String(revision) };
     const object = deepFreeze({ ...change.object, metadata });
     const objects = this.#ofPlural(change.plural);
     if (change.isDeletion) objects.delete(objectKey(object));
     else objects.set(objectKey(object), object);
     const done = { ...change, object, revision };
-    this.#history.push(done);
-    if (this.#history.length > HISTORY_MAX) {
-      const forgotten = this.#history.splice(0, HISTORY_MAX / 2);
+    this.history.push(done);
+    if (this.history.length > HISTORY_MAX) {
+      const forgotten = this.history.splice(0, HISTORY_MAX / 2);
       this.#compactedAt = forgotten.at(-1)?.revision ?? this.#compactedAt;
     }
-    this.#publish(done);
+    this.publish(done);
     if (change.plural === 'namespaces' && !change.isDeletion)
       this.setNamespace(object.metadata.name, 'active');
     if (change.isDeletion && change.plural === 'services') this.#deleteEndpoints(object);
     return object;
   }
 
-  #publish(change: Change): void {
+  protected publish(change: Change): void {
     for (const listener of this.#listeners) listener(change);
   }
 
@@ -311,8 +285,8 @@ export class MemoryCluster {
   }
 
   #ofPlural(name: string): Map<ObjectKey, KubeObject> {
-    const objects = this.#objects.get(name) ?? new Map<ObjectKey, KubeObject>();
-    this.#objects.set(name, objects);
+    const objects = this.objects.get(name) ?? new Map<ObjectKey, KubeObject>();
+    this.objects.set(name, objects);
     return objects;
   }
 

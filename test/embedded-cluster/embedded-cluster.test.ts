@@ -14,6 +14,7 @@ import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
 import { eventually } from '../support/eventually.ts';
 import type { UserInfo } from '../../src/apiserver/user.ts';
+import { disconnect } from '../support/connections.ts';
 
 const EP = '/api/v1/namespaces/default/endpoints';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -357,7 +358,7 @@ describe('faults', () => {
   test('close watches while the server keeps running', async () => {
     await using cluster = await TestCluster.open();
     await using watch = await cluster.client.watch(`${EP}?watch=1`);
-    cluster.embedded.disconnect();
+    disconnect(cluster.embedded);
     await expect(watch.next()).rejects.toThrow('terminated');
     expect((await cluster.send('GET', EP)).status).toBe(200);
   });

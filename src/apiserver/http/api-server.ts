@@ -87,8 +87,6 @@ export interface RunningServer {
   renewTls(pair: TlsPair): void;
   /** Ends the open watches of users whose rights have changed. */
   endWatches(isAffected: (user: UserInfo) => boolean): void;
-  /** Resets every open connection; the server keeps running. */
-  disconnect(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -108,7 +106,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     },
     renewTls: (pair) => http.renewTls(pair),
     endWatches: (isAffected) => watches.closeOf(isAffected),
-    disconnect: () => http.disconnect(),
     [Symbol.asyncDispose]: async () => {
       watches.closeAll();
       api.close();

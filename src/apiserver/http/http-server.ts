@@ -49,8 +49,6 @@ export interface HttpServer {
   readonly connections: number;
   /** New connections use this certificate; open connections keep the previous one. */
   renewTls(pair: TlsPair): void;
-  /** Resets every open connection, as a crash or a network failure would; the server keeps running. */
-  disconnect(): void;
   /** Closes every connection: idle ones immediately, the others within `drainMs`. */
   close(): Promise<void>;
 }
@@ -84,9 +82,6 @@ export async function openHttpServer(
     },
     renewTls: (pair) => {
       if ('setSecureContext' in server) server.setSecureContext({ ...pair, ...TLS_SETTINGS });
-    },
-    disconnect: () => {
-      for (const socket of sockets) socket.resetAndDestroy();
     },
     close: () => closed({ server, http, sockets, handshakes }, options.drainMs ?? 0),
   };

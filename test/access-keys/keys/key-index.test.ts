@@ -8,6 +8,7 @@ import { HeldEvents } from '../../apiserver/storage/secrets/held-events.ts';
 import { hurried, openReplica, timeless } from '../../apiserver/storage/secrets/replicas.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';
+import { disconnect } from '../../support/connections.ts';
 
 /** The status of a request with this key. */
 async function statusOf(api: KeyServer, key: string): Promise<number> {
@@ -33,7 +34,7 @@ describe('index', () => {
     await vi.waitFor(() => expect(names()).toEqual(['again', 'goes', 'stays']));
     let isAway = true;
     host.intercept(({ verb }) => (verb === 'watch' && isAway ? 'drop' : undefined));
-    host.disconnect();
+    disconnect(host);
     await api.send('DELETE', `${KEYS_PATH}/goes`);
     await api.send('DELETE', `${KEYS_PATH}/again`);
     const again = await api.create('again');

@@ -1,7 +1,7 @@
 /** A cluster in memory that can go down and come back with the data of a backup. */
 
 import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
 import { ServiceStorage } from './service-storage.ts';
 import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
@@ -47,13 +47,34 @@ export class SimCluster extends MemoryCluster {
     this.#outage = outage;
     for (const drop of this.#streams) drop();
     const revision = Math.max(this.oldestRevision, this.revision - back);
-    this.restoreTo(revision, (plural) => plural !== 'events', RESTORE_MANAGER);
+    this.#restoreTo(revision);
   }
 
   /** `atLeast`: other resources have used up the revisions below. */
   comeBack(atLeast = 0): void {
-    this.advanceTo(atLeast);
+    this.newest = Math.max(this.newest, atLeast);
     this.#outage = undefined;
+  }
+
+  /** Later changes are forgotten. */
+  #restoreTo(revision: number): void {
+    const restored = [...this.objects.keys()]
+      .filter((plural) => plural !== 'events')
+      .map((plural) => [plural, this.listAt(plural, revision)] as const);
+    this.newest = revision;
+    this.history = this.history.filter((change) => change.revision <= revision);
+    for (const [plural, objects] of restored) {
+      const before = new Map(this.objects.get(plural));
+      const after = new Map(objects.map((object) => [objectKey(object), object]));
+      this.objects.set(plural, after);
+      const change = { plural, revision, manager: RESTORE_MANAGER };
+      for (const [key, object] of before)
+        if (!after.has(key)) this.publish({ ...change, object, previous: object, isDeletion: true });
+      for (const [key, object] of after) {
+        const previous = before.get(key);
+        if (previous !== object) this.publish({ ...change, object, previous, isDeletion: false });
+      }
+    }
   }
 }
 

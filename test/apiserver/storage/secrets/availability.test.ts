@@ -13,6 +13,7 @@ import type { StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { until } from '../../../kube/informer-harness.ts';
 import { keyNamed } from './crowd.ts';
 import { hurried, openReplica, timeless, timerDriven } from './replicas.ts';
+import { disconnect } from '../../../support/connections.ts';
 
 let cluster: EmbeddedCluster;
 /** A backoff of seconds takes milliseconds. */
@@ -98,7 +99,7 @@ describe('an unavailable host', () => {
       isAway = verb === 'create';
       return isAway ? 'reset-after-commit' : undefined;
     });
-    cluster.disconnect();
+    disconnect(cluster);
     await until(() => replica.store.condition.lastError !== undefined);
     const creating = replica.store.create(keyNamed('a'), {});
     await expect(creating).rejects.toMatchObject({ code: 504, reason: 'Timeout' });
@@ -116,7 +117,7 @@ describe('an unavailable host', () => {
     });
     for (let i = 0; i < 5; i++) {
       await replica.store.create(keyNamed(`n${i}`), {});
-      cluster.disconnect();
+      disconnect(cluster);
       // A create on a connection that is being closed may get no response; if the list that replaces the watch comes in between, its
       // outcome is unknown.
       await replica.store.get(keyNamed(`n${i}`));
@@ -133,7 +134,7 @@ describe('an unavailable host', () => {
     const options = { clock: hurried(1000), random: () => 0.999_999, logger };
     await using _replica = await openReplica(plainAccess(cluster.url), options);
     cluster.intercept(({ verb }) => (verb === 'watch' ? 'drop' : undefined));
-    cluster.disconnect();
+    disconnect(cluster);
     await until(() => delays.length === 8);
     expect(delays).toEqual([800, 1600, 2000, 2000, 2000, 2000, 2000, 2000]);
   });

@@ -17,6 +17,7 @@ import { expectHonestAnswers, expectSameEnd, factOf, follow, stateOf, write, typ
 import { until } from '../../../kube/informer-harness.ts';
 import { hurried, openReplica } from './replicas.ts';
 import { seededRandom } from '../../../support/random.ts';
+import { disconnect } from '../../../support/connections.ts';
 
 const STORE = 'test';
 const FAULTS: readonly Fault[] = [
@@ -84,7 +85,7 @@ async function tryOut({ seed, rate, forgets }: Trial): Promise<void> {
     for (let i = 0; i < 3; i++) {
       await until(() => truth.length > 8 * (i + 1));
       if (forgets) await cluster.expireHistory();
-      cluster.disconnect();
+      disconnect(cluster);
     }
   })().catch(() => undefined); // too few writes for all of them
   const writers = replicas.flatMap(({ store }, r) =>
