@@ -152,7 +152,8 @@ export class ClusterAdmission implements Admission {
       try {
         const next = finalized(entry.value);
         const definition = this.#options.table.find('', 'v1', 'namespaces');
-        if (definition && !definition.holdsDeletion(next)) await store.delete(entry.key, entry.revision);
+        if (definition && !definition.strategy.holdsDeletion(next))
+          await store.delete(entry.key, entry.revision);
         else await store.update(entry.key, next, entry.revision);
         return;
       } catch (error) {

@@ -25,12 +25,7 @@ export interface TestServerOptions extends Partial<Omit<StartOptions, 'store' | 
 }
 
 /** Admits every write. */
-export const noAdmission: Admission = {
-  beforeCreate: () => Promise.resolve(),
-  admit: () => Promise.resolve(),
-  beforeDelete: () => Promise.resolve(),
-  afterWrite: () => Promise.resolve(),
-};
+export const noAdmission: Admission = { admit: () => Promise.resolve() };
 
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store = options.store ?? new MemoryStore();

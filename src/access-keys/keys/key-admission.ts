@@ -53,18 +53,6 @@ export class KeyAdmission implements Admission {
     this.#options = options;
   }
 
-  async beforeCreate(): Promise<void> {
-    // A key depends on no other object.
-  }
-
-  async beforeDelete(): Promise<void> {
-    // Authorization is sufficient.
-  }
-
-  async afterWrite(): Promise<void> {
-    // The index is part of the commit.
-  }
-
   /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `authorizeWrite`. */
   async admit(write: AdmissionRequest): Promise<void> {
     await this.#options.authorizeWrite(write);

@@ -8,16 +8,16 @@ import type { UserInfo } from '../user.ts';
 
 export interface Admission {
   /** Before an object is created; throws a `StatusError` to reject. */
-  beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
+  beforeCreate?(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
   /**
    * Before an object is validated and stored: throws a `StatusError` to reject, may set fields of `next` that depend on the writer. Not
    * called for writes of the server itself.
    */
   admit(write: AdmissionRequest): Promise<void>;
   /** Before an object is deleted; throws a `StatusError` to reject. */
-  beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
+  beforeDelete?(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
   /** After every committed write; must not throw. */
-  afterWrite(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
+  afterWrite?(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
 }
 
 /** A write before it is validated and stored. */

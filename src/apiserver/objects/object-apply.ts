@@ -96,7 +96,7 @@ async function applyNew(
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
     throw conflict(groupName(definition), name, why);
   }
-  await registry.admission.beforeCreate(definition, namespace, name);
+  await registry.admission.beforeCreate?.(definition, namespace, name);
   const writer = registry.writer.fieldWriter(definition, 'Apply', context.manager);
   const live = emptyObject(definition.schema);
   const { object, managedFields } = applyFields(definition, { live, config, isForced: true }, writer);

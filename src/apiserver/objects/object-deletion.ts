@@ -41,7 +41,7 @@ export class ObjectDeleter {
     for (let attempt = 1; ; attempt++) {
       const entry = await this.#registry.get(target);
       this.#checkPreconditions(target, entry, options);
-      await this.#registry.admission.beforeDelete(target.definition, entry);
+      await this.#registry.admission.beforeDelete?.(target.definition, entry);
       try {
         return await this.#attempt(target, entry, options, recheck);
       } catch (error) {
@@ -122,7 +122,7 @@ export class ObjectDeleter {
       metadata['deletionTimestamp'] = timeText(this.#registry.clock.now() + grace * 1000);
       metadata['deletionGracePeriodSeconds'] = grace;
       if (definition.hasGeneration) metadata['generation'] = Number(metadata['generation'] ?? 0) + 1;
-      definition.beginDeletion(object);
+      definition.strategy.beginDeletion(object);
       return { object, isChanged: true, isPending: false };
     }
     const previousGrace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);

@@ -73,7 +73,7 @@ function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
 
 /** Incremented by any change outside of metadata and status; for some kinds also by a change of labels. */
 export function nextGeneration(
-  { countsLabels }: ResourceDefinition,
+  { strategy }: ResourceDefinition,
   next: JsonObject,
   previous: JsonObject,
 ): number {
@@ -81,7 +81,8 @@ export function nextGeneration(
   const { metadata: _next, status: _nextStatus, ...content } = next;
   const { metadata: _previous, status: _status, ...previousContent } = previous;
   const isSame =
-    jsonEquals(content, previousContent) && (!countsLabels || jsonEquals(labelsOf(next), labelsOf(previous)));
+    jsonEquals(content, previousContent) &&
+    (!strategy.countsLabels || jsonEquals(labelsOf(next), labelsOf(previous)));
   return isSame ? before : before + 1;
 }
 

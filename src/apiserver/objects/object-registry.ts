@@ -62,7 +62,7 @@ export class ObjectRegistry {
     for (let attempt = 1; ; attempt++) {
       const name = isGenerated ? generatedName(prefix, this.#random) : text(metadataOf(body), 'name');
       const named = { ...target, name };
-      await this.admission.beforeCreate(definition, namespace, name);
+      await this.admission.beforeCreate?.(definition, namespace, name);
       try {
         return await this.writer.insert(named, body, context);
       } catch (error) {
@@ -82,7 +82,7 @@ export class ObjectRegistry {
     for (let attempt = 1; ; attempt++) {
       const entry = await this.find(target);
       if (!entry) {
-        if (!definition.allowsCreateOnUpdate || target.subresource) {
+        if (!definition.strategy.allowsCreateOnUpdate || target.subresource) {
           throw notFound(groupName(definition), name);
         }
         const { resourceVersion: _ignored, ...metadata } = metadataOf(body);

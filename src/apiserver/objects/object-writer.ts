@@ -169,7 +169,7 @@ export class ObjectWriter {
   ): Promise<StoredEntry> {
     await recheck?.();
     const entry = await write();
-    await this.#admission.afterWrite(definition, { type, entry });
+    await this.#admission.afterWrite?.(definition, { type, entry });
     return entry;
   }
 

@@ -81,10 +81,6 @@ export interface ResourceDefinition extends Resource {
   readonly hasStatus: boolean;
   /** `metadata.generation` counts changes outside of metadata and status. */
   readonly hasGeneration: boolean;
-  /** `metadata.generation` counts changes of labels too. */
-  readonly countsLabels: boolean;
-  /** PUT creates the object if it does not exist. */
-  readonly allowsCreateOnUpdate: boolean;
   /** PUT without a resourceVersion overwrites. */
   readonly allowsUnconditionalUpdate: boolean;
   /** Items of a list have `kind` and `apiVersion`, as those of custom resources do. */
@@ -95,8 +91,6 @@ export interface ResourceDefinition extends Resource {
   readonly columns: readonly Column[];
   /** Field selectors besides `metadata.name` and `metadata.namespace`: name → value. */
   readonly selectableFields: Readonly<Record<string, (object: JsonObject) => string>>;
-  /** The warning in every response of a deprecated kind; `''`: not deprecated. */
-  readonly deprecation: string;
   /** Sets defaults of omitted fields. Changes the object, which is a decoded copy. */
   applyDefaults(object: JsonObject): void;
   /**
@@ -109,14 +103,8 @@ export interface ResourceDefinition extends Resource {
   warnings(object: JsonObject, isCreated: boolean): readonly string[];
   /** The grace period of a deletion; `requested` is that of the request. For an object that is being deleted, a shorter one than before counts. */
   gracePeriodSeconds(object: JsonObject, requested: number | undefined): number;
-  /** The object may not be removed yet, although its deletion has begun. Default: it has finalizers. */
-  holdsDeletion(object: JsonObject): boolean;
-  /** Called when a deletion begins that has to wait. Changes the object. */
-  beginDeletion(object: JsonObject): void;
   /** The stored object is what this user authenticates with. */
   isCredentialOf(stored: JsonObject, user: UserInfo): boolean;
-  /** DELETE returns the removed object instead of a Status. */
-  readonly returnsDeleted: boolean;
   /** Responds to a create without storing an object, such as for reviews. */
   readonly respond: ((object: JsonObject, caller: Caller) => JsonObject | Promise<JsonObject>) | undefined;
   /** The response to a write may contain a secret and must not be cached. */
@@ -125,7 +113,33 @@ export interface ResourceDefinition extends Resource {
   isServedUnder(prefix: string): boolean;
   /** Converts between the stored object and this kind; undefined when they are equal. */
   readonly view: ObjectView | undefined;
+  readonly strategy: Strategy;
 }
+
+/** Peculiarities of the built-in kinds of a cluster. */
+export interface Strategy {
+  /** PUT creates the object if it does not exist. */
+  readonly allowsCreateOnUpdate: boolean;
+  /** `metadata.generation` counts changes of labels too. */
+  readonly countsLabels: boolean;
+  /** The warning in every response of a deprecated kind; `''`: not deprecated. */
+  readonly deprecation: string;
+  /** DELETE returns the removed object instead of a Status. */
+  readonly returnsDeleted: boolean;
+  /** The object may not be removed yet, although its deletion has begun. Default: it has finalizers. */
+  holdsDeletion(object: JsonObject): boolean;
+  /** Called when a deletion begins that has to wait. Changes the object. */
+  beginDeletion(object: JsonObject): void;
+}
+
+const PLAIN_STRATEGY: Strategy = {
+  allowsCreateOnUpdate: false,
+  countsLabels: false,
+  deprecation: '',
+  returnsDeleted: false,
+  holdsDeletion: (object) => listField(metadataOf(object), 'finalizers').length > 0,
+  beginDeletion: () => undefined,
+};
 
 export interface Caller {
   readonly user: UserInfo;
@@ -161,7 +175,7 @@ export type DefinitionInput = Pick<
   ResourceDefinition,
   'group' | 'version' | 'kind' | 'plural' | 'singular' | 'isNamespaced' | 'schema' | 'checkName'
 > &
-  Partial<ResourceDefinition>;
+  Partial<Omit<ResourceDefinition, 'strategy'>> & { readonly strategy?: Partial<Strategy> };
 
 export function defineResource(input: DefinitionInput): ResourceDefinition {
   const definition: ResourceDefinition = {
@@ -173,28 +187,23 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     subresources: [],
     hasStatus: false,
     hasGeneration: false,
-    countsLabels: false,
-    allowsCreateOnUpdate: false,
     allowsUnconditionalUpdate: true,
     hasTypedItems: false,
     needsQualifiedFinalizers: true,
     columns: [],
     selectableFields: {},
-    deprecation: '',
     applyDefaults: () => undefined,
     prepare: () => undefined,
     validate: () => [],
     warnings: () => [],
     gracePeriodSeconds: () => 0,
-    holdsDeletion: (object) => listField(metadataOf(object), 'finalizers').length > 0,
-    beginDeletion: () => undefined,
     isCredentialOf: () => false,
-    returnsDeleted: false,
     respond: undefined,
     responseContainsSecret: false,
     isServedUnder: (prefix) => prefix === '',
     view: undefined,
     ...input,
+    strategy: { ...PLAIN_STRATEGY, ...input.strategy },
   };
   if (!definition.hasStatus || definition.subresources.some(({ name }) => name === 'status'))
     return definition;

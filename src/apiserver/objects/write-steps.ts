@@ -50,7 +50,7 @@ export function isDeletionComplete(definition: ResourceDefinition, object: JsonO
   const metadata = metadataOf(object);
   if (text(metadata, 'deletionTimestamp') === '') return false;
   const grace = metadata['deletionGracePeriodSeconds'];
-  return !definition.holdsDeletion(object) && (grace === undefined || grace === 0);
+  return !definition.strategy.holdsDeletion(object) && (grace === undefined || grace === 0);
 }
 
 export function rejectInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {

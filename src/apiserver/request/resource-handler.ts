@@ -122,7 +122,7 @@ export class ResourceHandler {
     const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
     // Before any warning: a patch of an unsupported type reaches no kind.
     if (verb === 'patch') patchKindOf(target.definition, request.body.contentType);
-    const { deprecation } = target.definition;
+    const { deprecation } = target.definition.strategy;
     let isRechecked = false;
     const recheck = (): Promise<void> => {
       isRechecked = true;
@@ -273,7 +273,7 @@ export class ResourceHandler {
     const { request, target } = call;
     const options = deleteOptionsOf(request);
     const deletion = await this.#options.deleter.delete(target, options, call.recheck);
-    const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
+    const isShown = deletion.isGone ? target.definition.strategy.returnsDeleted : !deletion.wasPending;
     if (isShown) return this.#responses.object(presentation(call), 200, deletion);
     const { group, plural } = target.definition;
     return jsonResponse(200, {

@@ -55,7 +55,7 @@ function leases(types: TypeTable): ResourceDefinition {
     isNamespaced: true,
     schema: types.get('coordination.Lease'),
     checkName: subdomainProblem,
-    allowsCreateOnUpdate: true,
+    strategy: { allowsCreateOnUpdate: true },
     allowsUnconditionalUpdate: false,
     columns: [
       NAME_COLUMN,

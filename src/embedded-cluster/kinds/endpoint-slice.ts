@@ -29,7 +29,7 @@ export function endpointSlices(types: TypeTable): ResourceDefinition {
     schema: types.get('discovery.EndpointSlice'),
     checkName: subdomainProblem,
     hasGeneration: true,
-    countsLabels: true,
+    strategy: { countsLabels: true },
     columns: [
       NAME_COLUMN,
       textColumn('AddressType', 'IPv4, IPv6 or FQDN.', (object) => text(object, 'addressType')),

@@ -22,8 +22,10 @@ export function endpoints(types: TypeTable): ResourceDefinition {
     shortNames: ['ep'],
     schema: types.get('Endpoints'),
     checkName: subdomainProblem,
-    allowsCreateOnUpdate: true,
-    deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+    strategy: {
+      allowsCreateOnUpdate: true,
+      deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+    },
     columns: [
       NAME_COLUMN,
       textColumn('Endpoints', 'Ready addresses with their ports.', addressText),

@@ -60,12 +60,14 @@ export function namespaces(types: TypeTable): ResourceDefinition {
       next['spec'] = { finalizers: [FINALIZER] };
       next['status'] = { phase: 'Active' };
     },
-    holdsDeletion: (object) =>
-      listField(objectField(object, 'spec'), 'finalizers').length > 0 ||
-      listField(metadataOf(object), 'finalizers').length > 0,
-    beginDeletion: (object) => {
-      delete metadataOf(object)['deletionGracePeriodSeconds'];
-      object['status'] = { ...objectField(object, 'status'), phase: 'Terminating' };
+    strategy: {
+      holdsDeletion: (object) =>
+        listField(objectField(object, 'spec'), 'finalizers').length > 0 ||
+        listField(metadataOf(object), 'finalizers').length > 0,
+      beginDeletion: (object) => {
+        delete metadataOf(object)['deletionGracePeriodSeconds'];
+        object['status'] = { ...objectField(object, 'status'), phase: 'Terminating' };
+      },
     },
   });
 }

@@ -24,7 +24,7 @@ export function pods(types: TypeTable): ResourceDefinition {
     checkName: subdomainProblem,
     hasStatus: true,
     hasGeneration: true,
-    returnsDeleted: true,
+    strategy: { returnsDeleted: true },
     selectableFields: {
       'spec.nodeName': spec('nodeName'),
       'spec.restartPolicy': spec('restartPolicy'),

@@ -26,8 +26,7 @@ export function services(types: TypeTable): ResourceDefinition {
     schema,
     checkName: labelProblem,
     hasStatus: true,
-    allowsCreateOnUpdate: true,
-    returnsDeleted: true,
+    strategy: { allowsCreateOnUpdate: true, returnsDeleted: true },
     selectableFields: {
       'spec.clusterIP': (object) => text(objectField(object, 'spec'), 'clusterIP'),
       'spec.type': (object) => text(objectField(object, 'spec'), 'type'),
