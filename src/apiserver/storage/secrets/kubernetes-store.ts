@@ -35,7 +35,6 @@ import { EventFeed } from './read/event-feed.ts';
 import { HostContact } from './host/host-contact.ts';
 import { unreadable } from './host/host-errors.ts';
 import { HostSecrets } from './host/host-secrets.ts';
-import { SecretLists } from './read/secret-lists.ts';
 import { SecretCache } from './read/secret-cache.ts';
 import { SecretProjections, type ShownState } from './read/secret-projections.ts';
 import { RetryBudget } from './host/retry-budget.ts';
@@ -94,7 +93,6 @@ export class KubernetesStore implements Store {
   readonly #contact: HostContact;
   readonly #listWatch: ListWatch;
   readonly #reader: SecretReader;
-  readonly #lists: SecretLists;
   readonly #writer: SecretWriter;
   readonly #notes = new Map<string, ShardedNotes>();
   #running: Promise<void> | undefined;
@@ -134,7 +132,6 @@ export class KubernetesStore implements Store {
     this.#cache = cache;
     this.#contact = new HostContact({ ask: () => this.revision(), clock, logger });
     this.#reader = reader;
-    this.#lists = new SecretLists({ names, secrets, cache, damage, revisions });
     this.#writer = new SecretWriter({
       namespace,
       names,
@@ -198,7 +195,7 @@ export class KubernetesStore implements Store {
       if (page.atRevision < this.#compacted) throw compacted(page.atRevision, this.#compacted);
       await this.#checkHappened(page.atRevision, budget);
     }
-    return await this.#lists.list(range, page, budget);
+    return await this.#reader.list(range, page, budget);
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
@@ -336,7 +333,7 @@ export class KubernetesStore implements Store {
     const isReached = (): boolean => this.#reached >= wanted;
     await this.#cache.until(isReached, CATCH_UP_MS);
     if (isReached()) return;
-    const { entries, revision } = await this.#lists.list({ resource }, {}, budget);
+    const { entries, revision } = await this.#reader.list({ resource }, {}, budget);
     if (this.#listWatch.condition.isRewound) throw notReadAgain();
     const gone = this.#projections.shown(resource, this.#cache.entries());
     for (const entry of entries) {
@@ -352,7 +349,7 @@ export class KubernetesStore implements Store {
   /** The host's revisions have restarted, after a restore from a backup. */
   #restart(): void {
     this.#compacted = 0;
-    this.#lists.forget();
+    this.#reader.forget();
   }
 
   async #checkHappened(revision: number, budget: RetryBudget): Promise<void> {
