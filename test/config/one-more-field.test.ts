@@ -107,8 +107,7 @@ test('its type, default, flag, messages and reload follow', () => {
 });
 
 test('an editor, the chart and the reference page know it', () => {
-  const row =
-    '| `endpointSyncer.burst` | integer | `3` | Number of objects that are synced without a pause. |';
+  const row = '| `endpointSyncer.burst` | `3` | Number of objects that are synced without a pause. |';
   expect(readFileSync(join(copy, 'docs/reference.md'), 'utf8').split('\n')).toContain(row);
   for (const file of ['config/schema.json', 'charts/endpoint-syncer/values.schema.json']) {
     const schema = readFileSync(join(copy, file), 'utf8');
