@@ -38,6 +38,7 @@ const NOT_OBJECTS = ['events', 'leases'];
 const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^endpoint-syncer\//;
 
 const RECORD = 'endpoint-syncer/last-synced';
+const MANAGED = 'vcluster.loft.sh/managed-annotations';
 
 /** What no user writes. */
 const GROWN = new RegExp(`^team-team-|^\\[\\[|-x-${VCLUSTER}-x-.*-x-${VCLUSTER}$`);
@@ -52,6 +53,8 @@ export function watchProvenance(
   const copied = new Map<string, string>();
   const deletions = new CopyDeletions(areOwnDeletionsUnknown);
   const copiedBack = new CopiedBack();
+  const lost = new LostValues();
+  host.subscribe((change) => lost.note(change));
   virtual.subscribe((change) => copiedBack.note(change));
   const isForgotten = (uid: string, key: string, grown: string): boolean =>
     (areEchoesForgotten() || copiedBack.isRecreated(uid)) && copiedBack.isIn(grown, uid, key);
@@ -73,7 +76,7 @@ export function watchProvenance(
       const problem = SYNCED.includes(plural)
         ? cluster === host
           ? onCopy(change, { owner, copied, virtual, isForgotten })
-          : onOriginal(change, deletesVirtual ? deletions : undefined)
+          : onOriginal(change, lost, deletesVirtual ? deletions : undefined)
         : onReferenced(change, owner);
       if (problem !== undefined) violation(`${what}: ${problem}`);
       if (cluster === host || REFERENCED.includes(plural)) owners.set(uid, DAEMON_MANAGER);
@@ -124,6 +127,28 @@ class CopiedBack {
     const value = this.#values.get(uid)?.[key];
     return value !== undefined && grown.includes(value);
   }
+}
+
+/** Values of copies of which the host has lost all that says whose they are: its admission strips the record, and a client damages the list. */
+class LostValues {
+  readonly #values = new Set<string>();
+
+  note({ object, previous, manager }: Change): void {
+    if (manager === DAEMON_MANAGER) return;
+    const { annotations = {} } = object.metadata;
+    for (const [key, value] of Object.entries(annotations))
+      if (isNamed(previous, key) && !isNamed(object, key)) this.#values.add(`${key} ${value}`);
+  }
+
+  has(key: string, value: string): boolean {
+    return this.#values.has(`${key} ${value}`);
+  }
+}
+
+/** The bookkeeping of the copy says that this annotation is synced. */
+function isNamed(copy: KubeObject | undefined, key: string): boolean {
+  const { [RECORD]: record, [MANAGED]: list } = copy?.metadata.annotations ?? {};
+  return record !== undefined || list?.split('\n').includes(key) === true;
 }
 
 /** The virtual objects whose copies other clients have deleted, or may seem to have. */
@@ -227,6 +252,7 @@ function foreignWrite(
 /** The virtual object is the user's: its labels, annotations and contents may follow the host, without anything of the host's own. */
 function onOriginal(
   { object, previous, isDeletion, plural }: Change,
+  lost: LostValues,
   deletions: CopyDeletions | undefined,
 ): string | undefined {
   const isDeleted = isDeletion || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
@@ -239,8 +265,10 @@ function onOriginal(
   const { annotations = {}, labels = {} } = object.metadata;
   const before = { ...previous.metadata.annotations, ...previous.metadata.labels };
   // Another syncer may have carried it over already.
-  const isLeak = (key: string, prefix: string): boolean =>
-    annotations[key]?.startsWith(prefix) === true && annotations[key] !== before[key];
+  const isLeak = (key: string, prefix: string): boolean => {
+    const { [key]: value = '' } = annotations;
+    return value.startsWith(prefix) && value !== before[key] && !lost.has(key, value);
+  };
   if (isLeak(TEAM, 'team-')) return `a translated value leaks: ${annotations[TEAM]}`;
   if (isLeak(FORWARD, '[')) return `a translated value leaks: ${annotations[FORWARD]}`;
   if (/-x"/.test(JSON.stringify([object['subsets'], object['endpoints']])))
