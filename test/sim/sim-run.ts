@@ -42,6 +42,8 @@ const FIGHT_MS = 1000;
 const QUIET_MS = 12 * 60_000;
 /** Imports that are not referenced any more are deleted by then, as long as the daemon runs. */
 const IMPORTS_MS = 60_000;
+/** After this time, a reload has ended under faults, too. */
+const RELOAD_MS = 30_000;
 const EDITS: readonly string[] = ['put', 'putService', 'annotate', 'label', 'addresses', 'delete', 'trouble'];
 /** Far more than any history needs; a loop that never waits is found by it. */
 const STEPS_MAX = 400_000;
@@ -75,6 +77,7 @@ class SimRun {
   readonly #violations: string[] = [];
   readonly #provenance: Provenance;
   #settings: Settings;
+  #configuredAtMs = -Infinity;
   #isInterrupted = false;
   /** Another client has removed a sync record that names kinds of references. */
   #isRecordLost = false;
@@ -88,7 +91,8 @@ class SimRun {
   constructor(options: RunOptions) {
     this.#options = options;
     this.#settings = options.settings;
-    this.#user = new User(this.#clusters, () => this.#settings);
+    const isReloading = (): boolean => this.#clock.nowMs - this.#configuredAtMs < RELOAD_MS;
+    this.#user = new User(this.#clusters, () => this.#settings, isReloading);
     this.#faults = new Faults(seededRandom(options.seed ^ 0x5eed));
     const violation = (message: string): void => void this.#violations.push(message);
     const { deletesVirtual } = options.settings;
@@ -316,6 +320,7 @@ class SimRun {
 
   #configure({ settings, isRestart }: Extract<Operation, { kind: 'configure' }>): void {
     this.#settings = { ...this.#settings, ...settings };
+    this.#configuredAtMs = this.#clock.nowMs;
     // The imports of a kind that no copy names any more were being deleted when the process ended.
     const isInTime = this.#clock.nowMs - this.#kindsChangedAtMs < IMPORTS_MS;
     this.#isRecordLost ||= isInTime && (isRestart || this.#daemons.some(({ isRunning }) => !isRunning));

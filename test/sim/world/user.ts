@@ -34,10 +34,17 @@ type On<K extends UserOperation['kind']> = Extract<UserOperation, { kind: K }>;
 export class User {
   readonly #clusters: Readonly<Record<Side, SimCluster>>;
   readonly #settings: () => Settings;
+  readonly #isReloading: () => boolean;
 
-  constructor(clusters: Readonly<Record<Side, SimCluster>>, settings: () => Settings) {
+  /** `isReloading`: a daemon may still run the settings before. */
+  constructor(
+    clusters: Readonly<Record<Side, SimCluster>>,
+    settings: () => Settings,
+    isReloading = (): boolean => false,
+  ) {
     this.#clusters = clusters;
     this.#settings = settings;
+    this.#isReloading = isReloading;
   }
 
   /** Does what the operation says where it makes sense at the moment. */
@@ -176,8 +183,10 @@ export class User {
     const name = this.#placeOf(side, object);
     if (form === 'absent') return this.#delete(side, 'services', name);
     const spec = form === 'selector' ? { selector: { app: name.name } } : {};
-    // The host's Services are vCluster's copies, unless another client has created them, or no vCluster is there.
-    const isCopy = side === 'host' && form !== 'unmarked' && !this.#settings().areServicesSynced;
+    // The host's Services are vCluster's copies, unless another client has created them, or no vCluster is there. A vCluster comes only after the
+    // daemon has ceased to sync Services: until then, it deletes copies without an object.
+    const isVclusters = !this.#settings().areServicesSynced && !this.#isReloading();
+    const isCopy = side === 'host' && form !== 'unmarked' && isVclusters;
     const bookkeeping = isCopy ? serviceBookkeeping(object, name) : {};
     this.#write(side, 'services', {
       apiVersion: 'v1',
