@@ -32,7 +32,7 @@ export interface CopiesEvidence {
 
 interface VirtualIdentityOptions {
   readonly config: Config;
-  readonly clients: Clients;
+  readonly clients: Readonly<Record<ClusterName, ClusterClient>>;
   readonly leadership: Pick<Leadership, 'publish'>;
   /** Of the host cluster. */
   readonly recorder: EventRecorder;
@@ -52,13 +52,18 @@ export interface Identity {
   readonly lease: KubeObject | undefined;
 }
 
-type Clients = Readonly<Record<ClusterName, ClusterClient>>;
+/** As {@link readIfAllowed}, of one of the clusters. */
+type ReadIfAllowed = (
+  cluster: ClusterName,
+  resource: Resource,
+  name: NamespacedName,
+) => Promise<KubeObject | undefined>;
 
-/** Rejects if a cluster does not respond. */
-export async function readIdentity({ name, host, virtual }: Config, clients: Clients): Promise<Identity> {
+/** Rejects as `read` does. */
+export async function readIdentity({ name, host, virtual }: Config, read: ReadIfAllowed): Promise<Identity> {
   const [namespace, lease] = await Promise.all([
-    readIfAllowed(clients.virtual, NAMESPACES, KUBE_SYSTEM),
-    readIfAllowed(clients.host, LEASES, { namespace: host.namespace, name: leaseName(name) }),
+    read('virtual', NAMESPACES, KUBE_SYSTEM),
+    read('host', LEASES, { namespace: host.namespace, name: leaseName(name) }),
   ]);
   const uid = namespace?.metadata.uid;
   const { [VIRTUAL_CLUSTER]: known, [ADOPTED]: adopted } = lease?.metadata.annotations ?? {};
@@ -105,7 +110,9 @@ export class VirtualIdentity {
 
   async #ask(evidence: () => CopiesEvidence): Promise<string | undefined> {
     const { config, clients, leadership, recorder, clock, logger, held } = this.#options;
-    const identity = await readIdentity(config, clients);
+    const identity = await readIdentity(config, (cluster, ...object) =>
+      readIfAllowed(clients[cluster], ...object),
+    );
     const { uid, known, lease } = identity;
     const objection = objectionOf(identity, evidence());
     const before = this.#answer?.objection;

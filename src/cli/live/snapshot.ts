@@ -23,7 +23,7 @@ import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';
 import { connectClusters, type ClientParts, type Clusters } from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
-import { readIdentity, type Identity } from '../../syncer/virtual-identity.ts';
+import { readIdentity, readIfAllowed, type Identity } from '../../syncer/virtual-identity.ts';
 import { packageVersion } from '../version.ts';
 
 /** One kind in both clusters. */
@@ -90,7 +90,9 @@ export async function readSnapshot(
   };
   const [kinds, identity, owner] = await Promise.all([
     Promise.all(resources.map(read)),
-    reaching('host', () => readIdentity(config, clusters)),
+    readIdentity(config, (cluster, ...object) =>
+      reaching(cluster, () => readIfAllowed(clusters[cluster], ...object)),
+    ),
     isOwnerNeeded ? reaching('host', () => clusters.resolveOwner(config)) : undefined,
   ]);
   const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {

@@ -1,9 +1,11 @@
 /** What live commands say when an API server refuses a request: which cluster, why, and what to do. */
 
 import { expect, test } from 'vitest';
-import { reaching } from '../../../src/cli/live/snapshot.ts';
+import { readSnapshot, reaching, type Connection } from '../../../src/cli/live/snapshot.ts';
+import { NAMESPACES, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { TransportError } from '../../../src/kube/types.ts';
+import { configOf } from './memory-clusters.ts';
 
 function status(code: number, message: string): StatusError {
   const common = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' } as const;
@@ -23,3 +25,26 @@ test.each([
     expect.objectContaining({ message }),
   );
 });
+
+test.each(['virtual', 'host'] as const)(
+  'the %s cluster is named that does not say which one it is',
+  async (failing) => {
+    const client = (cluster: 'virtual' | 'host') => ({
+      cluster,
+      list: async () => ({ items: [], continueToken: '', resourceVersion: '1' }),
+      get: async ({ plural }: Resource) => {
+        if (cluster === failing && ['leases', NAMESPACES.plural].includes(plural))
+          throw status(500, 'broken');
+        return { metadata: { name: 'any', uid: 'any' } };
+      },
+    });
+    const clusters = {
+      virtual: client('virtual'),
+      host: client('host'),
+      resolveOwner: async () => undefined,
+    };
+    const config = configOf('endpointSyncer: {name: vc, host: {namespace: host}}');
+    const connection = { config, clusters } as unknown as Connection; // nothing else is used
+    await expect(readSnapshot(connection)).rejects.toThrow(`the ${failing} cluster: broken`);
+  },
+);
