@@ -11,6 +11,7 @@ import {
 import { parseLabelSelector } from './label-selector.ts';
 import {
   asJson,
+  asObject,
   keyOf,
   objectKey,
   type KubeObject,
@@ -180,7 +181,7 @@ export class MemoryCluster {
     { isStatus = false, ...context }: WriteContext & { readonly isStatus?: boolean },
   ): KubeObject {
     const previous = this.#existing(plural, keyOf(name));
-    const merged = mergePatch(asJson(previous), patch) as unknown as KubeObject; // a patched object
+    const merged = asObject(mergePatch(asJson(previous), patch));
     checkVersion(merged.metadata.resourceVersion, previous);
     checkUid(merged.metadata.uid, previous);
     if (!isStatus) return this.#replace(plural, previous, merged, context);

@@ -3,7 +3,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { PatchError } from '../../base/errors.ts';
 import { valueAt, type JsonValue } from '../../base/json.ts';
-import { keyOf, parseKey, type KubeObject, type StringMap } from '../../kube/object.ts';
+import { asObject, keyOf, parseKey, type KubeObject, type StringMap } from '../../kube/object.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
@@ -70,7 +70,7 @@ export async function stagesOf(plan: ObjectPlan, applications: readonly Applicat
     translation:
       seen.virtual === undefined || forward === undefined
         ? []
-        : translationOf(plan.kind, seen.virtual, forward.object as unknown as KubeObject), // the copy before patches
+        : translationOf(plan.kind, seen.virtual, asObject(forward.object)),
     patches: [...(forward ? await patchStages(forward) : []), ...(back ? await patchStages(back) : [])],
     merge: changes.flatMap((change) => mergeOf(change, plan.kind)),
     write: writesOf(changes),
