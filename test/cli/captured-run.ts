@@ -10,16 +10,25 @@ export interface CapturedRun {
   readonly err: string;
 }
 
-/** One at a time: standard output and standard error are those of the process. */
-export async function capturedRun(args: string[]): Promise<CapturedRun> {
+/** The run that ended last, or has not ended. */
+let previous: Promise<unknown> = Promise.resolve();
+
+/** After the runs before it, of other tests too: standard output and standard error are those of the process. */
+export function capturedRun(args: string[]): Promise<CapturedRun> {
+  const run = previous.then(() => capture(args));
+  previous = run.catch(() => undefined);
+  return run;
+}
+
+async function capture(args: string[]): Promise<CapturedRun> {
   const result = { out: '', err: '' };
-  const capture = (stream: 'out' | 'err') => (chunk: unknown) => {
+  const append = (stream: 'out' | 'err') => (chunk: unknown) => {
     result[stream] += String(chunk);
     return true;
   };
   const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(capture('out')),
-    vi.spyOn(process.stderr, 'write').mockImplementation(capture('err')),
+    vi.spyOn(process.stdout, 'write').mockImplementation(append('out')),
+    vi.spyOn(process.stderr, 'write').mockImplementation(append('err')),
   ];
   try {
     return { code: await runProgram(args), ...result };
