@@ -1,11 +1,12 @@
 /** Current entries, a window of history, projections and watches, in memory. */
 
-import { EventLog, type HistoryLimits } from './event-log.ts';
+import type { Logger } from '../../base/logger.ts';
+import { EventFeed } from './event-feed.ts';
+import type { HistoryLimits } from './event-log.ts';
 import {
   closed,
   compacted,
   future,
-  isInRange,
   orderedKey,
   type ListPage,
   type ListResult,
@@ -19,28 +20,19 @@ import {
   type WatchObserver,
 } from './store.ts';
 
-interface Watcher {
-  readonly range: StoreRange;
-  readonly observer: WatchObserver;
-  /** Events up to this revision have been sent to it. */
-  sentRevision: number;
-}
-
 /** An empty store is at revision 1, as etcd is: 0 means "any" to clients. */
 export const FIRST_REVISION = 1;
 
 export class RevisionedState {
   readonly #tables = new Map<string, OrderedEntries>();
-  readonly #log: EventLog;
-  /** By resource: an event concerns only those who watch its kind. */
-  readonly #watchers = new Map<string, Set<Watcher>>();
+  readonly #feed: EventFeed;
   /** By resource. */
   readonly #projections = new Map<string, Set<Projection>>();
   #revision = FIRST_REVISION;
   #isClosed = false;
 
-  constructor(limits: HistoryLimits) {
-    this.#log = new EventLog(limits);
+  constructor(limits: HistoryLimits, logger: Logger) {
+    this.#feed = new EventFeed(limits, logger);
   }
 
   get revision(): number {
@@ -49,7 +41,7 @@ export class RevisionedState {
 
   /** Events up to this revision are compacted. */
   get compacted(): number {
-    return this.#log.floor;
+    return this.#feed.floor;
   }
 
   get objects(): number {
@@ -84,8 +76,7 @@ export class RevisionedState {
     const projections = this.#projections.get(key.resource) ?? [];
     for (const projection of projections) projection.changed(key, isDeleted ? undefined : entry);
     this.#revision = revision;
-    this.#log.append(event, bytes);
-    this.#notify(event);
+    this.#feed.publish(event, bytes);
   }
 
   /** Adds an entry that is older than the history. */
@@ -96,23 +87,20 @@ export class RevisionedState {
   /** Sets a counter that is ahead of the entries, and the revision up to which history is compacted. */
   restoreCounters(revision: number, compacted: number): void {
     this.#revision = Math.max(this.#revision, revision);
-    this.#log.compact(compacted);
+    this.#feed.forget(compacted);
   }
 
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): StoreWatch {
     if (this.#isClosed) throw closed();
     this.#checkRevision(afterRevision);
-    const watcher: Watcher = { range, observer, sentRevision: afterRevision };
-    for (const event of this.#log.after(afterRevision)) notify(watcher, event);
-    const watchers = this.#watchersOf(range.resource);
-    watchers.add(watcher);
+    const close = this.#feed.subscribe(range, afterRevision, observer);
     const current = (): number => this.#revision;
     return {
-      // `apply` sends events to the watchers, so every event up to the revision has been sent.
+      // `apply` publishes events, so every event up to the revision has been sent.
       get revision() {
         return current();
       },
-      close: () => void watchers.delete(watcher),
+      close,
     };
   }
 
@@ -131,15 +119,13 @@ export class RevisionedState {
 
   compact(revision: number): void {
     if (revision > this.#revision) throw future(revision);
-    this.#log.compact(revision);
+    this.#feed.forget(revision);
   }
 
   /** Ends every watch; new watches fail. */
   close(): void {
     this.#isClosed = true;
-    const ended = [...this.#watchers.values()].flatMap((watchers) => [...watchers]);
-    this.#watchers.clear();
-    for (const { observer } of ended) observer.end();
+    this.#feed.endAll();
   }
 
   #table(resource: string): OrderedEntries {
@@ -151,23 +137,10 @@ export class RevisionedState {
     return table;
   }
 
-  #watchersOf(resource: string): Set<Watcher> {
-    let watchers = this.#watchers.get(resource);
-    if (!watchers) {
-      watchers = new Set();
-      this.#watchers.set(resource, watchers);
-    }
-    return watchers;
-  }
-
-  #notify(event: StoreEvent): void {
-    for (const watcher of this.#watchers.get(event.entry.key.resource) ?? []) notify(watcher, event);
-  }
-
   /** The entries that were different at a revision: for each key the state before its first event since. */
   #differencesAt(resource: string, revision: number): Map<string, StoredEntry | undefined> {
     const others = new Map<string, StoredEntry | undefined>();
-    for (const event of this.#log.after(revision)) {
+    for (const event of this.#feed.after(revision)) {
       if (event.entry.key.resource !== resource) continue;
       const id = orderedKey(event.entry.key);
       if (!others.has(id)) others.set(id, event.previous);
@@ -177,15 +150,8 @@ export class RevisionedState {
 
   #checkRevision(revision: number): void {
     if (revision > this.#revision) throw future(revision);
-    if (revision < this.#log.floor) throw compacted(revision, this.#log.floor);
+    if (revision < this.compacted) throw compacted(revision, this.compacted);
   }
-}
-
-/** A watcher that subscribed while an event was being sent has received it from the history already. */
-function notify(watcher: Watcher, event: StoreEvent): void {
-  if (event.revision <= watcher.sentRevision) return;
-  watcher.sentRevision = event.revision;
-  if (isInRange(event.entry.key, watcher.range)) watcher.observer.event(event);
 }
 
 interface Row {

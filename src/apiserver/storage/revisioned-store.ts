@@ -69,7 +69,7 @@ export class RevisionedStore implements Store {
 
   constructor(options: RevisionedStoreOptions) {
     this.#options = options;
-    this.#state = new RevisionedState(options);
+    this.#state = new RevisionedState(options, options.logger);
   }
 
   /** Before the first use of an engine that may hold a log. Rejects with a `TerminalError`. */

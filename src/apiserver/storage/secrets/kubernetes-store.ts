@@ -31,7 +31,7 @@ import {
   type WatchObserver,
 } from '../store.ts';
 import { DamageReport } from './codec/damage-report.ts';
-import { EventFeed } from './read/event-feed.ts';
+import { EventFeed } from '../event-feed.ts';
 import { HostContact } from './host/host-contact.ts';
 import { unreadable } from './host/host-errors.ts';
 import { HostSecrets } from './host/host-secrets.ts';

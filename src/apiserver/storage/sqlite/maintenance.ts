@@ -4,6 +4,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../../base/errors.ts';
+import { silentLogger } from '../../../base/logger.ts';
 import { RevisionedState } from '../revisioned-state.ts';
 import { openForReading, syncFolder, openForWriting } from './file/database-file.ts';
 import type { StoreVerdict } from '../store.ts';
@@ -18,7 +19,7 @@ import { numberOf } from './file/tables.ts';
  */
 export function verifyDatabase(file: string): StoreVerdict {
   const problems: string[] = [];
-  const state = new RevisionedState({ eventsMax: 1, bytesMax: 0 });
+  const state = new RevisionedState({ eventsMax: 1, bytesMax: 0 }, silentLogger);
   try {
     using database = openForReading(file);
     database.exec('BEGIN');

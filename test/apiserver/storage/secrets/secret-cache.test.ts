@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { DamageReport } from '../../../../src/apiserver/storage/secrets/codec/damage-report.ts';
-import { EventFeed } from '../../../../src/apiserver/storage/secrets/read/event-feed.ts';
+import { EventFeed } from '../../../../src/apiserver/storage/event-feed.ts';
 import { SecretCache } from '../../../../src/apiserver/storage/secrets/read/secret-cache.ts';
 import { SecretProjections } from '../../../../src/apiserver/storage/secrets/read/secret-projections.ts';
 import { encodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../../kube/object.ts';
 import type { Clock } from '../../../../base/clock.ts';
 import type { StoredEntry, StoreEvent } from '../../store.ts';
 import type { DamageReport } from '../codec/damage-report.ts';
-import type { EventFeed } from './event-feed.ts';
+import type { EventFeed } from '../../event-feed.ts';
 import type { SecretProjections } from './secret-projections.ts';
 import { decodeSecret, parseRevision, revisionOf, writeIdOf, type Held } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';

@@ -1,8 +1,8 @@
 /** Recent events in order, and the watches that receive them. */
 
-import type { Logger } from '../../../../base/logger.ts';
-import { EventLog, type HistoryLimits } from '../../event-log.ts';
-import { compacted, isInRange, type StoreEvent, type StoreRange, type WatchObserver } from '../../store.ts';
+import type { Logger } from '../../base/logger.ts';
+import { EventLog, type HistoryLimits } from './event-log.ts';
+import { compacted, isInRange, type StoreEvent, type StoreRange, type WatchObserver } from './store.ts';
 
 interface Watcher {
   readonly range: StoreRange;
@@ -15,8 +15,9 @@ interface Watcher {
 export class EventFeed {
   readonly #logger: Logger;
   readonly #log: EventLog;
-  readonly #watchers = new Set<Watcher>();
-  /** Number of events so far: a relist may find several deletions with one revision. */
+  /** By resource: an event concerns only the watches of its kind. */
+  readonly #watchers = new Map<string, Set<Watcher>>();
+  /** Number of events so far: several deletions that a list has shown have one revision. */
   #sequence = 0;
 
   constructor(limits: HistoryLimits, logger: Logger) {
@@ -29,11 +30,17 @@ export class EventFeed {
     return this.#log.floor;
   }
 
+  /** The events after a revision. */
+  after(revision: number): Iterable<StoreEvent> {
+    return this.#log.after(revision);
+  }
+
+  /** `bytes`: the size of the event in the history. */
   publish(event: StoreEvent, bytes: number): void {
     this.#log.append(event, bytes);
-    this.#sequence += 1;
-    for (const watcher of this.#watchers) {
-      if (watcher.replayed < this.#sequence) this.#send(watcher, event);
+    const sequence = ++this.#sequence;
+    for (const watcher of this.#watchers.get(event.entry.key.resource) ?? []) {
+      if (watcher.replayed < sequence) this.#send(watcher, event);
     }
   }
 
@@ -42,8 +49,9 @@ export class EventFeed {
     if (afterRevision < this.floor) throw compacted(afterRevision, this.floor);
     const watcher: Watcher = { range, afterRevision, observer, replayed: this.#sequence };
     for (const event of this.#log.after(afterRevision)) this.#send(watcher, event);
-    this.#watchers.add(watcher);
-    return () => void this.#watchers.delete(watcher);
+    const watchers = this.#watchers.get(range.resource) ?? new Set();
+    this.#watchers.set(range.resource, watchers.add(watcher));
+    return () => void watchers.delete(watcher);
   }
 
   /** Removes events up to and including `revision`. */
@@ -67,8 +75,13 @@ export class EventFeed {
   }
 
   #end(isEnded: (watcher: Watcher) => boolean): void {
-    const ended = [...this.#watchers].filter(isEnded);
-    for (const watcher of ended) this.#watchers.delete(watcher);
+    const ended: Watcher[] = [];
+    for (const watchers of this.#watchers.values())
+      for (const watcher of watchers)
+        if (isEnded(watcher)) {
+          watchers.delete(watcher);
+          ended.push(watcher);
+        }
     for (const { observer } of ended) this.#guard(() => observer.end());
   }
 
