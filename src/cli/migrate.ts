@@ -2,41 +2,26 @@
 
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
-import { isAlias, isMap, isScalar, parseDocument, stringify } from 'yaml';
-import { ConfigError, type ConfigProblem } from '../base/errors.ts';
-import { isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../base/json.ts';
+import { parseDocument, stringify } from 'yaml';
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
-import { readDocument } from '../config/document.ts';
 import { PATCHED_KEYS } from '../config/layers.ts';
 import { readConfigText } from '../config/load.ts';
-import { parseConfig, type ParseResult } from '../config/parse.ts';
-import { patchesIn } from '../config/patch-rules.ts';
-import {
-  mergeConfig,
-  vclusterDefaults,
-  withoutEmptyKeys,
-  valuesFindings,
-  withoutHeading,
-} from '../config/vcluster-values.ts';
+import { mergeConfig, withoutHeading } from '../config/vcluster-values.ts';
 import { Fields } from '../config/finding.ts';
-import { syntaxProblems } from '../config/source-file.ts';
 import type { Config } from '../config/config.ts';
-import { syncedByVcluster } from '../config/warnings.ts';
 import { keyOf } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
-import { addConfigOptions, CONFIG_CHECKS, loaderInput } from './config-options.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
 import { addVclusterOption, hostedValues } from './live/hosted.ts';
 import { planSnapshot } from './live/session.ts';
 import { connect, readSnapshot } from './live/snapshot.ts';
+import { BY_HAND, disabling, planMigration, rowsOf, US, type Migration, type Row } from './migration.ts';
 import { describeFailure, guarded, reportProblems } from './output/error-report.ts';
 import { formatTable } from './output/listing.ts';
 
 const FILE_FLAG = 'vclusterConfig';
 const CONNECTION_FLAGS = ['virtual.kubeconfig', 'virtual.context', 'host.kubeconfig', 'host.context'];
-const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
-const US = 'endpoint-syncer';
-const VCLUSTER = 'vCluster';
-const NOBODY = 'nobody';
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.addOption(
@@ -63,32 +48,13 @@ async function migrate(command: Command, output: string): Promise<number> {
   }
   const text = hosted?.text ?? withoutHeading(await readConfigText(given));
   const file = hosted !== undefined || given === '-' ? 'vcluster.yaml' : given;
-  const unreadable = problemsOf(file, text);
-  if (unreadable.length > 0) throw new ConfigError(unreadable);
   const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
   const hostNamespace = hosted?.namespace ?? flags['host.namespace'] ?? '';
-  const migration = plan({ text, file, name, hostNamespace });
-  const parsed = (values: string, ours = migration.config): ParseResult =>
-    parseConfig(
-      { text: ours, file: 'config.yaml' },
-      { env: {}, flags: { ...flags, [FILE_FLAG]: '' }, checks: CONFIG_CHECKS },
-      { text: values, file },
-    );
-  const { config } = parsed(migration.values ?? text);
-  // Positions are those in the file as it is.
-  const taken = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
-  // With what is synced left to the values, whose errors our own settings would hide.
-  const unsynced = stringify({ endpointSyncer: migration.endpointSyncer });
-  const problems = parsed(text, unsynced).problems.filter(({ path }) => !taken.includes(path));
-  // Such as `endpoints: true`: these are no values of vCluster, whatever is made of them.
-  const misshapen = problems.filter(
-    ({ path, severity }) => severity === 'error' && ABOVE_ENABLED.includes(path),
-  );
-  if (misshapen.length > 0) throw new ConfigError(misshapen);
+  const migration = planMigration({ text, file, name, hostNamespace, flags });
+  const { effective, problems, lost } = migration;
   const isLive = hosted === undefined && CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
-  const objects = isLive && config !== undefined ? await objectsOf(config) : [];
-  const lost = problems.filter(({ severity }) => severity === 'error');
-  const rows = rowsOf(migration, lost);
+  const objects = isLive && effective !== undefined ? await objectsOf(effective) : [];
+  const rows = rowsOf(migration);
   if (output === 'json')
     process.stdout.write(`${JSON.stringify(asJson(migration, rows, objects), null, 2)}\n`);
   else if (output === 'helm') process.stdout.write(helmValues(migration));
@@ -101,176 +67,6 @@ async function migrate(command: Command, output: string): Promise<number> {
   const isIncomplete = lost.length > 0 || migration.values === undefined;
   return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
 }
-
-const ABOVE_ENABLED = ['sync', 'sync.toHost', ...PATCHED_KEYS.map((key) => `sync.toHost.${key}`)];
-
-const BY_HAND =
-  'no edit leaves everything else as it is, because of an anchor, an alias, a merge key or a second document';
-
-/** Why these are not values of vCluster that can be edited. */
-function problemsOf(file: string, text: string): readonly ConfigProblem[] {
-  const document = readDocument(file, text);
-  const syntax = syntaxProblems(document).filter(({ severity }) => severity === 'error');
-  if (syntax.length > 0) return syntax;
-  const findings = valuesFindings(withoutEmptyKeys(document.value), vclusterDefaults());
-  return findings
-    .filter(({ severity }) => severity === 'error')
-    .map((finding) => document.problemOf(finding));
-}
-
-interface MigrationInput {
-  /** vCluster's values. */
-  readonly text: string;
-  readonly file: string;
-  /** '' where it is not known. */
-  readonly name: string;
-  readonly hostNamespace: string;
-}
-
-interface Migration extends MigrationInput {
-  /** Name of the virtual cluster, or what stands for it. */
-  readonly release: string;
-  /** Our configuration file, and its section of that name. */
-  readonly config: string;
-  readonly endpointSyncer: JsonObject;
-  /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
-  readonly values: string | undefined;
-  /** vCluster's values as they are, without empty keys. */
-  readonly theirs: JsonObject;
-  readonly synced: readonly string[];
-}
-
-/** Pure: what the files become. */
-function plan(input: MigrationInput): Migration {
-  const { text, file, name, hostNamespace } = input;
-  const theirs = withoutEmptyKeys(readDocument(file, text).value);
-  const synced = syncedByVcluster(theirs);
-  const release = name === '' ? 'my-vcluster' : name;
-  const endpointSyncer = {
-    name: release,
-    // vCluster's file stays the source of the patches, the namespaces and `context.vcluster.config`.
-    vclusterConfig: basename(file),
-    virtual: { secret: `vc-${release}` },
-    ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
-  };
-  const toHost = Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
-  const config = stringify({ sync: { toHost }, endpointSyncer });
-  const values = editedByMeaning(text, synced);
-  return { ...input, release, config, endpointSyncer, values, theirs, synced };
-}
-
-/** The text is read again: only the sync of these kinds may differ, whatever anchors, aliases and merge keys make of an edit. */
-function editedByMeaning(text: string, kinds: readonly string[]): string | undefined {
-  const meaning = (values: string): JsonObject | undefined => {
-    const { isReadable, problems, value } = readDocument('', values);
-    return isReadable && problems.length === 0 ? withoutEmptyKeys(value) : undefined;
-  };
-  const before = meaning(text);
-  if (before === undefined) return undefined;
-  const change = disabling(kinds);
-  const edited =
-    Object.keys(readDocument('', text).value).length === 0
-      ? text.replace(/^(?:null|~|\{\})$/mu, '') + stringify(change)
-      : kinds.toReversed().reduce(withDisabled, text);
-  return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;
-}
-
-function disabling(kinds: readonly string[]): JsonObject {
-  if (kinds.length === 0) return {};
-  return { sync: { toHost: Object.fromEntries(kinds.map((kind) => [kind, { enabled: false }])) } };
-}
-
-/** The values with the sync of one kind disabled. Everything else stays as it is written, comments and style included. */
-function withDisabled(text: string, kind: string): string {
-  const path = ['sync', 'toHost', kind, 'enabled'];
-  const document = parseDocument(text);
-  const replace = ([start, end]: readonly [number, number], by: string): string =>
-    text.slice(0, start) + by + text.slice(end);
-  const written = document.getIn(path, true);
-  if (isScalar(written) && written.range) {
-    const [start, end] = written.range;
-    // Without a value, the text ends at the colon.
-    return replace([start, end], text[start - 1] === ':' ? ' false' : 'false');
-  }
-  if (path.some((_, at) => isAlias(document.getIn(path.slice(0, at + 1), true)))) return text;
-  const depth = path.findLastIndex((_, at) =>
-    isMap(at === 0 ? document.contents : document.getIn(path.slice(0, at), true)),
-  );
-  const map = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
-  const missing = path.slice(depth);
-  const first = isMap(map) && !map.has(missing[0]) ? map.items[0]?.key : undefined;
-  if (!isMap(map) || !isScalar(first) || !first.range) {
-    // A key without a value is no mapping that a key could be added to.
-    const empty = path.findIndex((_, at) => document.getIn(path.slice(0, at + 1)) === null);
-    if (empty >= 0) document.deleteIn(path.slice(0, empty + 1));
-    else if (map === undefined || (path.length > depth + 1 && document.hasIn(path.slice(0, depth + 1))))
-      return text;
-    document.setIn(path, false);
-    return document.toString({ lineWidth: 0 });
-  }
-  const [at] = first.range;
-  const indent = ' '.repeat(at - (text.lastIndexOf('\n', at - 1) + 1));
-  const flow = `${missing.slice(0, -1).reduceRight((inner, key) => `${key}: {${inner}}`, 'enabled: false')}, `;
-  const block = missing.map((key, level) => `${'  '.repeat(level)}${key}:`).join(`\n${indent}`);
-  return replace([at, at], map.flow === true ? flow : `${block} false\n${indent}`);
-}
-
-/** One line of the table. */
-interface Row extends JsonObject {
-  what: string;
-  today: string;
-  afterwards: string;
-  differs: string;
-  setting: string;
-}
-
-/** `lost`: errors of the new configuration, for want of which this program would not start. */
-function rowsOf({ theirs, synced, file }: Migration, lost: readonly ConfigProblem[]): Row[] {
-  const fields = new Fields(theirs);
-  const rows = PATCHED_KEYS.flatMap((key): Row[] => {
-    const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOBODY, NOBODY];
-    if (today === NOBODY) return [{ what: KINDS[key], today, afterwards, differs: '', setting: '' }];
-    const list = `sync.toHost.${key}.patches`;
-    const patches = patchesIn(fields.value(list)).map(({ path }, index): Row => {
-      const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
-      const what = `${list}[${index}] ${path}`;
-      return problem === undefined
-        ? { what, today, afterwards, ...PATCH_DIFFERENCE }
-        : { what, today, afterwards: NOBODY, differs: problem.message, setting: `correct it in ${file}` };
-    });
-    const [first = { differs: '', setting: '' }, ...others] = DIFFERENCES[key];
-    return [
-      { what: KINDS[key], today, afterwards, ...first },
-      ...others.map((difference) => ({ what: '', today: '', afterwards: '', ...difference })),
-      ...patches,
-    ];
-  });
-  const others = { today: VCLUSTER, afterwards: VCLUSTER, differs: '', setting: '' };
-  return [...rows, { what: 'Services, Pods and all other kinds', ...others }];
-}
-
-interface Difference extends JsonObject {
-  differs: string;
-  setting: string;
-}
-
-const DIFFERENCES: Readonly<Record<keyof typeof KINDS, readonly Difference[]>> = {
-  endpoints: [
-    { differs: 'those without a Service are synced too', setting: 'endpointSyncer.requireService: true' },
-    {
-      differs: 'a copy that is deleted on the host is created again',
-      setting: 'endpointSyncer.onHostDelete: deleteVirtual',
-    },
-  ],
-  endpointSlices: [
-    { differs: "slices that controllers derive are left to the host's controllers", setting: '-' },
-  ],
-};
-
-const PATCH_DIFFERENCE: Difference = {
-  differs: 'a failing patch is reported and stops its object; a missing key is not patched',
-  setting: 'endpointSyncer.patches: {onError: path, missingPaths: create}',
-};
 
 /** One virtual object, and what happens to its copy. */
 interface MigratedObject extends JsonObject {

@@ -1,0 +1,219 @@
+/** What taking over vCluster's sync means for its values: the files, the table of who syncs what, and what would be lost. Pure. */
+
+import { basename } from 'node:path';
+import { isAlias, isMap, isScalar, parseDocument, stringify } from 'yaml';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
+import { jsonEquals, type JsonObject } from '../base/json.ts';
+import type { Config } from '../config/config.ts';
+import { readDocument } from '../config/document.ts';
+import { Fields } from '../config/finding.ts';
+import { PATCHED_KEYS } from '../config/layers.ts';
+import { parseConfig, type ParseResult } from '../config/parse.ts';
+import { patchesIn } from '../config/patch-rules.ts';
+import { syntaxProblems } from '../config/source-file.ts';
+import type { ConfigFlags } from '../config/types.ts';
+import {
+  mergeConfig,
+  valuesFindings,
+  vclusterDefaults,
+  withoutEmptyKeys,
+} from '../config/vcluster-values.ts';
+import { syncedByVcluster } from '../config/warnings.ts';
+import { CONFIG_CHECKS } from './config-options.ts';
+
+const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
+export const US = 'endpoint-syncer';
+const VCLUSTER = 'vCluster';
+const NOBODY = 'nobody';
+export const BY_HAND =
+  'no edit leaves everything else as it is, because of an anchor, an alias, a merge key or a second document';
+
+export interface MigrationInput {
+  /** vCluster's values. */
+  readonly text: string;
+  readonly file: string;
+  /** '' where it is not known. */
+  readonly name: string;
+  readonly hostNamespace: string;
+  /** Win over both files. */
+  readonly flags?: ConfigFlags;
+}
+
+export interface Migration extends MigrationInput {
+  /** Name of the virtual cluster, or what stands for it. */
+  readonly release: string;
+  /** Our configuration file. */
+  readonly config: string;
+  /** What is in use with both files; undefined if they have errors. */
+  readonly effective: Config | undefined;
+  /** vCluster's values without what this program takes over; undefined: no edit leaves everything else as it is. */
+  readonly values: string | undefined;
+  /** vCluster's values as they are, without empty keys. */
+  readonly theirs: JsonObject;
+  /** Some of {@link PATCHED_KEYS}. */
+  readonly synced: readonly string[];
+  /** Of vCluster's values as they are. */
+  readonly problems: readonly ConfigProblem[];
+  /** The errors among them, for want of which this program would not start. */
+  readonly lost: readonly ConfigProblem[];
+}
+
+/** Throws `ConfigError` for text that is not vCluster's values. */
+export function planMigration(input: MigrationInput): Migration {
+  const { text, file, name, hostNamespace, flags = {} } = input;
+  const unreadable = problemsOf(file, text);
+  if (unreadable.length > 0) throw new ConfigError(unreadable);
+  const theirs = withoutEmptyKeys(readDocument(file, text).value);
+  const synced = syncedByVcluster(theirs);
+  const release = name === '' ? 'my-vcluster' : name;
+  const endpointSyncer = {
+    name: release,
+    // vCluster's file stays the source of the patches, the namespaces and `context.vcluster.config`.
+    vclusterConfig: basename(file),
+    virtual: { secret: `vc-${release}` },
+    ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
+  };
+  const parsed = (ours: JsonObject, values: string): ParseResult =>
+    parseConfig(
+      { text: stringify(ours), file: 'config.yaml' },
+      { env: {}, flags: { ...flags, vclusterConfig: '' }, checks: CONFIG_CHECKS },
+      { text: values, file },
+    );
+  // With what is synced left to the values, whose errors our own settings would hide. Positions are those in the file as it is.
+  const problems = parsed({ endpointSyncer }, text).problems.filter(({ path }) => !TAKEN.includes(path));
+  const lost = problems.filter(({ severity }) => severity === 'error');
+  // Such as `endpoints: true`: these are no values of vCluster, whatever is made of them.
+  const misshapen = lost.filter(({ path }) => ABOVE_ENABLED.includes(path));
+  if (misshapen.length > 0) throw new ConfigError(misshapen);
+  const toHost = Object.fromEntries(PATCHED_KEYS.map((key) => [key, { enabled: synced.includes(key) }]));
+  const ours = { sync: { toHost }, endpointSyncer };
+  const values = editedByMeaning(text, synced);
+  const { config: effective } = parsed(ours, values ?? text);
+  return { ...input, release, config: stringify(ours), effective, values, theirs, synced, problems, lost };
+}
+
+const TAKEN = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
+const ABOVE_ENABLED = ['sync', 'sync.toHost', ...PATCHED_KEYS.map((key) => `sync.toHost.${key}`)];
+
+/** Why these are not values of vCluster that can be edited. */
+function problemsOf(file: string, text: string): readonly ConfigProblem[] {
+  const document = readDocument(file, text);
+  const syntax = syntaxProblems(document).filter(({ severity }) => severity === 'error');
+  if (syntax.length > 0) return syntax;
+  const findings = valuesFindings(withoutEmptyKeys(document.value), vclusterDefaults());
+  return findings
+    .filter(({ severity }) => severity === 'error')
+    .map((finding) => document.problemOf(finding));
+}
+
+/** The text is read again: only the sync of these kinds may differ, whatever anchors, aliases and merge keys make of an edit. */
+function editedByMeaning(text: string, kinds: readonly string[]): string | undefined {
+  const meaning = (values: string): JsonObject | undefined => {
+    const { isReadable, problems, value } = readDocument('', values);
+    return isReadable && problems.length === 0 ? withoutEmptyKeys(value) : undefined;
+  };
+  const before = meaning(text);
+  if (before === undefined) return undefined;
+  const change = disabling(kinds);
+  const edited =
+    Object.keys(readDocument('', text).value).length === 0
+      ? text.replace(/^(?:null|~|\{\})$/mu, '') + stringify(change)
+      : kinds.toReversed().reduce(withDisabled, text);
+  return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;
+}
+
+/** Values that switch vCluster's sync of these kinds off. */
+export function disabling(kinds: readonly string[]): JsonObject {
+  if (kinds.length === 0) return {};
+  return { sync: { toHost: Object.fromEntries(kinds.map((kind) => [kind, { enabled: false }])) } };
+}
+
+/** The values with the sync of one kind disabled. Everything else stays as it is written, comments and style included. */
+function withDisabled(text: string, kind: string): string {
+  const path = ['sync', 'toHost', kind, 'enabled'];
+  const document = parseDocument(text);
+  const replace = ([start, end]: readonly [number, number], by: string): string =>
+    text.slice(0, start) + by + text.slice(end);
+  const written = document.getIn(path, true);
+  if (isScalar(written) && written.range) {
+    const [start, end] = written.range;
+    // Without a value, the text ends at the colon.
+    return replace([start, end], text[start - 1] === ':' ? ' false' : 'false');
+  }
+  if (path.some((_, at) => isAlias(document.getIn(path.slice(0, at + 1), true)))) return text;
+  const depth = path.findLastIndex((_, at) =>
+    isMap(at === 0 ? document.contents : document.getIn(path.slice(0, at), true)),
+  );
+  const map = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
+  const missing = path.slice(depth);
+  const first = isMap(map) && !map.has(missing[0]) ? map.items[0]?.key : undefined;
+  if (!isMap(map) || !isScalar(first) || !first.range) {
+    // A key without a value is no mapping that a key could be added to.
+    const empty = path.findIndex((_, at) => document.getIn(path.slice(0, at + 1)) === null);
+    if (empty >= 0) document.deleteIn(path.slice(0, empty + 1));
+    document.setIn(path, false);
+    return document.toString({ lineWidth: 0 });
+  }
+  const [at] = first.range;
+  const indent = ' '.repeat(at - (text.lastIndexOf('\n', at - 1) + 1));
+  const flow = `${missing.slice(0, -1).reduceRight((inner, key) => `${key}: {${inner}}`, 'enabled: false')}, `;
+  const block = missing.map((key, level) => `${'  '.repeat(level)}${key}:`).join(`\n${indent}`);
+  return replace([at, at], map.flow === true ? flow : `${block} false\n${indent}`);
+}
+
+/** One line of the table. */
+export interface Row extends JsonObject {
+  what: string;
+  today: string;
+  afterwards: string;
+  differs: string;
+  setting: string;
+}
+
+/** Who syncs what, today and afterwards. */
+export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
+  const fields = new Fields(theirs);
+  const rows = PATCHED_KEYS.flatMap((key): Row[] => {
+    const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOBODY, NOBODY];
+    if (today === NOBODY) return [{ what: KINDS[key], today, afterwards, differs: '', setting: '' }];
+    const list = `sync.toHost.${key}.patches`;
+    const patches = patchesIn(fields.value(list)).map(({ path }, index): Row => {
+      const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
+      const what = `${list}[${index}] ${path}`;
+      return problem === undefined
+        ? { what, today, afterwards, ...PATCH_DIFFERENCE }
+        : { what, today, afterwards: NOBODY, differs: problem.message, setting: `correct it in ${file}` };
+    });
+    const [first = { differs: '', setting: '' }, ...others] = DIFFERENCES[key];
+    return [
+      { what: KINDS[key], today, afterwards, ...first },
+      ...others.map((difference) => ({ what: '', today: '', afterwards: '', ...difference })),
+      ...patches,
+    ];
+  });
+  const others = { today: VCLUSTER, afterwards: VCLUSTER, differs: '', setting: '' };
+  return [...rows, { what: 'Services, Pods and all other kinds', ...others }];
+}
+
+interface Difference extends JsonObject {
+  differs: string;
+  setting: string;
+}
+
+const DIFFERENCES: Readonly<Record<keyof typeof KINDS, readonly Difference[]>> = {
+  endpoints: [
+    { differs: 'those without a Service are synced too', setting: 'endpointSyncer.requireService: true' },
+    {
+      differs: 'a copy that is deleted on the host is created again',
+      setting: 'endpointSyncer.onHostDelete: deleteVirtual',
+    },
+  ],
+  endpointSlices: [
+    { differs: "slices that controllers derive are left to the host's controllers", setting: '-' },
+  ],
+};
+
+const PATCH_DIFFERENCE: Difference = {
+  differs: 'a failing patch is reported and stops its object; a missing key is not patched',
+  setting: 'endpointSyncer.patches: {onError: path, missingPaths: create}',
+};
