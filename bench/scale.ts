@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
 import { Guardian } from '../test/support/guardian.ts';
 import { pause, whenIdle } from './daemon-process.ts';
-import { costOfRunning, Fleet, kill, quantile } from './fleet.ts';
+import { costOfRunning, SyncedEndpoints, kill, quantile } from './synced-endpoints.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 
@@ -62,19 +62,19 @@ async function measure(objects: number, { addresses, singles }: Plan): Promise<R
   await using guardian = new Guardian([directory]);
   await using clusters = await startRealClusters({ controllers: false });
   const names = { vcluster: `scale-${objects}`, objects, addresses, secrets: 0 };
-  await using fleet = await Fleet.open({ clusters, guardian, directory, ...names });
-  const first = await fleet.start();
-  const copiedMs = await fleet.whenAllCopied();
+  await using synced = await SyncedEndpoints.open({ clusters, guardian, directory, ...names });
+  const first = await synced.start();
+  const copiedMs = await synced.whenAllCopied();
   const started = costOfRunning(first);
   await kill(first);
-  const writesBefore = fleet.copies.events;
-  const second = await fleet.start();
+  const writesBefore = synced.copies.events;
+  const second = await synced.start();
   const idleMs = await whenIdle(second);
   const restarted = costOfRunning(second);
   await pause(QUIET_MS);
-  const restartWrites = fleet.copies.events - writesBefore;
+  const restartWrites = synced.copies.events - writesBefore;
   const before = costOfRunning(second);
-  const latencies = await updates(fleet, objects, singles);
+  const latencies = await updates(synced, objects, singles);
   const after = costOfRunning(second);
   await kill(second);
   rmSync(directory, { recursive: true, force: true });
@@ -94,10 +94,14 @@ async function measure(objects: number, { addresses, singles }: Plan): Promise<R
 }
 
 /** Latencies of sequential updates, sorted. */
-async function updates(fleet: Fleet, objects: number, singles: number): Promise<readonly number[]> {
+async function updates(
+  synced: SyncedEndpoints,
+  objects: number,
+  singles: number,
+): Promise<readonly number[]> {
   const latencies: number[] = [];
   for (let at = 0; at < singles; at++) {
-    latencies.push(await fleet.update((at * 7919) % objects, `single-${at}`));
+    latencies.push(await synced.update((at * 7919) % objects, `single-${at}`));
     await pause(SINGLE_PAUSE_MS);
   }
   return latencies.toSorted((a, b) => a - b);

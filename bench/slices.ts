@@ -12,7 +12,7 @@ import { startRealClusters } from '../test/e2e/clusters.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { Guardian } from '../test/support/guardian.ts';
 import { isReady, pause, whenIdle } from './daemon-process.ts';
-import { costOfRunning, Fleet, kill, quantile } from './fleet.ts';
+import { costOfRunning, SyncedEndpoints, kill, quantile } from './synced-endpoints.ts';
 import { inParallel } from './in-parallel.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
@@ -55,11 +55,11 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   await using guardian = new Guardian([directory]);
   await using clusters = await startRealClusters({ controllers: false });
   const names = { vcluster: NAME, objects, addresses: ADDRESSES, secrets: 0 };
-  await using fleet = await Fleet.open({ clusters, guardian, directory, ...names });
+  await using synced = await SyncedEndpoints.open({ clusters, guardian, directory, ...names });
   const servers = [clusters.virtual.kubeconfigPath, clusters.host.kubeconfigPath];
   for (const [at, path] of servers.entries()) await createSlices(path, at === 0 ? slices : objects);
-  const first = await fleet.start();
-  await fleet.whenAllCopied();
+  const first = await synced.start();
+  await synced.whenAllCopied();
   await whenIdle(first);
   await kill(first);
 
@@ -67,7 +67,7 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   for (let round = 0; round < rounds; round++) {
     process.stderr.write(`round ${round + 1} of ${rounds}\n`);
     const isFirst = round % 2 === 0;
-    for (const isSynced of [isFirst, !isFirst]) measured.push(await measure(fleet, isSynced));
+    for (const isSynced of [isFirst, !isFirst]) measured.push(await measure(synced, isSynced));
   }
   const rows = [medianOf(measured, false), medianOf(measured, true)] as const;
   const isReached = {
@@ -113,8 +113,8 @@ async function createSlices(kubeconfig: string, count: number): Promise<void> {
   );
 }
 
-async function measure(fleet: Fleet, isSynced: boolean): Promise<Row> {
-  const running = await fleet.start({ endpointSlices: { enabled: isSynced } });
+async function measure(synced: SyncedEndpoints, isSynced: boolean): Promise<Row> {
+  const running = await synced.start({ endpointSlices: { enabled: isSynced } });
   while (!(await isReady(running))) await pause(POLL_MS);
   const readyMs = performance.now() - running.startedMs;
   await whenIdle(running);

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
 import { Guardian } from '../test/support/guardian.ts';
 import { pause, whenIdle, type Running } from './daemon-process.ts';
-import { costOfRunning, Fleet, kill, quantile } from './fleet.ts';
+import { costOfRunning, SyncedEndpoints, kill, quantile } from './synced-endpoints.ts';
 import { lineChart } from './line-chart.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
@@ -49,11 +49,11 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   await using clusters = await startRealClusters({ controllers: false });
   const { objects, addresses, secrets } = plan;
   const names = { vcluster: 'soak', objects, addresses, secrets };
-  await using fleet = await Fleet.open({ clusters, guardian, directory, ...names });
-  const daemon = await fleet.start();
-  await fleet.whenAllCopied();
+  await using synced = await SyncedEndpoints.open({ clusters, guardian, directory, ...names });
+  const daemon = await synced.start();
+  await synced.whenAllCopied();
   await whenIdle(daemon);
-  const { samples, latencies } = await soak(fleet, daemon, plan);
+  const { samples, latencies } = await soak(synced, daemon, plan);
   await kill(daemon);
   rmSync(directory, { recursive: true, force: true });
   const summary = summaryOf(samples, latencies);
@@ -67,7 +67,7 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
 }
 
 async function soak(
-  fleet: Fleet,
+  synced: SyncedEndpoints,
   daemon: Running,
   { minutes, objects, rate }: Plan,
 ): Promise<{ samples: readonly Sample[]; latencies: readonly number[] }> {
@@ -79,7 +79,7 @@ async function soak(
   let { cpuMs } = costOfRunning(daemon);
   for (let sent = 0; performance.now() < startedMs + minutes * 60_000; sent++) {
     if (pending.size > PENDING_MAX) await Promise.race(pending);
-    const update = fleet.update((sent * 7919) % objects, `u-${sent}`).then((latency) => {
+    const update = synced.update((sent * 7919) % objects, `u-${sent}`).then((latency) => {
       window.push(latency);
       all.push(latency);
       pending.delete(update);

@@ -10,7 +10,7 @@ import { startDaemon, type Running } from './daemon-process.ts';
 import { inParallel } from './in-parallel.ts';
 import { costOf, type ProcessCost } from './process-cost.ts';
 
-export interface FleetOptions {
+export interface SyncedEndpointsOptions {
   readonly clusters: RealClusters;
   readonly guardian: Guardian;
   readonly directory: string;
@@ -26,14 +26,14 @@ const SECRET = 'bench/secret';
 const FIRST_MARK = 'created';
 const REQUESTS_MAX = 16;
 
-export class Fleet implements AsyncDisposable {
+export class SyncedEndpoints implements AsyncDisposable {
   readonly copies: CopyWatch;
-  readonly #options: FleetOptions;
+  readonly #options: SyncedEndpointsOptions;
   readonly #virtual: TestCluster;
   readonly #host: TestCluster;
 
   private constructor(
-    options: FleetOptions,
+    options: SyncedEndpointsOptions,
     clients: readonly [TestCluster, TestCluster],
     copies: CopyWatch,
   ) {
@@ -43,7 +43,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Creates the objects; no daemon runs yet. */
-  static async open(options: FleetOptions): Promise<Fleet> {
+  static async open(options: SyncedEndpointsOptions): Promise<SyncedEndpoints> {
     const { clusters, vcluster } = options;
     const virtual = new TestCluster(clusters.virtual.kubeconfigPath);
     const host = new TestCluster(clusters.host.kubeconfigPath);
@@ -51,9 +51,9 @@ export class Fleet implements AsyncDisposable {
     await host.ensureNamespace(vcluster);
     const scope = { kind: 'Endpoints', namespace: vcluster } as const;
     const copies = await CopyWatch.open(host, scope, ({ metadata }) => metadata.annotations?.[MARK] ?? '');
-    const fleet = new Fleet(options, [virtual, host], copies);
-    await fleet.#create();
-    return fleet;
+    const synced = new SyncedEndpoints(options, [virtual, host], copies);
+    await synced.#create();
+    return synced;
   }
 
   async #create(): Promise<void> {
