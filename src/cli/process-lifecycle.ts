@@ -3,7 +3,7 @@
 import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Daemon } from '../syncer/daemon.ts';
+import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { InvalidConfigError, type FileTexts, type LoadedConfig, readConfigText } from '../config/load.ts';
 import { readDocument } from '../config/document.ts';
 import { problemOf } from '../config/source-file.ts';
@@ -57,7 +57,7 @@ interface ReloadOptions {
   /** The running configuration. */
   readonly loaded: LoadedConfig;
   readonly load: () => Promise<LoadedConfig>;
-  readonly daemon: Pick<Daemon, 'reload' | 'reloadFailed'>;
+  readonly daemon: Pick<ClusterSync, 'reload' | 'reloadFailed'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }

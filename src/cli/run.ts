@@ -2,6 +2,7 @@
 
 import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
+import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/daemon.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import { TerminalError } from '../base/errors.ts';
@@ -66,10 +67,10 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal }, stop.signal);
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal, logger, output);
-  const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
-  void releaseMemoryAfterStart(heap, daemon, stop.signal);
+  const watching = reloadOnChange({ loaded, load, daemon: daemon.sync, clock: systemClock, logger });
+  void releaseMemoryAfterStart(heap, daemon.sync, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
-  const failure = await Promise.race([stop.requested, daemon.failed]);
+  const failure = await Promise.race([stop.requested, daemon.sync.failed]);
   const exitCode = failure === undefined ? 0 : 1;
   exitAfterGracePeriod(exitCode);
   watching.close();
@@ -82,15 +83,15 @@ async function run(command: Command, options: RunOptions): Promise<number> {
 /** A standby holds its first lists, but has no first pass until it leads. */
 async function releaseMemoryAfterStart(
   heap: StartupHeap,
-  daemon: Daemon,
+  sync: ClusterSync,
   signal: AbortSignal,
 ): Promise<void> {
-  if (await daemon.isStandby(signal)) {
+  if (await sync.isStandby(signal)) {
     heap.release();
-    await daemon.whenLeading(signal);
+    await sync.whenLeading(signal);
     if (!signal.aborted) heap.grow();
   }
-  await Promise.race([daemon.firstPass(signal), sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
+  await Promise.race([sync.firstPass(signal), sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
   if (!signal.aborted) heap.release();
 }
 
@@ -130,9 +131,10 @@ async function firstPass(
   logger: Logger,
   output: string,
 ): Promise<number> {
-  const isCached = await daemon.whenCached(AbortSignal.any([signal, AbortSignal.timeout(ONCE_LISTS_MS)]));
-  const failed = daemon.failedChecks();
-  const changes = isCached ? await daemon.firstPass(signal) : [];
+  const { sync } = daemon;
+  const isCached = await sync.whenCached(AbortSignal.any([signal, AbortSignal.timeout(ONCE_LISTS_MS)]));
+  const failed = sync.failedChecks();
+  const changes = isCached ? await sync.firstPass(signal) : [];
   exitAfterGracePeriod(1);
   await daemon.stop();
   if (signal.aborted) return 1;

@@ -51,7 +51,7 @@ export class LocalDaemon extends RunningDaemon {
       version: 'test',
       signal: new AbortController().signal,
     });
-    const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
+    const watching = reloadOnChange({ loaded, load, daemon: daemon.sync, clock: systemClock, logger });
     await using resources = new AsyncDisposableStack();
     const local = resources.use(new LocalDaemon({ configPath, daemon, lines, watching }));
     await eventually(

@@ -29,12 +29,12 @@ async function replicas() {
 test('a replica that does not lead is a standby until it becomes the leader', async () => {
   await using world = await replicas();
   const first = await world.start();
-  await first.whenLeading(NEVER);
-  expect(await first.isStandby(NEVER)).toBe(false);
+  await first.sync.whenLeading(NEVER);
+  expect(await first.sync.isStandby(NEVER)).toBe(false);
   const second = await world.start();
-  expect(await second.isStandby(NEVER)).toBe(true);
-  await Promise.all([second.whenLeading(NEVER), first.stop()]);
-  expect(await second.isStandby(NEVER)).toBe(false);
-  await second.firstPass(NEVER);
+  expect(await second.sync.isStandby(NEVER)).toBe(true);
+  await Promise.all([second.sync.whenLeading(NEVER), first.stop()]);
+  expect(await second.sync.isStandby(NEVER)).toBe(false);
+  await second.sync.firstPass(NEVER);
   await second.stop();
 });

@@ -101,7 +101,13 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     if (page !== undefined) printIntroduction(dir, page.url, daemon.healthUrl);
     await createSamples(virtualClient);
     if (once) return await showOnce(hostClient, activity, output, stop.signal);
-    const watcher = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger: activity });
+    const watcher = reloadOnChange({
+      loaded,
+      load,
+      daemon: daemon.sync,
+      clock: systemClock,
+      logger: activity,
+    });
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
     watcher.close();
     return 0;
@@ -235,7 +241,7 @@ async function warmUp(
     while (!signal.aborted && systemClock.monotonicMs() < deadlineMs && (await count()) !== copies)
       await sleep(systemClock, 20, signal);
   };
-  await daemon.firstPass(signal);
+  await daemon.sync.firstPass(signal);
   const annotations = { 'shop.example.com/owner': 'demo' };
   const metadata = { name, namespace, annotations };
   const created = await virtual.create(ENDPOINTS, { ...sample.endpoints, metadata });

@@ -1,0 +1,317 @@
+/** The sync of one virtual cluster, without the process around it: connect, check rights, run, reload, drain. */
+
+import { diffConfig, withLiveChanges, type Config } from '../config/config.ts';
+import { TerminalError } from '../base/errors.ts';
+import { type Clock, sleep } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { Checks } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
+import { guardedClient } from '../kube/guarded-client.ts';
+import { type Clusters, connectClusters } from './clusters.ts';
+import { ConfigurationInUse } from './configuration-in-use.ts';
+import { reportCopiesLeft } from './copies-left.ts';
+import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
+import { startLeadership } from './leadership.ts';
+import { VirtualIdentity } from './virtual-identity.ts';
+import { createSandbox } from './sandbox/sandbox.ts';
+import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { syncedKinds } from './kinds/synced-kinds.ts';
+import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
+import { NAMESPACES } from '../kube/object.ts';
+import { isNotFound } from '../kube/status-error.ts';
+import type { ClusterClient } from '../kube/types.ts';
+
+export interface ClusterSyncOptions {
+  readonly config: Config;
+  /** Each write is sent as a dry run and logged as a difference. */
+  readonly isDryRun: boolean;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly version: string;
+  /** Aborts a start that waits for a cluster. */
+  readonly signal: AbortSignal;
+}
+
+export interface ClusterSync {
+  /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
+  readonly failed: Promise<string>;
+  /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
+  reload(config: Config): Promise<void>;
+  /** Reports why the files are not applied; the running configuration remains active. */
+  reloadFailed(reason: string): void;
+  /**
+   * Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts.
+   */
+  isStandby(signal: AbortSignal): Promise<boolean>;
+  /** Resolves when this replica leads, or when `signal` aborts. */
+  whenLeading(signal: AbortSignal): Promise<void>;
+  /** Resolves with true when every first list is cached, and with false when `signal` aborts. */
+  whenCached(signal: AbortSignal): Promise<boolean>;
+  /** Readiness checks by name. */
+  checks(): Checks;
+  /** Names and details of the readiness checks that fail. */
+  failedChecks(): readonly string[];
+  /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
+  firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
+  /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}. Resolves with the number of remaining objects. */
+  stop(): Promise<number>;
+}
+
+const IDLE_CHECK_MS = 50;
+
+/** A replica that starts alone takes the lease at about the time at which its caches are filled. */
+const STANDBY_AFTER_MS = 1000;
+
+/** The next start reconciles the remaining objects. The process exits within 8 s, of which a second is for the steps after the drain. */
+const DRAIN_MS = 6500;
+
+/** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
+export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
+  const { clock, logger, isDryRun, metrics } = options;
+  const startedMs = clock.monotonicMs();
+  await using resources = new AsyncDisposableStack();
+  const connection = new Connection(options.signal);
+  const clusters = resources.use(await connectClusters({ ...options, signal: connection.signal }));
+  const config = located(options.config, clusters.hostNamespace);
+  const references = await clusters.resolveReferences(config);
+  await Promise.all([
+    clusters.checkRights(config, references),
+    reportMissingHostNamespace({ config, client: clusters.host, logger }),
+  ]);
+  await clusters.reportUsers();
+  const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
+  const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
+  const clients = {
+    virtual: guardedClient(clusters.virtual, () => leadership.checkWrite()),
+    host: guardedClient(clusters.host, () => leadership.checkWrite()),
+  };
+  const recorder = clusters.createRecorder(clients.virtual);
+  const hostRecorder = clusters.createRecorder(clusters.host);
+  resources.defer(() => recorder.flush());
+  resources.defer(() => hostRecorder.flush());
+  const dryRun = isDryRun ? new DryRun(logger) : undefined;
+  const reports = { ...options, config, leadership, recorder: hostRecorder };
+  const held = (isHeld: boolean): void => metrics.sync.deletionsHeld(isHeld);
+  const identity = new VirtualIdentity({ ...reports, clients: clusters, held });
+  const configuration = new ConfigurationInUse({ ...reports, client: clusters.host, metrics: metrics.sync });
+  const parts = {
+    ...options,
+    configuration,
+    identity,
+    dryRun,
+    clusters,
+    clients,
+    leadership,
+    recorder,
+    createSandbox,
+    connection,
+  };
+  const generation = await prepareGeneration({ ...parts, config, references });
+  const sync = new RunningSync(parts, { config, generation }, resources.move());
+  connection.keep();
+  configuration.use(config);
+  configuration.read(config);
+  generation.start();
+  void sync.reportReady(startedMs);
+  return sync;
+}
+
+/** Objects with the lifetime of the sync. */
+interface SyncParts
+  extends ClusterSyncOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+  readonly clusters: Clusters;
+  readonly identity: VirtualIdentity;
+  readonly configuration: ConfigurationInUse;
+  readonly connection: Connection;
+}
+
+/** The part that a reload replaces. */
+interface Running {
+  readonly config: Config;
+  readonly generation: Generation;
+}
+
+class RunningSync implements ClusterSync {
+  readonly failed: Promise<string>;
+  readonly #parts: SyncParts;
+  readonly #resources: AsyncDisposableStack;
+  #running: Running;
+  #hasFailed = false;
+  readonly #stopping = new AbortController();
+
+  constructor(parts: SyncParts, running: Running, resources: AsyncDisposableStack) {
+    this.#parts = parts;
+    this.#running = running;
+    this.#resources = resources;
+    this.failed = parts.leadership.lost.finally(() => (this.#hasFailed = true));
+  }
+
+  async reload(config: Config): Promise<void> {
+    const { logger, metrics, clusters, configuration } = this.#parts;
+    const before = this.#running.config;
+    const { live, restart } = diffConfig(before, located(config, clusters.hostNamespace));
+    if (restart.length > 0) logger.warn({ paths: restart }, 'configuration changes need a restart');
+    if (live.length > 0) await this.#replace(withLiveChanges(before, config));
+    configuration.read(before, restart.length === 0 ? undefined : `${restart.join(', ')}: needs a restart`);
+    metrics.sync.reloaded('ok');
+    if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
+  }
+
+  /** The running generation continues until the new one can start without an error. */
+  async #replace(config: Config): Promise<void> {
+    const { clusters } = this.#parts;
+    const references = await clusters.resolveReferences(config);
+    await clusters.checkRights(config, references);
+    const generation = await prepareGeneration({ ...this.#parts, config, references });
+    const { generation: previous } = this.#running;
+    await previous.stop();
+    generation.start(previous.importedKinds());
+    this.#running = { config, generation };
+    this.#parts.configuration.use(config);
+  }
+
+  reloadFailed(reason: string): void {
+    this.#parts.configuration.read(this.#running.config, reason);
+    this.#parts.metrics.sync.reloaded('error');
+  }
+
+  /** One line once every first list is cached. */
+  async reportReady(startedMs: number): Promise<void> {
+    const { clock, clusters, logger } = this.#parts;
+    if (!(await this.whenCached(this.#stopping.signal))) return;
+    const seconds = Math.round(clock.monotonicMs() - startedMs) / 1000;
+    logger.info({ servers: clusters.servers, objects: this.#running.generation.objects(), seconds }, 'ready');
+  }
+
+  async isStandby(signal: AbortSignal): Promise<boolean> {
+    const { clock, leadership } = this.#parts;
+    await this.#poll(() => leadership.isLeading || this.#running.generation.isCached(), signal);
+    if (!leadership.isLeading) await sleep(clock, STANDBY_AFTER_MS, signal);
+    return !signal.aborted && !leadership.isLeading;
+  }
+
+  whenLeading(signal: AbortSignal): Promise<void> {
+    return this.#parts.leadership.whenLeading(signal);
+  }
+
+  async whenCached(signal: AbortSignal): Promise<boolean> {
+    await this.#poll(() => this.#running.generation.isCached(), signal);
+    return !signal.aborted;
+  }
+
+  async #poll(isDone: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !isDone()) await sleep(this.#parts.clock, IDLE_CHECK_MS, signal);
+  }
+
+  failedChecks(): readonly string[] {
+    return Object.entries(this.checks()).flatMap(([name, check]) => {
+      const { isOk, detail = 'failed' } = check();
+      return isOk ? [] : [`${name}: ${detail}`];
+    });
+  }
+
+  async firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]> {
+    const { clock, dryRun } = this.#parts;
+    // Idle in two consecutive checks, because a decision may queue another object.
+    for (let idle = 0; idle < 2 && !signal.aborted;) {
+      await sleep(clock, IDLE_CHECK_MS, signal);
+      idle = this.#running.generation.isIdle() ? idle + 1 : 0;
+    }
+    return dryRun?.rows() ?? [];
+  }
+
+  async stop(): Promise<number> {
+    const { clock, connection } = this.#parts;
+    this.#stopping.abort();
+    let left = 0;
+    const timer = clock.schedule(this.#hasFailed ? 0 : DRAIN_MS, () => {
+      left = this.#running.generation.abandon();
+      connection.close();
+    });
+    await this.#running.generation.stop();
+    await this.#resources.disposeAsync();
+    timer.cancel();
+    return left;
+  }
+
+  checks(): Checks {
+    const { configuration, identity, leadership } = this.#parts;
+    return {
+      connected: () => ({ isOk: true }),
+      'virtual-cluster': () => identity.check(),
+      ...this.#running.generation.checks,
+      'leader-election': () => leadership.check(),
+      configuration: () => configuration.check(),
+    };
+  }
+}
+
+async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
+  await reportCopiesLeft(options);
+  if (syncedKinds(options.config).length > 0) return createGeneration(options);
+  options.logger.warn(
+    {},
+    'sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled are false: nothing is synced',
+  );
+  return IDLE_GENERATION;
+}
+
+/** The configuration with the host namespace, which may come from the kubeconfig context. Only now can mappings be validated against it. */
+function located(config: Config, hostNamespace: string): Config {
+  const { name, sync, management } = config;
+  const namespace = config.host.namespace || hostNamespace;
+  if (sync.namespaces.kind === 'mappings') {
+    const { byName } = sync.namespaces;
+    const problems = checkNamespaceMappings(byName, name, namespace, management.store.namespace);
+    if (problems.length > 0) throw new TerminalError(problems.map(({ message }) => message).join('\n'));
+  }
+  return { ...config, host: { ...config.host, namespace } };
+}
+
+class Connection {
+  readonly #closing = new AbortController();
+  readonly #start: AbortSignal;
+  readonly #follow = (): void => this.close();
+
+  constructor(start: AbortSignal) {
+    this.#start = start;
+    start.addEventListener('abort', this.#follow);
+    if (start.aborted) this.close();
+  }
+
+  get signal(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Ignores the signal of the start from now on, so that requests in flight can be completed when the daemon stops. */
+  keep(): void {
+    this.#start.removeEventListener('abort', this.#follow);
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+}
+
+interface HostNamespaceOptions {
+  readonly config: Config;
+  readonly client: ClusterClient;
+  readonly logger: Logger;
+}
+
+/** Never rejects. Without the right to read namespaces, which is optional, nothing is reported. */
+async function reportMissingHostNamespace(options: HostNamespaceOptions): Promise<void> {
+  const { config, client, logger } = options;
+  const { namespace } = config.host;
+  if (config.createNamespaces) return;
+  try {
+    await client.get(NAMESPACES, { namespace: '', name: namespace });
+  } catch (error) {
+    const hint = 'create it, or set endpointSyncer.host.namespace to the namespace of the virtual cluster';
+    if (isNotFound(error)) logger.warn({ namespace, hint }, 'host namespace does not exist');
+    else logger.debug({ namespace, error: String(error) }, 'host namespace cannot be checked');
+  }
+}
