@@ -2,12 +2,11 @@
 
 import { diffConfig, withLiveChanges, type Config } from '../config/config.ts';
 import { TerminalError } from '../base/errors.ts';
-import { type Clock, sleep } from '../base/clock.ts';
-import type { Random } from '../base/random.ts';
+import { sleep } from '../base/clock.ts';
 import type { Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
-import { type Clusters, connectClusters } from './clusters.ts';
+import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
 import { ConfigurationInUse } from './configuration-in-use.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
@@ -21,19 +20,6 @@ import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
 import { NAMESPACES } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
-
-export interface ClusterSyncOptions {
-  readonly config: Config;
-  /** Each write is sent as a dry run and logged as a difference. */
-  readonly isDryRun: boolean;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly metrics: Metrics;
-  readonly version: string;
-  /** Aborts a start that waits for a cluster. */
-  readonly signal: AbortSignal;
-}
 
 export interface ClusterSync {
   /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
@@ -69,7 +55,7 @@ const STANDBY_AFTER_MS = 1000;
 const DRAIN_MS = 6500;
 
 /** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
-export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
+export async function startClusterSync(options: ClustersOptions): Promise<ClusterSync> {
   const { clock, logger, isDryRun, metrics } = options;
   const startedMs = clock.monotonicMs();
   await using resources = new AsyncDisposableStack();
@@ -120,8 +106,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
 }
 
 /** Objects with the lifetime of the sync. */
-interface SyncParts
-  extends ClusterSyncOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+interface SyncParts extends ClustersOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;

@@ -34,6 +34,7 @@ import type { OwnerReference } from './translate/forge.ts';
 
 export interface ClustersOptions {
   readonly config: Config;
+  /** Each write is sent as a dry run and logged as a difference. */
   readonly isDryRun: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -42,6 +43,21 @@ export interface ClustersOptions {
   readonly version: string;
   /** Cancels connecting and all requests in flight. */
   readonly signal: AbortSignal;
+  /** Absent: the host cluster of the configuration. Its user is reported by the caller. */
+  readonly host?: HostConnection | undefined;
+  /** The URL to use instead of the one in the Secret of the virtual cluster, if the configuration names none. */
+  readonly serverOf?: ((ofSecret: string) => string) | undefined;
+  /** Called with the reason for which connecting waits. */
+  readonly onWait?: ((reason: string) => void) | undefined;
+}
+
+/** The host cluster, on connections of its own or shared with other syncs. */
+export interface HostConnection {
+  readonly client: WatchClient;
+  readonly server: string;
+  /** Namespace of its context, or of the Pod; '' for none. */
+  readonly namespace: string;
+  readonly description: string;
 }
 
 export interface Clusters extends AsyncDisposable {
@@ -69,13 +85,13 @@ const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
 /** Reads the kubeconfigs and opens the clients. Waits for a kubeconfig Secret that does not exist yet. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
-  const { config, clock } = options;
-  const hostAccess = accessTo('host', options);
-  const host = clientFor('host', hostAccess, options);
-  const hostNamespace = config.host.namespace || hostAccess.namespace;
+  const { config, clock, serverOf } = options;
+  const connection = options.host ?? connectHost(options);
+  const host = closedWith(options.signal, connection.client);
+  const hostNamespace = config.host.namespace || connection.namespace;
   if (hostNamespace === '') {
     throw new TerminalError(
-      `endpointSyncer.host.namespace is not set, and ${hostAccess.description} names no namespace. ` +
+      `endpointSyncer.host.namespace is not set, and ${connection.description} names no namespace. ` +
         'Set it to the host namespace of the virtual cluster.',
     );
   }
@@ -84,25 +100,41 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     secret === ''
       ? accessTo('virtual', options)
       : await untilResponse(options, 'host', () =>
-          kubeconfigFromSecret(host, { namespace: hostNamespace, name: secret }, { clock, server }),
+          kubeconfigFromSecret(host, { namespace: hostNamespace, name: secret }, { clock, server, serverOf }),
         );
-  const virtualHint = secret === '' || server !== '' ? undefined : hintForServer(virtualAccess.server);
-  if (virtualAccess.server === hostAccess.server) {
+  const virtualHint =
+    secret === '' || server !== '' || serverOf !== undefined
+      ? undefined
+      : hintForServer(virtualAccess.server);
+  if (virtualAccess.server === connection.server) {
     throw new TerminalError(
-      `the virtual and the host cluster are the same API server, ${hostAccess.server}: objects would be synced into themselves; ` +
+      `the virtual and the host cluster are the same API server, ${connection.server}: objects would be synced into themselves; ` +
         'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
     );
   }
-  const virtual = clientFor('virtual', virtualAccess, options);
+  const virtual = closedWith(options.signal, measuredClient('virtual', virtualAccess, options));
   return new ConnectedClusters(virtualHint === undefined ? options : { ...options, virtualHint }, {
     host,
     virtual,
     hostNamespace,
-    servers: { virtual: virtualAccess.server, host: hostAccess.server },
+    servers: { virtual: virtualAccess.server, host: connection.server },
   });
 }
 
-function accessTo(cluster: ClusterName, { config, clock }: ClustersOptions): ServerAccess {
+export function connectHost(options: ConnectHostOptions): HostConnection {
+  const access = accessTo('host', options);
+  const { server, namespace, description } = access;
+  return { client: measuredClient('host', access, options), server, namespace, description };
+}
+
+interface ConnectHostOptions extends ClientParts {
+  readonly config: Pick<Config, 'host' | 'virtual'>;
+}
+
+function accessTo(
+  cluster: ClusterName,
+  { config, clock }: Pick<ConnectHostOptions, 'config' | 'clock'>,
+): ServerAccess {
   const setting = `with --${cluster}-kubeconfig or in endpointSyncer.${cluster}.kubeconfig`;
   return loadClusterAccess(config[cluster], { clock, setting });
 }
@@ -119,12 +151,15 @@ function hintForServer(server: string): string | undefined {
 }
 
 /** What every client of this program has. */
-export type ClientParts = Pick<ClustersOptions, 'clock' | 'metrics' | 'version'>;
+export interface ClientParts extends Pick<ClustersOptions, 'clock' | 'metrics' | 'version'> {
+  /** Default: enough for the informers of one sync. */
+  readonly watchesMax?: number;
+}
 
 export function measuredClient(
   cluster: ClusterName,
   access: ServerAccess,
-  { clock, metrics, version }: ClientParts,
+  { clock, metrics, version, watchesMax }: ClientParts,
 ): WatchClient {
   return createClient({
     cluster,
@@ -132,12 +167,11 @@ export function measuredClient(
     clock,
     metrics: metrics.requests(new URL(access.server).host),
     userAgent: `endpoint-syncer/${version}`,
+    ...(watchesMax !== undefined && { watchesMax }),
   });
 }
 
-function clientFor(cluster: ClusterName, access: ServerAccess, options: ClustersOptions): WatchClient {
-  const client = measuredClient(cluster, access, options);
-  const { signal } = options;
+function closedWith(signal: AbortSignal, client: WatchClient): WatchClient {
   signal.addEventListener('abort', () => void client[Symbol.asyncDispose](), { once: true });
   return client;
 }
@@ -178,8 +212,8 @@ class ConnectedClusters implements Clusters {
   }
 
   async reportUsers(): Promise<void> {
-    const { logger, config } = this.#options;
-    for (const cluster of ['host', 'virtual'] as const) {
+    const { logger, config, host } = this.#options;
+    for (const cluster of host === undefined ? (['host', 'virtual'] as const) : (['virtual'] as const)) {
       try {
         const user = await ownUserName(this[cluster]);
         const isAdministrator = (await missingRights(this[cluster], [EVERYTHING])).length === 0;
@@ -259,7 +293,7 @@ const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => un
 
 /** Retries until the API server responds, and logs why it waits. A permanent error becomes a `TerminalError`. */
 async function untilResponse<T>(
-  { config, clock, random, logger, signal, isDryRun, virtualHint }: ConnectOptions,
+  { config, clock, random, logger, signal, isDryRun, virtualHint, onWait }: ConnectOptions,
   cluster: ClusterName,
   request: () => Promise<T>,
 ): Promise<T> {
@@ -280,6 +314,7 @@ async function untilResponse<T>(
       onRetry(error, delayMs) {
         attempts += 1;
         lastError = error;
+        onWait?.(messageOf(error));
         if (!isReported(attempts)) return;
         const message = messageOf(error);
         const hint = cluster === 'virtual' && virtualHint !== undefined ? { hint: virtualHint } : {};

@@ -29,12 +29,14 @@ export interface TransportOptions {
   userAgent: string;
   /** Connections for everything but watches. Default 16. */
   connections?: number;
+  /** Connections for watches, each of which keeps one. Default 128. */
+  watchesMax?: number;
   /** Default 64 MiB. */
   responseBytesMax?: number;
 }
 
-/** A watch keeps its connection; there are fewer informers than this. */
-const WATCH_CONNECTIONS_MAX = 128;
+/** One sync has fewer informers than this. */
+const WATCHES_MAX = 128;
 /** Go's servers close an idle connection after 90 s or more: never reuse one that may be closing. */
 const IDLE_CONNECTION_MS = 60_000;
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
@@ -169,7 +171,8 @@ export class Transport {
 
   #poolFor(request: HttpRequest): Dispatcher {
     if (this.#isClosed) throw new Error('this client is closed');
-    if (request.stream !== undefined) return (this.#watches ??= this.#open(WATCH_CONNECTIONS_MAX));
+    if (request.stream !== undefined)
+      return (this.#watches ??= this.#open(this.#options.watchesMax ?? WATCHES_MAX));
     return (this.#requests ??= this.#open(this.#options.connections ?? 16));
   }
 

@@ -94,6 +94,8 @@ interface SecretSettings {
   readonly clock: Clock;
   /** As in {@link AccessSource}. */
   readonly server?: string;
+  /** The URL to use instead of the one in the Secret, if `server` is ''. */
+  readonly serverOf?: ((ofSecret: string) => string) | undefined;
   /** Default `process.env`. */
   readonly env?: Environment;
 }
@@ -123,7 +125,7 @@ export class MissingSecretError extends TerminalError {
 async function readSecret(
   host: Pick<ClusterClient, 'get'>,
   { namespace, name }: NamespacedName,
-  { clock, server, env = process.env }: SecretSettings,
+  { clock, server, serverOf, env = process.env }: SecretSettings,
 ): Promise<ServerAccess> {
   const source = `Secret ${namespace}/${name} of the host cluster`;
   const secret = await host.get(SECRETS, { namespace, name }).catch((cause: unknown) => {
@@ -143,7 +145,8 @@ async function readSecret(
   const config = parseKubeconfig(text, source, '/');
   config.clusters.forEach((entry) => refuseOtherFields(entry, 'cluster', source));
   config.users.forEach((entry) => refuseOtherFields(entry, 'user', source));
-  return accessOf(selectContext(config, ''), { clock, env, server });
+  const selected = selectContext(config, '');
+  return accessOf(selected, { clock, env, server: server || serverOf?.(selected.cluster.server) });
 }
 
 /** The fields of a kubeconfig that are data. Every other field runs a program, reads a file, or redirects requests of the daemon, and
