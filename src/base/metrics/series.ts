@@ -34,6 +34,11 @@ export interface Description {
 export class SeriesRegistry {
   readonly #registry = new Registry();
 
+  /** `labels`: of every series. */
+  constructor(labels: Labels = {}) {
+    this.#registry.setDefaultLabels(labels);
+  }
+
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -105,4 +110,20 @@ export class SeriesRegistry {
   } {
     return { name, help, labelNames: [...labels], registers: [this.#registry] };
   }
+}
+
+/** The text of registries whose series differ in a label: each family has its heading once. */
+export async function mergedText(registries: readonly SeriesRegistry[]): Promise<string> {
+  const families = new Map<string, string[]>();
+  for (const registry of registries) {
+    for (const block of (await registry.text()).trimEnd().split('\n\n')) {
+      const [help = '', type = '', ...series] = block.split('\n');
+      const heading = `${help}\n${type}`;
+      const known = families.get(heading);
+      if (known === undefined) families.set(heading, series);
+      else known.push(...series);
+    }
+  }
+  const blocks = [...families].map(([heading, series]) => [heading, ...series, ''].join('\n'));
+  return blocks.join('\n');
 }

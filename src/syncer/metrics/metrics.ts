@@ -8,7 +8,7 @@ import {
   type RequestSeries,
 } from '../../base/metrics/process-series.ts';
 import { queueSeries, type QueueSeries } from './queue-series.ts';
-import { SeriesRegistry } from '../../base/metrics/series.ts';
+import { type Labels, SeriesRegistry } from '../../base/metrics/series.ts';
 import { syncSeries, type SyncSeries } from './sync-series.ts';
 
 /** Recorders for all modules. Each module declares the part that it needs as a structural type. */
@@ -30,24 +30,24 @@ export interface Metrics {
 
 /** `monotonicMs` is the clock that queues measure with. */
 export function createMetrics(options: { monotonicMs: () => number; version: string }): Metrics {
-  const registry = new SeriesRegistry();
-  const queue = queueSeries(registry, options.monotonicMs);
-  const controller = controllerSeries(registry);
-  const requests = requestSeries(registry);
-  const informer = informerSeries(registry);
-  const leads = leaderSeries(registry);
-  const sync = syncSeries(registry);
-  processSeries(registry, options.version);
+  const metrics = createSyncMetrics(options.monotonicMs);
+  processSeries(metrics.registry, options.version);
+  return metrics;
+}
+
+/** Without those of the process. `labels`: of every series. */
+export function createSyncMetrics(monotonicMs: () => number, labels: Labels = {}): Metrics {
+  const registry = new SeriesRegistry(labels);
   return {
     text: () => registry.text(),
     contentType: registry.contentType,
     registry,
-    queue,
-    controller,
-    requests,
-    informer,
-    leads,
-    sync,
+    queue: queueSeries(registry, monotonicMs),
+    controller: controllerSeries(registry),
+    requests: requestSeries(registry),
+    informer: informerSeries(registry),
+    leads: leaderSeries(registry),
+    sync: syncSeries(registry),
   };
 }
 
