@@ -46,7 +46,12 @@ export interface SyncConfig {
 }
 
 /** `endpointSyncer`, named as in the file. */
-type SyncerConfig = Readonly<ParsedConfig['endpointSyncer']>;
+type SyncerConfig = Readonly<Omit<ParsedConfig['endpointSyncer'], 'defaults'>> & {
+  /** As written, because what it does not set may be set elsewhere. */
+  readonly defaults: JsonObject;
+};
+
+export type FleetConfig = SyncerConfig['fleet'];
 
 export type LabelSelectorConfig = SyncerConfig['selector'];
 export type MetadataConfig = SyncerConfig['metadata'];
@@ -118,6 +123,8 @@ const LOCAL_SETTINGS = [
   'leaderElection',
   'http',
   'log',
+  'fleet',
+  'defaults',
 ];
 
 /** Equal for configurations with which a daemon writes the same. */

@@ -82,6 +82,11 @@ export class Fields {
     this.#defaultOf = defaultOf;
   }
 
+  /** Another file with the same defaults. */
+  within(root: JsonObject): Fields {
+    return new Fields(root, this.#defaultOf);
+  }
+
   root(): JsonObject {
     return this.#root;
   }

@@ -61,8 +61,8 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
 /** Flags that are not named after their fields. */
 const NAMED: Readonly<Record<string, string>> = { 'virtual.adopt': 'adopt' };
 
-/** Whether `run` serves the API is no choice of one run, and `api` always does. */
-const IN_FILE_ONLY = /^managementApi\.(?:enabled$|auditLog\.)/u;
+/** Whether `run` serves the API or a fleet is no choice of one run, and `api` always does. */
+const IN_FILE_ONLY = /^(?:managementApi\.(?:enabled$|auditLog\.)|endpointSyncer\.(?:fleet|defaults)\.)/u;
 
 export const FLAGS: readonly FlagDefinition[] = FIELDS.filter(({ path }) => !IN_FILE_ONLY.test(path)).map(
   flagOf,

@@ -13,6 +13,7 @@ import {
 } from './finding.ts';
 import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './layers.ts';
 import { applyOverrides, overridesOfCommandLine, type CommandLine } from './overrides.ts';
+import { isFleet } from './fleet-rules.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } from './warnings.ts';
@@ -58,7 +59,7 @@ export function parseConfig(
   const isSyncingServices = syncsServices(fields);
   const patchedKeys = [...PATCHED_KEYS, ...(isSyncingServices ? ['services'] : [])];
   const ours = isSyncingServices ? merged : withoutServicePatches(merged);
-  const { config: parsed, findings } = checkSchema(ours, options.isNameOptional);
+  const { config: parsed, findings } = checkSchema(ours, options.isNameOptional === true || isFleet(fields));
   const all = withoutConsequences([
     ...findings,
     ...patchedKeys
@@ -81,6 +82,7 @@ export function parseConfig(
   const vclusterValues = vclusterConfigOf(merged, defaults);
   const config: Config = {
     ...endpointSyncer,
+    defaults: fields.object('endpointSyncer.defaults'),
     management: {
       ...managementApi,
       // The default is a path of the file, as if the file contained it.

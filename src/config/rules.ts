@@ -19,6 +19,7 @@ import {
   type ConfigPath,
   formatPath,
 } from './finding.ts';
+import { FLEET_NAMESPACES } from './fleet-rules.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
 
 interface Rule {
@@ -212,16 +213,16 @@ export function isSet(object: JsonObject, key: string): boolean {
 // Rules of `endpointSyncer`.
 
 /** What an API server would reject in a LabelSelector. */
-function selectorRules(fields: Fields): Finding[] {
-  const path = pathOf('endpointSyncer.selector');
+function selectorRules(fields: Fields, name = 'endpointSyncer.selector'): Finding[] {
+  const path = pathOf(name);
   const findings: Finding[] = [];
-  for (const [key, value] of Object.entries(fields.object('endpointSyncer.selector.matchLabels'))) {
+  for (const [key, value] of Object.entries(fields.object(`${name}.matchLabels`))) {
     const problem = labelKeyProblem(key);
     if (problem !== undefined) findings.push(errorAtKey([...path, 'matchLabels', key], problem));
     const wrong = typeof value === 'string' ? labelValueProblem(value) : undefined;
     if (wrong !== undefined) findings.push(errorAtValue([...path, 'matchLabels', key], wrong));
   }
-  const expressions = fields.value('endpointSyncer.selector.matchExpressions');
+  const expressions = fields.value(`${name}.matchExpressions`);
   for (const [at, one] of (Array.isArray(expressions) ? expressions : []).entries()) {
     if (!isJsonObject(one)) continue;
     const place = [...path, 'matchExpressions', at];
@@ -337,6 +338,15 @@ function durationRules(fields: Fields): Finding[] {
   });
 }
 
+/** What every member of a fleet gets has the rules of `endpointSyncer` itself. */
+function defaultsRules(fields: Fields): Finding[] {
+  const section = 'endpointSyncer.defaults';
+  const defaults = fields.within({ endpointSyncer: fields.object(section) });
+  return [...selectorRules(defaults), ...WHOLE_OWNER.check(defaults), ...durationRules(defaults)].map(
+    (finding) => ({ ...finding, path: [...pathOf(section), ...finding.path.slice(1)] }),
+  );
+}
+
 // Rules of `managementApi`.
 
 export const WHOLE_CERTIFICATE = {
@@ -418,7 +428,10 @@ function storeNamespaceRules(fields: Fields): Finding[] {
 const RULES: readonly Rule[] = [
   NAMESPACE_MAPPINGS,
   ONE_NAMESPACE_MODE,
-  { check: selectorRules },
+  { check: (fields) => selectorRules(fields) },
+  FLEET_NAMESPACES,
+  { check: (fields) => selectorRules(fields, 'endpointSyncer.fleet.selector') },
+  { check: defaultsRules },
   ONE_VIRTUAL_KUBECONFIG,
   SERVER_URL,
   WHOLE_OWNER,

@@ -1,6 +1,7 @@
 /** `endpointSyncer`: how this program runs. */
 
 import * as z from 'zod';
+import { FLEET_NAMESPACES, NAME_OR_FLEET } from '../fleet-rules.ts';
 import { ONE_VIRTUAL_KUBECONFIG, OWNER_API_VERSIONS, SERVER_URL, WHOLE_OWNER } from '../rules.ts';
 import {
   bindAddress,
@@ -172,29 +173,36 @@ const metadata = z
   .prefault({})
   .meta({ description: 'Labels and annotations that each cluster keeps for itself.' });
 
-const selector = z
-  .strictObject({
-    matchLabels: z.record(z.string(), z.string()).default({}).meta({
-      description: 'Labels with their values, all of which an object needs.',
-    }),
-    matchExpressions: z
-      .array(
-        z.strictObject({
-          key: z.string().meta({ description: 'Key of a label.' }),
-          operator: z
-            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-            .meta({ description: 'In and NotIn need values, the others have none.' }),
-          values: z.array(z.string()).default([]).meta({ description: 'Values of the label.' }),
+function labelSelector(description: string, of: string) {
+  return z
+    .strictObject({
+      matchLabels: z
+        .record(z.string(), z.string())
+        .default({})
+        .meta({
+          description: `Labels with their values, all of which ${of} needs.`,
         }),
-      )
-      .default([])
-      .meta({ description: 'Further requirements, all of which an object has to meet.' }),
-  })
-  .prefault({})
-  .meta({
-    description:
-      'Labels of the virtual objects that are synced. The copy of an object that no longer matches is deleted. Default: all objects.',
-  });
+      matchExpressions: z
+        .array(
+          z.strictObject({
+            key: z.string().meta({ description: 'Key of a label.' }),
+            operator: z
+              .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+              .meta({ description: 'In and NotIn need values, the others have none.' }),
+            values: z.array(z.string()).default([]).meta({ description: 'Values of the label.' }),
+          }),
+        )
+        .default([])
+        .meta({ description: `Further requirements, all of which ${of} has to meet.` }),
+    })
+    .prefault({})
+    .meta({ description });
+}
+
+const selector = labelSelector(
+  'Labels of the virtual objects that are synced. The copy of an object that no longer matches is deleted. Default: all objects.',
+  'an object',
+);
 
 const namespaces = z
   .strictObject({
@@ -210,15 +218,42 @@ const namespaces = z
     description: 'Virtual namespaces whose objects are synced. Copies of objects in others are deleted.',
   });
 
+const fleet = z
+  .strictObject({
+    enabled: flag(
+      'Whether this process syncs every selected vCluster of the host. What the others have in common is in endpointSyncer.defaults, and what differs in their own values.',
+      false,
+    ),
+    namespaces: z
+      .strictObject({
+        include: z
+          .array(z.string().min(1))
+          .default([])
+          .meta({ description: 'Host namespaces with vClusters; * stands for any text. Required.' }),
+        exclude: z
+          .array(z.string().min(1))
+          .default([])
+          .meta({ description: 'Host namespaces whose vClusters are not synced; * stands for any text.' }),
+      })
+      .prefault({})
+      .meta({
+        description:
+          'Host namespaces in which vClusters are looked for. With names alone, rights in these namespaces are enough; a pattern needs rights in the whole cluster.',
+      }),
+    selector: labelSelector(
+      'Labels of the StatefulSet or Deployment of a vCluster that is synced. Empty: endpoint-syncer/enabled=true.',
+      'the workload of a vCluster',
+    ),
+  })
+  .prefault({})
+  .meta({ description: 'One process for many vClusters of a host.', ...FLEET_NAMESPACES.schema });
+
 const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
 
-const fields = z.strictObject({
-  name: requiredLabel(NAME, 'the name of the virtual cluster, here, with --name or in VCLUSTER_NAME'),
-  virtual,
-  host,
+/** What decides how one virtual cluster is synced. */
+const syncFields = {
   owner,
   workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),
-  vclusterConfig: path("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
   services,
   besideVcluster: choice(
     "What a start does if vCluster's own values sync the same kind: refuse, or force to start nevertheless.",
@@ -264,6 +299,14 @@ const fields = z.strictObject({
     .prefault({}),
   sandbox,
   leaderElection,
+};
+
+const fields = z.strictObject({
+  name: requiredLabel(NAME, 'the name of the virtual cluster, here, with --name or in VCLUSTER_NAME'),
+  virtual,
+  host,
+  vclusterConfig: path("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
+  ...syncFields,
   http: z
     .strictObject({
       bindAddress: bindAddress('Address of /healthz, /readyz and /metrics.', '127.0.0.1:8080'),
@@ -275,11 +318,18 @@ const fields = z.strictObject({
       format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
     })
     .prefault({}),
+  fleet,
+  defaults: z.strictObject(syncFields).prefault({}).meta({
+    description: 'What every vCluster of a fleet gets, unless its ConfigMap endpoint-syncer-NAME sets it.',
+  }),
 });
 
 export const syncerSchema = fields
   .prefault({} as never) // `name` is missing then, which is the error to report
-  .meta({ description: 'How endpoint-syncer runs.' });
+  .meta({ description: 'How endpoint-syncer runs.', ...NAME_OR_FLEET });
 
-/** For the key and token API alone, which needs no virtual cluster. */
+/** For a fleet, and for the key and token API alone, which need no virtual cluster of their own. */
 export const namelessSyncerSchema = fields.extend({ name: label(NAME) }).prefault({});
+
+/** The fields that a member of a fleet gets from `endpointSyncer.defaults`, and may have in its ConfigMap. */
+export const SYNC_FIELDS: readonly string[] = Object.keys(syncFields);
