@@ -82,7 +82,7 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
 
 /** The same for commands of the key and token API, which need no name of a virtual cluster. */
 export function managementInput(command: Command): LoadOptions {
-  return { ...loaderInput(command), isNameOptional: true };
+  return { ...loaderInput(command), isNameOptional: true, acceptsFleet: true };
 }
 
 /** False for an option of the command itself that has the same name, such as `keys create --name`. */

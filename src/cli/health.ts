@@ -27,7 +27,7 @@ export function define(command: Command, exit: (code: number) => void): void {
 }
 
 async function run(command: Command, { url, timeout }: HealthOptions): Promise<number> {
-  const { config } = await loadConfig(loaderInput(command));
+  const { config } = await loadConfig({ ...loaderInput(command), acceptsFleet: true });
   const hash = configurationHash(config);
   const signal = AbortSignal.timeout(timeout * 1000);
   for (;;) {

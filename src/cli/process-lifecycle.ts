@@ -6,14 +6,13 @@ import { dirname } from 'node:path';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { InvalidConfigError, type FileTexts, type LoadedConfig, readConfigText } from '../config/load.ts';
 import { readDocument } from '../config/document.ts';
-import { problemOf } from '../config/source-file.ts';
+import { describeProblem, problemOf } from '../config/source-file.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { ConfigError, TerminalError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonValue } from '../base/json.ts';
 import type { LogFields, Logger } from '../base/logger.ts';
-import { describeProblem } from './output/error-report.ts';
 
-interface StopSignals {
+export interface StopSignals {
   /** Aborted by the first signal. */
   readonly signal: AbortSignal;
   /** Resolves at the first signal. */

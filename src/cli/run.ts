@@ -4,14 +4,21 @@ import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/daemon.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import { TerminalError } from '../base/errors.ts';
 import { sleep, systemClock } from '../base/clock.ts';
 import { systemRandom } from '../base/random.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
-import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './output/error-report.ts';
-import { exitAfterGracePeriod, keepAlive, reloadOnChange, stopSignals } from './process-lifecycle.ts';
+import {
+  exitAfterGracePeriod,
+  keepAlive,
+  reloadOnChange,
+  stopSignals,
+  type StopSignals,
+} from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
 import { packageVersion } from './version.ts';
@@ -49,7 +56,8 @@ async function run(command: Command, options: RunOptions): Promise<number> {
     process.stderr.write('error: --once requires --dry-run\n');
     return 2;
   }
-  const load = (): Promise<LoadedConfig> => loadConfig({ ...loaderInput(command), isStart: !dryRun });
+  const load = (): Promise<LoadedConfig> =>
+    loadConfig({ ...loaderInput(command), isStart: !dryRun, acceptsFleet: !once });
   let loaded: LoadedConfig;
   try {
     loaded = await load();
@@ -60,6 +68,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });
   using _alive = keepAlive();
+  if (loaded.config.fleet.enabled) return await runFleet(loaded, load, { isDryRun: dryRun, logger, stop });
   const heap = createStartupHeap();
   heap.grow();
   const waiting = once ? [AbortSignal.timeout(ONCE_CONNECT_MS)] : [];
@@ -111,17 +120,61 @@ async function start(
   try {
     return await startDaemon({ ...options, ...accessKeysCompanion(options) });
   } catch (error) {
-    if (stop.aborted) {
-      exitAfterGracePeriod(0);
-      return 0;
-    }
-    // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
-    if (error instanceof TerminalError) parts.logger.error({ reason: error.message }, 'cannot start');
-    else if (parts.signal.aborted)
-      parts.logger.error({ reason: 'the clusters do not respond' }, 'cannot start');
-    else parts.logger.error({ err: error }, 'cannot start');
-    return 1;
+    return failedStart(error, parts, stop);
   }
+}
+
+/** The exit code; `stop`: of the signal that ends the process, which may be why the start failed. */
+function failedStart(
+  error: unknown,
+  { logger, signal }: Pick<DaemonOptions, 'logger' | 'signal'>,
+  stop: AbortSignal,
+): number {
+  if (stop.aborted) {
+    exitAfterGracePeriod(0);
+    return 0;
+  }
+  // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
+  if (error instanceof TerminalError) logger.error({ reason: error.message }, 'cannot start');
+  else if (signal.aborted) logger.error({ reason: 'the clusters do not respond' }, 'cannot start');
+  else logger.error({ err: error }, 'cannot start');
+  return 1;
+}
+
+interface FleetRun extends Pick<DaemonOptions, 'isDryRun' | 'logger'> {
+  readonly stop: StopSignals;
+}
+
+/** Until a signal ends it: no member does. */
+async function runFleet(
+  loaded: LoadedConfig,
+  load: () => Promise<LoadedConfig>,
+  { isDryRun, logger, stop }: FleetRun,
+): Promise<number> {
+  const { signal } = stop;
+  const options: DaemonOptions = {
+    config: loaded.config,
+    isDryRun,
+    logger,
+    signal,
+    clock: systemClock,
+    random: systemRandom,
+    version: packageVersion(),
+  };
+  const { startFleet } = await import('../fleet/fleet.ts');
+  let fleet: Fleet;
+  try {
+    fleet = await startFleet({ ...options, checks: CONFIG_CHECKS, ...accessKeysCompanion(options) });
+  } catch (error) {
+    return failedStart(error, options, signal);
+  }
+  const watching = reloadOnChange({ loaded, load, daemon: fleet, clock: systemClock, logger });
+  await stop.requested;
+  exitAfterGracePeriod(0);
+  watching.close();
+  logger.info({}, 'stopping');
+  await fleet.stop();
+  return 0;
 }
 
 /** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */

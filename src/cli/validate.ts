@@ -78,7 +78,7 @@ async function validate(
 
 async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
   try {
-    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiOnly });
+    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiOnly, acceptsFleet: true });
     if (checked.config === undefined) return checked.problems;
     const found = (await sampleWarnings(checked.config, checked.file)).map(checked.locate);
     return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));

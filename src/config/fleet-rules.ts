@@ -24,6 +24,14 @@ export function isFleet(fields: Fields): boolean {
   return fields.isOn(`${FLEET}.enabled`);
 }
 
+/** For commands about one virtual cluster. */
+export function refusedFleet(fields: Fields): Finding[] {
+  if (!isFleet(fields)) return [];
+  const message =
+    'this is the configuration of a fleet, and the command is for one virtual cluster: pass a configuration of that cluster alone';
+  return [errorAtValue(pathOf(`${FLEET}.enabled`), message)];
+}
+
 export const FLEET_NAMESPACES = {
   schema: {
     anyOf: [

@@ -18,6 +18,8 @@ export interface LoadOptions extends CommandLine {
   readonly isNameOptional?: boolean;
   /** See `ParseOptions`. */
   readonly isStart?: boolean;
+  /** See `ParseOptions`. */
+  readonly acceptsFleet?: boolean;
   /** Instead of files: what they name may not exist here. */
   readonly given?: { readonly source: ConfigText; readonly vcluster?: VclusterText };
 }

@@ -12,8 +12,8 @@ import {
   errorAtKey,
 } from './finding.ts';
 import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './layers.ts';
-import { applyOverrides, overridesOfCommandLine, type CommandLine } from './overrides.ts';
-import { isFleet } from './fleet-rules.ts';
+import { applyOverrides, overridesOfCommandLine, type CommandLine, type Override } from './overrides.ts';
+import { isFleet, refusedFleet } from './fleet-rules.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { checkRules } from './rules.ts';
 import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } from './warnings.ts';
@@ -32,6 +32,10 @@ interface ParseOptions extends CommandLine {
   readonly isNameOptional?: boolean;
   /** The daemon starts with it, so what vCluster syncs too is an error; else a warning. */
   readonly isStart?: boolean;
+  /** Weaker than the command line, stronger than the file. */
+  readonly overrides?: readonly Override[];
+  /** For commands that know fleets; to the others, a configuration is that of one virtual cluster. */
+  readonly acceptsFleet?: boolean;
   /** Absent: whether the files that the configuration names exist is not checked. */
   readonly fileExists?: (path: string) => boolean;
 }
@@ -51,7 +55,11 @@ export function parseConfig(
   options: ParseOptions,
   vclusterText?: VclusterText,
 ): ParseResult {
-  const layers = readLayers(source, overridesOfCommandLine(options), vclusterText);
+  const layers = readLayers(
+    source,
+    [...(options.overrides ?? []), ...overridesOfCommandLine(options)],
+    vclusterText,
+  );
   if (!layers.isReadable) return { problems: layers.problems, locate: layers.locate };
   const { own, merged, written, vcluster } = layers;
   const defaults = vclusterDefaults();
@@ -66,6 +74,7 @@ export function parseConfig(
       .map((key) => `sync.toHost.${key}.patches`)
       .flatMap((list) => checkPatches(new Fields(written).value(list), pathOf(list), options.checks)),
     ...checkRules(merged, defaultOf, options.checks),
+    ...(options.acceptsFleet === true ? [] : refusedFleet(fields)),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
     ...(vcluster === undefined
       ? unsyncedServices(own)

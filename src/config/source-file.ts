@@ -3,7 +3,7 @@
 import { open } from 'node:fs/promises';
 import { LineCounter } from 'yaml';
 import { type ConfigProblem, ConfigError, fileProblem } from '../base/errors.ts';
-import { caretLine, type Position } from '../base/excerpt.ts';
+import { caretLine, plainText, type Position } from '../base/excerpt.ts';
 import type { SyntaxProblem } from './yaml-source.ts';
 
 export interface SourceFile {
@@ -44,6 +44,16 @@ export function problemOf(file: string, details: string | ProblemDetails): Confi
 
 export function problemAt(source: SourceFile, offset: number, details: ProblemDetails): ConfigProblem {
   return { file: source.name, ...positionOf(source, offset), ...details, excerpt: excerptAt(source, offset) };
+}
+
+/** `file:line:column: path: message`; parts that a problem does not have are left out. */
+export function describeProblem(
+  { file, line, column, path, severity, message }: ConfigProblem,
+  colour: (text: string) => string = (text) => text,
+): string {
+  const position = line > 0 ? `${file}:${line}:${column}` : file;
+  const parts = [position, path].filter((part) => part !== '').map((part) => `${plainText(part)}: `);
+  return `${parts.join('')}${colour(plainText(severity === 'warning' ? `warning: ${message}` : message))}`;
 }
 
 export function syntaxProblems({

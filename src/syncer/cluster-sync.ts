@@ -17,9 +17,14 @@ import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
-import { NAMESPACES } from '../kube/object.ts';
+import { NAMESPACES, type StringMap } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
+
+export interface ClusterSyncOptions extends ClustersOptions {
+  /** Of the Lease, besides those of every sync. */
+  readonly leaseAnnotations?: StringMap;
+}
 
 export interface ClusterSync {
   /** Resolves with the reason when the sync cannot continue; the caller then stops it. */
@@ -55,7 +60,7 @@ const STANDBY_AFTER_MS = 1000;
 const DRAIN_MS = 6500;
 
 /** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
-export async function startClusterSync(options: ClustersOptions): Promise<ClusterSync> {
+export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
   const { clock, logger, isDryRun, metrics } = options;
   const startedMs = clock.monotonicMs();
   await using resources = new AsyncDisposableStack();
@@ -70,6 +75,7 @@ export async function startClusterSync(options: ClustersOptions): Promise<Cluste
   await clusters.reportUsers();
   const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
+  if (options.leaseAnnotations !== undefined) leadership.publish(options.leaseAnnotations);
   const clients = {
     virtual: guardedClient(clusters.virtual, () => leadership.checkWrite()),
     host: guardedClient(clusters.host, () => leadership.checkWrite()),
@@ -106,7 +112,8 @@ export async function startClusterSync(options: ClustersOptions): Promise<Cluste
 }
 
 /** Objects with the lifetime of the sync. */
-interface SyncParts extends ClustersOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+interface SyncParts
+  extends ClusterSyncOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;
@@ -151,8 +158,11 @@ class RunningSync implements ClusterSync {
     const references = await clusters.resolveReferences(config);
     await clusters.checkRights(config, references);
     const generation = await prepareGeneration({ ...this.#parts, config, references });
+    const { signal } = this.#stopping;
+    signal.throwIfAborted();
     const { generation: previous } = this.#running;
     await previous.stop();
+    signal.throwIfAborted();
     generation.start(previous.importedKinds());
     this.#running = { config, generation };
     this.#parts.configuration.use(config);

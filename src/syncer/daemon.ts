@@ -1,12 +1,11 @@
 /** The daemon of one virtual cluster: its sync, the server of health and metrics, and the key and token API beside it. */
 
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
-import { type ClusterSync, startClusterSync } from './cluster-sync.ts';
-import type { ClustersOptions } from './clusters.ts';
+import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from './cluster-sync.ts';
 import { startCompanion, type StartCompanion } from './companion.ts';
 import { createMetrics } from './metrics/metrics.ts';
 
-export interface DaemonOptions extends Omit<ClustersOptions, 'metrics'> {
+export interface DaemonOptions extends Omit<ClusterSyncOptions, 'metrics'> {
   /** Starts the key and token API; absent if it is disabled. */
   readonly startCompanion?: StartCompanion;
 }

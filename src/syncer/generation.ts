@@ -238,7 +238,7 @@ function workersCheck({ isWorking }: Engine, isLeading: boolean): CheckResult {
     : { isOk: true, detail: 'waiting for the lease' };
 }
 
-function informerCheck(informer: ObservableInformer): CheckResult {
+export function informerCheck(informer: ObservableInformer): CheckResult {
   const { lastError, isRewound } = informer.condition;
   const why = lastError === undefined ? '' : `, last error: ${lastError}`;
   if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };

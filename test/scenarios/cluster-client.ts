@@ -27,6 +27,8 @@ const KINDS = {
     apiVersion: 'coordination.k8s.io/v1',
     plural: 'leases',
   },
+  StatefulSet: { prefix: '/apis/apps/v1', apiVersion: 'apps/v1', plural: 'statefulsets' },
+  Deployment: { prefix: '/apis/apps/v1', apiVersion: 'apps/v1', plural: 'deployments' },
   Gadget: { prefix: '/apis/example.com/v1', apiVersion: 'example.com/v1', plural: 'gadgets' },
   Role: { prefix: `/apis/${RBAC}`, apiVersion: RBAC, plural: 'roles' },
   RoleBinding: { prefix: `/apis/${RBAC}`, apiVersion: RBAC, plural: 'rolebindings' },

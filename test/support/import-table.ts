@@ -7,6 +7,7 @@ export const IMPORT_TABLE: Record<string, readonly string[]> = {
   'access-keys': ['apiserver', 'config', 'kube', 'base'],
   'embedded-cluster': ['apiserver', 'kube', 'base'],
   syncer: ['config', 'kube', 'base'],
-  cli: ['access-keys', 'embedded-cluster', 'apiserver', 'syncer', 'config', 'kube', 'base'],
+  fleet: ['syncer', 'config', 'kube', 'base'],
+  cli: ['access-keys', 'embedded-cluster', 'apiserver', 'fleet', 'syncer', 'config', 'kube', 'base'],
   main: ['cli'],
 };

@@ -2,6 +2,7 @@
 
 import { ConfigError, type ConfigProblem, TerminalError, PatchError, messageOf } from '../../base/errors.ts';
 import { plainLines, plainText } from '../../base/excerpt.ts';
+import { describeProblem } from '../../config/source-file.ts';
 import { paintFor, type Paint } from './terminal.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
@@ -30,16 +31,6 @@ function formatProblem(problem: ConfigProblem, paint: Paint): string {
   if (excerpt === '') return first;
   const [source = '', caret = ''] = excerpt.split('\n');
   return `${first}${source}\n${colour(caret)}\n`;
-}
-
-/** `file:line:column: path: message`; parts that a problem does not have are left out. */
-export function describeProblem(
-  { file, line, column, path, severity, message }: ConfigProblem,
-  colour: (text: string) => string = (text) => text,
-): string {
-  const position = line > 0 ? `${file}:${line}:${column}` : file;
-  const parts = [position, path].filter((part) => part !== '').map((part) => `${plainText(part)}: `);
-  return `${parts.join('')}${colour(plainText(severity === 'warning' ? `warning: ${message}` : message))}`;
 }
 
 /** The members that are part of the interface for scripts. */

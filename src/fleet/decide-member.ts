@@ -1,0 +1,123 @@
+/** Whether a vCluster is a member of the fleet, and what becomes of it, from what the host has of it. Pure. */
+
+import { textAt, valueAt, type JsonObject } from '../base/json.ts';
+import type { ConfigProblem } from '../base/errors.ts';
+import type { Config, FleetConfig } from '../config/config.ts';
+import { isFleetNamespace } from '../config/fleet-rules.ts';
+import type { ConfigChecks } from '../config/types.ts';
+import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
+import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
+import { selectorText } from '../syncer/kinds/selection.ts';
+import { memberConfig } from './member-config.ts';
+import {
+  ACCESS_KEY,
+  accessSecret,
+  overlayConfigMap,
+  secretText,
+  VALUES_KEY,
+  valuesSecret,
+  type VclusterObjects,
+} from './vcluster.ts';
+
+export type MemberDecision =
+  /** It is not selected: it is not synced, and its copies stay. */
+  | { readonly kind: 'left' }
+  /** Its workload does not exist, but its values do: its copies stay, because it may be created again. */
+  | { readonly kind: 'removed' }
+  /** It is gone with its values: its copies go too. */
+  | { readonly kind: 'deleted' }
+  /** Its API server does not run, on purpose. */
+  | { readonly kind: 'asleep'; readonly reason: string }
+  /** vCluster has not created all of its objects yet. */
+  | { readonly kind: 'waiting'; readonly reason: string }
+  | { readonly kind: 'invalid'; readonly reason: string }
+  | { readonly kind: 'conflicting'; readonly reason: string }
+  | { readonly kind: 'joined'; readonly config: Config; readonly warnings: readonly ConfigProblem[] };
+
+/** It is a member, in whatever state. */
+export type Membership = Exclude<MemberDecision, { kind: 'left' | 'removed' | 'deleted' }>;
+
+/** What a decision depends on besides the vCluster. */
+export interface FleetRules {
+  readonly fleet: FleetConfig;
+  /** `endpointSyncer.defaults`. */
+  readonly defaults: JsonObject;
+  /** The access of the fleet to the host, with the fleet's own namespace; '' if it has none. */
+  readonly host: Config['host'];
+  readonly checks: ConfigChecks;
+}
+
+const DEFAULT_SELECTOR = 'endpoint-syncer/enabled=true';
+const PAUSED = 'loft.sh/paused';
+
+/** The selector of the workloads as text; that of {@link FleetConfig} may be empty. */
+export function memberSelector({ selector }: FleetConfig): string {
+  return selectorText(selector) || DEFAULT_SELECTOR;
+}
+
+export function isSelected(fleet: FleetConfig): (workload: KubeObject) => boolean {
+  const hasLabels: LabelPredicate = parseLabelSelector(memberSelector(fleet));
+  return ({ metadata: { namespace = '', labels = {} } }) =>
+    isFleetNamespace(namespace, fleet.namespaces) && hasLabels(labels);
+}
+
+export function decideMember(objects: VclusterObjects, rules: FleetRules): MemberDecision {
+  const { workloads, access, values } = objects;
+  const [workload, second] = workloads;
+  if (workload === undefined) return { kind: values === undefined ? 'deleted' : 'removed' };
+  if (!workloads.some(isSelected(rules.fleet))) return { kind: 'left' };
+  if (objects.namespace === rules.host.namespace) {
+    const reason = `it is in the fleet's own namespace "${objects.namespace}": install it in another one`;
+    return { kind: 'invalid', reason };
+  }
+  if (second !== undefined) {
+    const reason = `a StatefulSet and a Deployment of the name "${objects.name}" both have the label app=vcluster, so it is not known which is the vCluster: delete one, or remove the label of the one that is not`;
+    return { kind: 'conflicting', reason };
+  }
+  const sleep = sleepOf(workload);
+  if (sleep !== undefined) return { kind: 'asleep', reason: sleep };
+  if (values === undefined) return missing(keyOf(valuesSecret(objects)), 'the chart of vCluster creates it');
+  if (access === undefined)
+    return missing(keyOf(accessSecret(objects)), 'vCluster writes it after its start');
+  return fromContents(objects, { access, values }, rules);
+}
+
+function missing(secret: string, by: string): MemberDecision {
+  return { kind: 'waiting', reason: `Secret ${secret} does not exist yet: ${by}` };
+}
+
+/** Undefined: its API server is meant to run. */
+function sleepOf(workload: KubeObject): string | undefined {
+  if (workload.metadata.annotations?.[PAUSED] === 'true') return `paused (annotation ${PAUSED})`;
+  return valueAt(asJson(workload), ['spec', 'replicas']) === 0 ? 'scaled to 0 replicas' : undefined;
+}
+
+function fromContents(
+  objects: VclusterObjects,
+  { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
+  { defaults, host, checks }: FleetRules,
+): MemberDecision {
+  if (secretText(access, ACCESS_KEY) === '') {
+    const reason = `Secret ${keyOf(accessSecret(objects))} has no kubeconfig under the key ${ACCESS_KEY}`;
+    return { kind: 'invalid', reason };
+  }
+  const text = secretText(values, VALUES_KEY);
+  if (text === '') {
+    const reason = `Secret ${keyOf(valuesSecret(objects))} has no values under the key ${VALUES_KEY}`;
+    return { kind: 'invalid', reason };
+  }
+  const { namespace, name, overlay } = objects;
+  const result = memberConfig({
+    vcluster: { namespace, name },
+    values: { text, file: `Secret ${keyOf(valuesSecret(objects))}` },
+    overlay: overlay && {
+      text: textAt(asJson(overlay), 'data', VALUES_KEY),
+      file: `ConfigMap ${keyOf(overlayConfigMap(objects))}`,
+    },
+    defaults,
+    host,
+    checks,
+  });
+  if (result.config === undefined) return { kind: 'invalid', reason: result.invalid };
+  return { kind: 'joined', config: result.config, warnings: result.warnings };
+}

@@ -1,0 +1,166 @@
+/** Finds the vClusters of the host: caches of their workloads, and of the names and versions of the Secrets and ConfigMaps that belong to them. */
+
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Random } from '../base/random.ts';
+import type { FleetConfig } from '../config/config.ts';
+import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
+import { ServerHistory } from '../kube/informer/list-watch.ts';
+import {
+  CONFIG_MAPS,
+  keyOf,
+  parseKey,
+  SECRETS,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../kube/object.ts';
+import { ignoreNotFound } from '../kube/status-error.ts';
+import type { WatchClient } from '../kube/types.ts';
+import {
+  accessSecret,
+  DEPLOYMENTS,
+  overlayConfigMap,
+  STATEFUL_SETS,
+  valuesSecret,
+  VCLUSTER_LABEL,
+  vclustersOf,
+  type VclusterObjects,
+} from './vcluster.ts';
+
+export interface DiscoveryOptions {
+  readonly fleet: FleetConfig;
+  readonly client: WatchClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly informerMetrics: (resource: Resource) => InformerMetrics;
+}
+
+/** The namespaces to watch one by one; undefined if a pattern needs all of them. */
+export function exactNamespaces({ namespaces: { include } }: FleetConfig): readonly string[] | undefined {
+  return include.some((pattern) => pattern.includes('*')) ? undefined : include;
+}
+
+export class FleetDiscovery {
+  readonly #client: WatchClient;
+  readonly #workloads: readonly ObservableInformer[];
+  readonly #secrets: ObservableInformer;
+  readonly #configMaps: ObservableInformer;
+  /** Secrets and ConfigMaps as they were read last. */
+  readonly #contents = new Map<string, KubeObject>();
+
+  constructor({ fleet, client, informerMetrics, ...options }: DiscoveryOptions) {
+    this.#client = client;
+    const server = new ServerHistory();
+    const create = (resource: Resource, scope: Scope): ObservableInformer =>
+      createInformer({
+        ...options,
+        ...scope,
+        client,
+        resource,
+        server,
+        namespaces: exactNamespaces(fleet),
+        metrics: informerMetrics(resource),
+      });
+    const workloads = { labelSelector: VCLUSTER_LABEL, transform: withoutTemplate };
+    // Other Secrets are large and none of this program's business, so contents are read one by one.
+    const names = { isMetadataOnly: true, transform: nameAndVersion };
+    this.#workloads = [create(STATEFUL_SETS, workloads), create(DEPLOYMENTS, workloads)];
+    this.#secrets = create(SECRETS, names);
+    this.#configMaps = create(CONFIG_MAPS, names);
+  }
+
+  get informers(): readonly ObservableInformer[] {
+    return [...this.#workloads, this.#secrets, this.#configMaps];
+  }
+
+  /** Every workload of a vCluster in the namespaces, selected or not. */
+  workloads(): KubeObject[] {
+    return this.#workloads.flatMap((informer) => [...informer.list()]);
+  }
+
+  /** `changed` gets the key of each vCluster that may have changed, and only enqueues it. */
+  subscribe(changed: (vcluster: ObjectKey) => void): void {
+    for (const informer of this.#workloads) informer.subscribe(({ key }) => changed(key));
+    const follow = (informer: ObservableInformer, kind: 'Secret' | 'ConfigMap'): void =>
+      informer.subscribe(({ key }) => {
+        const { namespace, name } = parseKey(key);
+        for (const vcluster of vclustersOf(kind, name)) changed(keyOf({ namespace, name: vcluster }));
+      });
+    follow(this.#secrets, 'Secret');
+    follow(this.#configMaps, 'ConfigMap');
+  }
+
+  /** Rejects if the host does not respond. `isNeeded`: whether the contents of Secrets and ConfigMap are, or only whether these exist. */
+  async read(
+    key: ObjectKey,
+    isNeeded: (workloads: readonly KubeObject[]) => boolean,
+  ): Promise<VclusterObjects> {
+    const vcluster = parseKey(key);
+    const workloads = this.#workloads.flatMap((informer) => informer.get(key) ?? []);
+    const isContent = isNeeded(workloads);
+    const read = (informer: ObservableInformer, name: NamespacedName): Promise<KubeObject | undefined> =>
+      this.#content(informer, name, isContent);
+    const [access, values, overlay] = await Promise.all([
+      read(this.#secrets, accessSecret(vcluster)),
+      read(this.#secrets, valuesSecret(vcluster)),
+      read(this.#configMaps, overlayConfigMap(vcluster)),
+    ]);
+    return { ...vcluster, workloads, access, values, overlay };
+  }
+
+  /** Runs until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.informers.map((informer) => informer.run(signal)));
+  }
+
+  /** With the version that the cache has; read again only when that has changed. */
+  async #content(
+    informer: ObservableInformer,
+    name: NamespacedName,
+    isNeeded: boolean,
+  ): Promise<KubeObject | undefined> {
+    const { resource } = informer;
+    const key = keyOf(name);
+    const cached = `${resource.plural}/${key}`;
+    const known = informer.get(key);
+    if (known === undefined || !isNeeded) {
+      this.#contents.delete(cached);
+      return known;
+    }
+    const before = this.#contents.get(cached);
+    if (before !== undefined && before.metadata.resourceVersion === known.metadata.resourceVersion)
+      return before;
+    const object = await ignoreNotFound(this.#client.get(resource, name));
+    if (object !== undefined) this.#contents.set(cached, object);
+    return object;
+  }
+}
+
+interface Scope {
+  readonly labelSelector?: string;
+  readonly isMetadataOnly?: boolean;
+  readonly transform: (object: KubeObject) => KubeObject;
+}
+
+/** What decides about a member; the Pods' template is most of a workload. */
+function withoutTemplate({ metadata, spec }: KubeObject): KubeObject {
+  const { managedFields: _managedFields, ...rest } = metadata;
+  const replicas =
+    typeof spec === 'object' && spec !== null && 'replicas' in spec ? spec.replicas : undefined;
+  return { metadata: rest, spec: replicas === undefined ? {} : { replicas } };
+}
+
+function nameAndVersion({ metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return {
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    },
+  };
+}

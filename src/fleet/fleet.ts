@@ -1,0 +1,332 @@
+/** The composition root of a fleet: finds the vClusters of a host, and syncs each member in this process. */
+
+import { hostname } from 'node:os';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, TerminalError } from '../base/errors.ts';
+import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
+import { isReported, type Logger } from '../base/logger.ts';
+import { mergedText } from '../base/metrics/series.ts';
+import type { Random } from '../base/random.ts';
+import { retry } from '../base/retry.ts';
+import { type Config, configurationHash, diffConfig } from '../config/config.ts';
+import { isFleetNamespace } from '../config/fleet-rules.ts';
+import type { ConfigChecks } from '../config/types.ts';
+import { missingRights } from '../kube/access-review.ts';
+import { borrowedClient } from '../kube/borrowed-client.ts';
+import { createEventRecorder } from '../kube/event-recorder.ts';
+import { LEASES } from '../kube/lease.ts';
+import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
+import { isForbidden, isTransient } from '../kube/status-error.ts';
+import type { EventRecorder } from '../kube/types.ts';
+import { connectHost, type HostConnection } from '../syncer/clusters.ts';
+import { type ClusterSync, startClusterSync } from '../syncer/cluster-sync.ts';
+import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
+import { informerCheck } from '../syncer/generation.ts';
+import { leaseName } from '../syncer/leadership.ts';
+import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
+import { describeRight } from '../syncer/rights.ts';
+import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
+import { exactNamespaces, FleetDiscovery } from './discovery.ts';
+import { fleetSeries } from './fleet-series.ts';
+import { Members, type MemberStart } from './members.ts';
+import { removeCopies } from './removal.ts';
+import { fleetRights } from './rights.ts';
+import { DEPLOYMENTS, serverOf, STATEFUL_SETS } from './vcluster.ts';
+import { textAt } from '../base/json.ts';
+
+export interface FleetOptions {
+  readonly config: Config;
+  /** Each write is sent as a dry run and logged as a difference. */
+  readonly isDryRun: boolean;
+  readonly checks: ConfigChecks;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+  /** Aborts a start that waits for the host. */
+  readonly signal: AbortSignal;
+  /** Starts the key and token API; absent if it is disabled. */
+  readonly startCompanion?: StartCompanion;
+}
+
+export interface Fleet {
+  /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
+  readonly healthUrl: string;
+  /** Applies what every member gets and which ones are selected; anything else needs a restart. */
+  reload(config: Config): Promise<void>;
+  /** The files are not applied; the running configuration remains active. */
+  reloadFailed(): void;
+  /** Stops every member. Their copies stay. */
+  stop(): Promise<void>;
+}
+
+/** Annotation of the Lease of a member. */
+const FLEET_MEMBER = 'endpoint-syncer/fleet-member';
+/** Each member watches some resources of the host. */
+const WATCHES_MAX = 4096;
+const CONNECT_DELAYS = { baseMs: 500, maxMs: 15_000 };
+const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'the host cluster is not connected yet' };
+
+/** Rejects with `TerminalError` for errors that a retry does not fix, such as a missing right. */
+export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  const { clock, config, isDryRun, logger, version } = options;
+  const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version });
+  const readiness = { checks: (): Checks => ({ connected: () => NOT_CONNECTED }) };
+  const served = { registries: () => [metrics.registry] as Parameters<typeof mergedText>[0] };
+  await using resources = new AsyncDisposableStack();
+  const health = resources.use(
+    await startHealthServer({
+      bindAddress: config.http.bindAddress,
+      healthChecks: { ping: () => ({ isOk: true }) },
+      readyChecks: () => readiness.checks(),
+      metrics: { text: () => mergedText(served.registries()), contentType: metrics.contentType },
+      logger,
+    }),
+  );
+  logger.info(
+    { version, isDryRun, http: health.url, namespaces: config.fleet.namespaces },
+    'starting a fleet',
+  );
+  const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
+  const host = connectHost({ config, clock, metrics, version, watchesMax: WATCHES_MAX });
+  resources.defer(() => host.client[Symbol.asyncDispose]());
+  await checkRights(host, options);
+  const fleet = new RunningFleet({ ...options, host, metrics, companion }, health.url);
+  resources.defer(() => fleet.close());
+  fleetSeries(metrics.registry, () => fleet.members.states());
+  served.registries = () => [metrics.registry, ...fleet.members.registries()];
+  readiness.checks = () => fleet.checks();
+  await fleet.start();
+  fleet.own(resources.move());
+  return fleet;
+}
+
+async function checkRights(
+  { client }: HostConnection,
+  { config, clock, random, logger, signal }: FleetOptions,
+): Promise<void> {
+  let attempts = 0;
+  const missing = await retry(() => missingRights(client, fleetRights(config.fleet)), {
+    ...CONNECT_DELAYS,
+    clock,
+    random,
+    signal,
+    isRetryable: isTransient,
+    onRetry(error) {
+      attempts += 1;
+      if (isReported(attempts))
+        logger.warn(
+          { error: messageOf(error), attempts },
+          'the host cluster cannot be reached, waiting for it',
+        );
+    },
+  }).catch((cause: unknown) => {
+    if (signal.aborted) throw new TerminalError('the host cluster does not respond', { cause });
+    throw new TerminalError(`The host cluster refused: ${messageOf(cause)}`, { cause });
+  });
+  if (missing.length === 0) return;
+  for (const right of missing) logger.error({ right: describeRight(right) }, 'right is missing');
+  throw new TerminalError(
+    `${missing.length} rights of the fleet are missing on the host; grant them to the user of the kubeconfig`,
+  );
+}
+
+interface FleetParts extends FleetOptions {
+  readonly host: HostConnection;
+  readonly metrics: Metrics;
+  readonly companion: Companion;
+}
+
+class RunningFleet implements Fleet {
+  readonly healthUrl: string;
+  readonly members: Members;
+  readonly #parts: FleetParts;
+  readonly #discovery: FleetDiscovery;
+  readonly #recorder: EventRecorder;
+  readonly #stopping = new AbortController();
+  #config: Config;
+  #resources: AsyncDisposable | undefined;
+  #watching: Promise<void> | undefined;
+
+  constructor(parts: FleetParts, healthUrl: string) {
+    const { config, clock, host, metrics, logger } = parts;
+    this.#parts = parts;
+    this.#config = config;
+    this.healthUrl = healthUrl;
+    this.#recorder = createEventRecorder({
+      ...parts,
+      client: host.client,
+      reportingController: 'endpoint-syncer/fleet',
+      reportingInstance: hostname(),
+      metrics: metrics.sync,
+    });
+    this.#discovery = new FleetDiscovery({
+      ...parts,
+      fleet: config.fleet,
+      client: host.client,
+      informerMetrics: ({ plural }) => metrics.informer('host', plural),
+    });
+    this.members = new Members({
+      ...parts,
+      discovery: this.#discovery,
+      rules: rulesOf(parts, config),
+      startSync: (start) => this.#startSync(start),
+      remove: (removed, memberLogger) => this.#remove(removed, memberLogger),
+      report: (workload, note) => this.#report(workload, note),
+      queueMetrics: metrics.queue('fleet'),
+      clock,
+      logger,
+    });
+  }
+
+  /** Resolves when every vCluster is known, and its member is being started. */
+  async start(): Promise<void> {
+    const { config, metrics, signal } = this.#parts;
+    const stopping = AbortSignal.any([signal, this.#stopping.signal]);
+    this.#watching = this.#discovery.run(this.#stopping.signal);
+    await Promise.all(this.#discovery.informers.map((informer) => informer.whenSynced(stopping)));
+    this.#reportSelection();
+    this.#inUse(config);
+    metrics.sync.configurationApplied(true);
+    this.members.start();
+    await this.#findFormer();
+  }
+
+  own(resources: AsyncDisposable): void {
+    this.#resources = resources;
+  }
+
+  async reload(config: Config): Promise<void> {
+    const { logger, metrics } = this.#parts;
+    const { live, restart } = diffConfig(this.#config, config);
+    const isLive = (path: string): boolean => /^endpointSyncer\.(?:defaults|fleet\.selector)\b/u.test(path);
+    const [applied, others] = [restart.filter(isLive), [...live, ...restart.filter((path) => !isLive(path))]];
+    if (others.length > 0) logger.warn({ paths: others }, 'configuration changes need a restart');
+    const { defaults } = config;
+    const fleet = { ...this.#config.fleet, selector: config.fleet.selector };
+    this.#config = { ...this.#config, defaults, fleet };
+    this.#inUse(this.#config);
+    metrics.sync.configurationApplied(others.length === 0);
+    metrics.sync.reloaded('ok');
+    if (applied.length === 0) return;
+    this.members.use(rulesOf(this.#parts, this.#config));
+    logger.info({ paths: applied }, 'configuration reloaded');
+    this.#reportSelection();
+  }
+
+  reloadFailed(): void {
+    this.#parts.metrics.sync.configurationApplied(false);
+    this.#parts.metrics.sync.reloaded('error');
+  }
+
+  async stop(): Promise<void> {
+    const { companion, logger } = this.#parts;
+    await Promise.all([this.close(), companion[Symbol.asyncDispose]()]);
+    await this.#resources?.[Symbol.asyncDispose]();
+    logger.info({}, 'stopped');
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([this.members.stop(), this.#watching]);
+    await this.#recorder.flush();
+  }
+
+  checks(): Checks {
+    const { companion } = this.#parts;
+    return {
+      connected: () => ({ isOk: true }),
+      ...Object.fromEntries(
+        this.#discovery.informers.map((informer) => [
+          `host-${informer.resource.plural}`,
+          () => informerCheck(informer),
+        ]),
+      ),
+      'management-api': () => companion.check(),
+      ...this.members.checks(),
+    };
+  }
+
+  /** The hash is that of what every member gets. */
+  #inUse(config: Config): void {
+    const { clock, metrics } = this.#parts;
+    metrics.sync.configurationInUse(configurationHash(config), clock.now() / 1000);
+  }
+
+  #reportSelection(): void {
+    const { logger } = this.#parts;
+    const { fleet } = this.#config;
+    const isInNamespaces = ({ metadata: { namespace = '' } }: KubeObject): boolean =>
+      isFleetNamespace(namespace, fleet.namespaces);
+    const workloads = this.#discovery.workloads().filter(isInNamespaces);
+    const fields = {
+      vclusters: workloads.length,
+      selected: workloads.filter(isSelected(fleet)).length,
+      namespaces: fleet.namespaces,
+      selector: memberSelector(fleet),
+    };
+    if (fields.selected > 0) logger.info(fields, 'vClusters were found');
+    else
+      logger.warn(
+        fields,
+        'no vCluster is selected: a vCluster joins with the label of the selector on its StatefulSet or Deployment, controlPlane.statefulSet.labels of its values',
+      );
+  }
+
+  #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
+    const { host, isDryRun, clock, random, version } = this.#parts;
+    return startClusterSync({
+      ...start,
+      isDryRun,
+      clock,
+      random,
+      version,
+      host: { ...host, client: borrowedClient(host.client) },
+      serverOf: serverOf(vcluster),
+      leaseAnnotations: { [FLEET_MEMBER]: 'true' },
+    });
+  }
+
+  async #remove(config: Config, logger: Logger): Promise<void> {
+    const { host, isDryRun } = this.#parts;
+    const { signal } = this.#stopping;
+    if (!isDryRun) await removeCopies({ config, client: host.client, logger, signal });
+  }
+
+  #report(workload: KubeObject, note: string): void {
+    const resource = workload.kind === DEPLOYMENTS.kind ? DEPLOYMENTS : STATEFUL_SETS;
+    this.#recorder.event(workload, resource, { type: 'Warning', reason: 'NotSynced', note });
+  }
+
+  /** vClusters that were deleted while no process of the fleet ran: their Leases are left. */
+  async #findFormer(): Promise<void> {
+    const { host, logger } = this.#parts;
+    const { signal } = this.#stopping;
+    try {
+      for (const namespace of exactNamespaces(this.#config.fleet) ?? ['']) {
+        const { items } = await host.client.list(LEASES, { signal, ...(namespace !== '' && { namespace }) });
+        for (const lease of items) {
+          const key = formerMember(lease);
+          if (key !== undefined) this.members.addFormer(key);
+        }
+      }
+    } catch (error) {
+      if (!isForbidden(error))
+        logger.warn({ error: messageOf(error) }, 'Leases of former members cannot be listed');
+    }
+  }
+}
+
+/** The vCluster of a Lease that a fleet wrote. */
+function formerMember(lease: KubeObject): string | undefined {
+  const { namespace = '', name } = lease.metadata;
+  const prefix = leaseName('');
+  const isMember = textAt(asJson(lease), 'metadata', 'annotations', FLEET_MEMBER) === 'true';
+  return isMember && name.startsWith(prefix)
+    ? keyOf({ namespace, name: name.slice(prefix.length) })
+    : undefined;
+}
+
+function rulesOf({ checks }: FleetOptions, { fleet, defaults, host }: Config): FleetRules {
+  return { fleet, defaults, host, checks };
+}

@@ -1,0 +1,112 @@
+/** The configuration of one member: the defaults of the fleet, below the values of its vCluster and the ConfigMap that overlays them. Pure. */
+
+import { isJsonObject, ownValue, type JsonObject } from '../base/json.ts';
+import type { ConfigProblem } from '../base/errors.ts';
+import type { Config } from '../config/config.ts';
+import { readDocument } from '../config/document.ts';
+import { type ConfigPath, errorAtKey, type Finding } from '../config/finding.ts';
+import type { ConfigText } from '../config/layers.ts';
+import type { Override } from '../config/overrides.ts';
+import { parseConfig } from '../config/parse.ts';
+import { SYNC_FIELDS } from '../config/schema/schema-syncer.ts';
+import { describeProblem } from '../config/source-file.ts';
+import type { ConfigChecks } from '../config/types.ts';
+import { withoutHeading } from '../config/vcluster-values.ts';
+import type { NamespacedName } from '../kube/object.ts';
+import { accessSecret } from './vcluster.ts';
+
+export interface MemberSources {
+  readonly vcluster: NamespacedName;
+  /** The values of the vCluster. */
+  readonly values: ConfigText;
+  /** The text of its ConfigMap, if there is one. */
+  readonly overlay: ConfigText | undefined;
+  /** `endpointSyncer.defaults`. */
+  readonly defaults: JsonObject;
+  /** The access of the fleet to the host. */
+  readonly host: Config['host'];
+  readonly checks: ConfigChecks;
+}
+
+/** A configuration, or what is wrong in one line. */
+export type MemberConfig =
+  | { readonly config: Config; readonly warnings: readonly ConfigProblem[] }
+  | { readonly config: undefined; readonly invalid: string };
+
+export function memberConfig(sources: MemberSources): MemberConfig {
+  const { vcluster, values, overlay = { text: '', file: '' }, defaults, checks } = sources;
+  const written = readDocument(overlay.file, overlay.text).value;
+  const own = ownValue(written, 'endpointSyncer');
+  const settings = isJsonObject(own) ? own : {};
+  const { config, problems, locate } = parseConfig(
+    overlay,
+    {
+      env: {},
+      flags: {},
+      checks,
+      isStart: true,
+      overrides: [
+        ...unset(defaults, settings, ['endpointSyncer']),
+        ...fixed(sources).map(([path, value]) => ({ path, value, origin: 'the fleet' })),
+      ],
+    },
+    { ...values, text: withoutHeading(values.text) },
+  );
+  const refused = [...settingsOfFleet(written, settings), ...(config === undefined ? [] : notHere(config))];
+  const errors = [
+    ...problems.filter(({ severity }) => severity === 'error'),
+    ...refused.map((finding) => locate(finding)),
+  ];
+  if (config === undefined || errors.length > 0)
+    return { config: undefined, invalid: errors.map((problem) => describeProblem(problem)).join('; ') };
+  return { config: { ...config, defaults: {}, name: vcluster.name }, warnings: problems };
+}
+
+/** What no member chooses for itself. */
+function fixed({ vcluster, host }: MemberSources): readonly (readonly [ConfigPath, Override['value']])[] {
+  const at = (...path: string[]): ConfigPath => ['endpointSyncer', ...path];
+  return [
+    [at('name'), vcluster.name],
+    [at('virtual'), { secret: accessSecret(vcluster).name }],
+    [at('host'), { ...host, namespace: vcluster.namespace }],
+    [at('leaderElection', 'enabled'), true],
+  ];
+}
+
+/** The leaves of `defaults` that `over` does not have. */
+function unset(defaults: JsonObject, over: JsonObject, path: ConfigPath): Override[] {
+  return Object.entries(defaults).flatMap(([key, value]) => {
+    const other = ownValue(over, key) ?? null;
+    const here = [...path, key];
+    if (isJsonObject(value) && (isJsonObject(other) || other === null))
+      return unset(value, isJsonObject(other) ? other : {}, here);
+    return other === null ? [{ path: here, value, origin: 'endpointSyncer.defaults of the fleet' }] : [];
+  });
+}
+
+function settingsOfFleet(written: JsonObject, settings: JsonObject): Finding[] {
+  const others = Object.keys(settings).filter((key) => !SYNC_FIELDS.includes(key));
+  return [
+    ...others.map((key) =>
+      errorAtKey(
+        ['endpointSyncer', key],
+        'is not a setting of a member: the configuration of the fleet has it',
+      ),
+    ),
+    ...(Object.hasOwn(written, 'managementApi')
+      ? [errorAtKey(['managementApi'], 'is not a section of a member: the fleet serves the API')]
+      : []),
+  ];
+}
+
+/** The identity of a fleet may write in the namespaces of all its members, so none of them chooses host namespaces. */
+function notHere({ sync }: Config): Finding[] {
+  if (sync.namespaces.kind === 'single') return [];
+  const path =
+    sync.namespaces.kind === 'mappings'
+      ? ['sync', 'toHost', 'namespaces', 'enabled']
+      : ['experimental', 'multiNamespaceMode', 'enabled'];
+  const message =
+    'a fleet syncs into the namespace of the vCluster only: run endpoint-syncer beside this vCluster instead, and remove the label that selects it';
+  return [errorAtKey(path, message)];
+}

@@ -1,0 +1,295 @@
+/** One member of the fleet: starts, reloads, restarts and stops the sync of a vCluster as decided, and says which state it is in. */
+
+import { type Clock, sleep } from '../base/clock.ts';
+import { isDefect, messageOf, TerminalError } from '../base/errors.ts';
+import type { CheckResult } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Random } from '../base/random.ts';
+import { RetryDelay } from '../base/retry.ts';
+import { type Config, diffConfig } from '../config/config.ts';
+import type { ClusterSync } from '../syncer/cluster-sync.ts';
+import type { Membership } from './decide-member.ts';
+
+export const MEMBER_STATES = [
+  'starting',
+  'joined',
+  'degraded',
+  'standby',
+  'asleep',
+  'invalid',
+  'conflicting',
+  'failed',
+] as const;
+
+export type MemberState = (typeof MEMBER_STATES)[number];
+
+export interface MemberStatus {
+  readonly state: MemberState;
+  /** One line, '' if there is nothing to say. */
+  readonly reason: string;
+}
+
+export interface StartOptions {
+  /** Aborts the start. */
+  readonly signal: AbortSignal;
+  /** Called with the reason for which the start waits. */
+  readonly onWait: (reason: string) => void;
+}
+
+export interface MemberOptions {
+  readonly startSync: (config: Config, options: StartOptions) => Promise<ClusterSync>;
+  /** Called after each change of the status. */
+  readonly reported: (status: MemberStatus) => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+interface Wanted {
+  readonly config: Config;
+  /** Of the Secret with the access. */
+  readonly accessVersion: string;
+}
+
+interface Running {
+  readonly sync: ClusterSync;
+  /** What it runs with. */
+  applied: Wanted;
+  readonly stopping: AbortController;
+}
+
+const RESTART_DELAYS = { baseMs: 1000, maxMs: 60_000 };
+
+export class Member {
+  readonly #options: MemberOptions;
+  readonly #delay: RetryDelay;
+  readonly #loop: Promise<void>;
+  #wanted: Wanted | undefined;
+  #running: Running | undefined;
+  /** Why {@link #running} cannot continue. */
+  #failure: string | undefined;
+  /** Of the start in progress. */
+  #starting: AbortController | undefined;
+  /** Resolved when there is something to do. */
+  #waking = Promise.withResolvers<void>();
+  #isEnded = false;
+  /** What the decision says, where it says more than the sync. */
+  #decided: MemberStatus | undefined;
+  #progress: MemberStatus = { state: 'starting', reason: '' };
+  #reported = '';
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    this.#delay = new RetryDelay(options.random, RESTART_DELAYS);
+    this.#loop = this.#run();
+  }
+
+  /** The configuration that was wanted last. */
+  config: Config | undefined;
+
+  get status(): MemberStatus {
+    if (this.#decided !== undefined) return this.#decided;
+    const { state } = this.#progress;
+    const failed = state === 'joined' ? (this.#running?.sync.failedChecks() ?? []) : [];
+    return failed.length === 0 ? this.#progress : { state: 'degraded', reason: failed.join('; ') };
+  }
+
+  get isSyncing(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** For readiness, which no member decides. */
+  check(): CheckResult {
+    const { state, reason } = this.status;
+    return { isOk: true, detail: reason === '' ? state : `${state}: ${reason}` };
+  }
+
+  follow(decision: Membership, accessVersion: string): void {
+    switch (decision.kind) {
+      case 'joined':
+        this.#decided = undefined;
+        this.config = decision.config;
+        this.#want({ config: decision.config, accessVersion });
+        break;
+      case 'asleep':
+      case 'conflicting':
+        this.#decided = { state: decision.kind, reason: decision.reason };
+        this.#want(undefined);
+        break;
+      case 'invalid':
+        this.#rejected(decision.reason);
+        break;
+      case 'waiting':
+        // What runs has its access, and vCluster writes the Secret again.
+        this.#decided =
+          this.#wanted === undefined ? { state: 'starting', reason: decision.reason } : undefined;
+        break;
+    }
+    this.#report();
+  }
+
+  /** Stops the sync. */
+  async end(): Promise<void> {
+    this.#isEnded = true;
+    this.#want(undefined);
+    this.#wake();
+    await this.#loop;
+  }
+
+  /** What ran before continues, as a daemon does whose file becomes invalid. */
+  #rejected(reason: string): void {
+    const rest = this.#wanted === undefined ? '' : '; the configuration before is still in use';
+    this.#decided = { state: 'invalid', reason: `${reason}${rest}` };
+    this.#running?.sync.reloadFailed(reason);
+  }
+
+  #want(wanted: Wanted | undefined): void {
+    const before = this.#wanted;
+    const isSame =
+      before?.accessVersion === wanted?.accessVersion && isSameConfig(before?.config, wanted?.config);
+    if (isSame) return;
+    this.#wanted = wanted;
+    this.#starting?.abort();
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#waking.resolve();
+    this.#waking = Promise.withResolvers();
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const woken = this.#waking.promise;
+      try {
+        if (await this.#step()) continue;
+        if (this.#isEnded) return;
+        await woken;
+      } catch (error) {
+        await this.#failed(error, woken);
+      }
+    }
+  }
+
+  /** One step to what is wanted; false if nothing is left to do. */
+  async #step(): Promise<boolean> {
+    const [wanted, running, failure] = [this.#wanted, this.#running, this.#failure];
+    if (running !== undefined && failure !== undefined) {
+      await this.#stop(running);
+      throw new TerminalError(failure);
+    }
+    if (running !== undefined && wanted === undefined) await this.#stop(running);
+    else if (running !== undefined && wanted !== undefined && wanted !== running.applied)
+      await this.#apply(running, wanted);
+    else if (running === undefined && wanted !== undefined) await this.#start(wanted);
+    else return false;
+    return true;
+  }
+
+  async #start(wanted: Wanted): Promise<void> {
+    const starting = new AbortController();
+    this.#starting = starting;
+    this.#enter('starting', '');
+    try {
+      const sync = await this.#options.startSync(wanted.config, {
+        signal: starting.signal,
+        onWait: (reason) => this.#enter('starting', reason),
+      });
+      const running = { sync, applied: wanted, stopping: new AbortController() };
+      this.#failure = undefined;
+      this.#running = running;
+      void this.#observe(running);
+    } catch (error) {
+      // Something else is wanted now.
+      if (!starting.signal.aborted) throw error;
+    } finally {
+      this.#starting = undefined;
+    }
+  }
+
+  async #observe(running: Running): Promise<void> {
+    const { sync, stopping } = running;
+    void sync.failed.then((reason) => {
+      if (this.#running !== running) return;
+      this.#failure = reason;
+      this.#wake();
+    });
+    if (await sync.isStandby(stopping.signal)) this.#enter('standby', standbyReason(sync));
+    await sync.whenLeading(stopping.signal);
+    if (!(await sync.whenCached(stopping.signal))) return;
+    this.#delay.reset();
+    this.#enter('joined', '');
+  }
+
+  async #apply(running: Running, wanted: Wanted): Promise<void> {
+    const { live, restart } = diffConfig(running.applied.config, wanted.config);
+    if (restart.length > 0) {
+      this.#options.logger.info({ paths: restart }, 'configuration changes restart this member');
+      await this.#stop(running);
+      return;
+    }
+    // A reload waits for a virtual cluster that does not respond; what is wanted next does not.
+    const superseded = this.#waking.promise.then(() => false);
+    const reloading = live.length === 0 ? true : reload(running.sync, wanted.config);
+    const isReloaded = await Promise.race([reloading, superseded]);
+    if (isReloaded) running.applied = wanted;
+    else await this.#stop(running);
+    if (isReloaded && this.#progress.state === 'failed') this.#enter('joined', '');
+  }
+
+  async #stop({ sync, stopping }: Running): Promise<void> {
+    stopping.abort();
+    this.#running = undefined;
+    this.#failure = undefined;
+    const left = await sync.stop();
+    this.#options.logger.info({ left }, 'the sync of this member stopped');
+  }
+
+  /** Waits before the next attempt, or until something else is wanted. */
+  async #failed(error: unknown, woken: Promise<void>): Promise<void> {
+    const { clock, logger } = this.#options;
+    if (error instanceof Error && isDefect(error))
+      logger.error({ err: error }, 'the sync of this member failed');
+    const delayMs = this.#delay.next({ error });
+    this.#enter('failed', messageOf(error));
+    const waiting = new AbortController();
+    void woken.then(() => waiting.abort());
+    await sleep(clock, delayMs, waiting.signal);
+  }
+
+  #enter(state: MemberState, reason: string): void {
+    this.#progress = { state, reason };
+    this.#report();
+  }
+
+  #report(): void {
+    const status = this.#decided ?? this.#progress;
+    const text = `${status.state} ${status.reason}`;
+    if (this.#isEnded || text === this.#reported) return;
+    this.#reported = text;
+    this.#options.reported(status);
+  }
+}
+
+/** Rejects where the sync continues with the configuration before; a later attempt may succeed. */
+async function reload(sync: ClusterSync, config: Config): Promise<boolean> {
+  try {
+    await sync.reload(config);
+    return true;
+  } catch (error) {
+    const reason = messageOf(error);
+    sync.reloadFailed(reason);
+    throw new TerminalError(`the changed configuration is not applied: ${reason}`, { cause: error });
+  }
+}
+
+function isSameConfig(a: Config | undefined, b: Config | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  const { live, restart } = diffConfig(a, b);
+  return live.length === 0 && restart.length === 0;
+}
+
+function standbyReason(sync: ClusterSync): string {
+  const { detail = '' } = sync.checks()['leader-election']?.() ?? {};
+  return `${detail}: another replica of the fleet, or a sidecar, which is to be removed, or the label of this vCluster`;
+}

@@ -1,0 +1,241 @@
+/** The members of the fleet: decides about each vCluster that may have changed, and starts, stops and removes members accordingly. */
+
+import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Checks } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
+import type { SeriesRegistry } from '../base/metrics/series.ts';
+import type { Random } from '../base/random.ts';
+import type { Config } from '../config/config.ts';
+import { describeProblem } from '../config/source-file.ts';
+import { objectKey, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
+import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
+import type { ClusterSync } from '../syncer/cluster-sync.ts';
+import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
+import { decideMember, isSelected, type FleetRules, type Membership } from './decide-member.ts';
+import type { FleetDiscovery } from './discovery.ts';
+import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
+import { memberConfig } from './member-config.ts';
+import type { VclusterObjects } from './vcluster.ts';
+
+export interface MemberStart extends StartOptions {
+  readonly vcluster: NamespacedName;
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface MembersOptions {
+  readonly discovery: FleetDiscovery;
+  readonly rules: FleetRules;
+  readonly startSync: (start: MemberStart) => Promise<ClusterSync>;
+  /** Removes the copies of a deleted vCluster. A failure is retried. */
+  readonly remove: (config: Config, logger: Logger) => Promise<void>;
+  /** Reports on its workload that a vCluster is not synced. */
+  readonly report: (workload: KubeObject, note: string) => void;
+  readonly queueMetrics: QueueMetrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+interface Entry {
+  readonly member: Member;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  warned: string;
+}
+
+/** One waits for the end of a member, which takes seconds; the others do not. */
+const WORKERS = 64;
+const RETRY = { retryBaseMs: 1000, retryMaxMs: 60_000 };
+
+/** States of which the cause has to be removed by a user. */
+const PROBLEMS: ReadonlySet<MemberState> = new Set(['invalid', 'conflicting', 'failed']);
+
+export class Members {
+  readonly #options: MembersOptions;
+  readonly #queue: WorkQueue;
+  readonly #entries = new Map<ObjectKey, Entry>();
+  /** Deleted vClusters of which copies may be left. */
+  readonly #removals = new Map<ObjectKey, Config>();
+  #rules: FleetRules;
+  #working: Promise<unknown> | undefined;
+
+  constructor(options: MembersOptions) {
+    this.#options = options;
+    this.#rules = options.rules;
+    this.#queue = new WorkQueue({ clock: options.clock, metrics: options.queueMetrics, ...RETRY });
+  }
+
+  /** Nothing is decided before every cache is filled. */
+  start(): void {
+    this.#options.discovery.subscribe((key) => this.#queue.add(key));
+    this.#enqueueAll();
+    this.#working ??= Promise.all(Array.from({ length: WORKERS }, () => this.#work()));
+  }
+
+  /** From now on, these decide. */
+  use(rules: FleetRules): void {
+    this.#rules = rules;
+    this.#enqueueAll();
+  }
+
+  /** A member of an earlier process, of which copies may be left. */
+  addFormer(key: ObjectKey): void {
+    const config = this.#plainConfig(parseKey(key));
+    if (config !== undefined && !this.#entries.has(key)) this.#removals.set(key, config);
+    this.#queue.add(key);
+  }
+
+  states(): readonly MemberState[] {
+    return [...this.#entries.values()].map(({ member }) => member.status.state);
+  }
+
+  /** Of the members that are synced: what does not run, such as a vCluster that sleeps, raises no alert. */
+  registries(): readonly SeriesRegistry[] {
+    const running = [...this.#entries.values()].filter(({ member }) => member.isSyncing);
+    return running.map(({ metrics }) => metrics.registry);
+  }
+
+  checks(): Checks {
+    const entries = [...this.#entries].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(
+      entries.map(([key, { member }]) => [`vcluster ${key}`, () => member.check()] as const),
+    );
+  }
+
+  /** Stops all members at the same time; their copies stay. */
+  async stop(): Promise<void> {
+    this.#queue.abandon();
+    await this.#working; // a worker may be adding a member
+    await Promise.all([...this.#entries.keys()].map((key) => this.#end(key)));
+  }
+
+  #enqueueAll(): void {
+    const workloads = this.#options.discovery.workloads().map(objectKey);
+    for (const key of new Set([...workloads, ...this.#entries.keys(), ...this.#removals.keys()]))
+      this.#queue.add(key, 'initial');
+  }
+
+  async #work(): Promise<void> {
+    for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
+      try {
+        await this.#reconcile(key);
+        this.#queue.forget(key);
+      } catch (error) {
+        this.#options.logger.warn(
+          { vcluster: key, error: messageOf(error) },
+          'vCluster cannot be read, retrying',
+        );
+        this.#queue.addRateLimited(key);
+      } finally {
+        this.#queue.done(key);
+      }
+    }
+  }
+
+  async #reconcile(key: ObjectKey): Promise<void> {
+    const selects = isSelected(this.#rules.fleet);
+    const objects = await this.#options.discovery.read(key, (workloads) => workloads.some(selects));
+    const decision = decideMember(objects, this.#rules);
+    switch (decision.kind) {
+      case 'left':
+        await this.#leave(key, 'the vCluster left the fleet, its copies stay');
+        break;
+      case 'removed':
+        this.#rememberConfig(key);
+        await this.#leave(
+          key,
+          'the workload of the vCluster is gone, its copies stay as long as its values do',
+        );
+        break;
+      case 'deleted':
+        await this.#remove(key);
+        break;
+      default:
+        this.#removals.delete(key);
+        this.#follow(key, decision, objects);
+    }
+  }
+
+  #follow(key: ObjectKey, decision: Membership, { access, workloads }: VclusterObjects): void {
+    const entry = this.#entries.get(key) ?? this.#join(key);
+    if (decision.kind === 'joined')
+      warnOnce(
+        entry,
+        decision.warnings.map((one) => describeProblem(one)),
+      );
+    entry.member.follow(decision, access?.metadata.resourceVersion ?? '');
+    const { state, reason } = entry.member.status;
+    const [workload] = workloads;
+    if (workload !== undefined && PROBLEMS.has(state))
+      this.#options.report(workload, `Not synced, ${state}: ${reason}`);
+  }
+
+  #join(key: ObjectKey): Entry {
+    const { clock, random, startSync } = this.#options;
+    const vcluster = parseKey(key);
+    const logger = this.#options.logger.child({ vcluster: key });
+    const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
+    const member = new Member({
+      startSync: (config, options) => startSync({ ...options, vcluster, config, logger, metrics }),
+      reported: (status) => logStatus(logger, status),
+      clock,
+      random,
+      logger,
+    });
+    const entry = { member, logger, metrics, warned: '' };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  /** For the removal of its copies. */
+  #rememberConfig(key: ObjectKey): void {
+    const config = this.#entries.get(key)?.member.config;
+    if (config !== undefined) this.#removals.set(key, config);
+  }
+
+  async #leave(key: ObjectKey, message: string): Promise<void> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    await this.#end(key);
+    entry.logger.info({}, message);
+  }
+
+  async #remove(key: ObjectKey): Promise<void> {
+    const entry = this.#entries.get(key);
+    const config =
+      entry?.member.config ?? this.#removals.get(key) ?? (entry && this.#plainConfig(parseKey(key)));
+    await this.#end(key);
+    if (config === undefined) return;
+    this.#removals.set(key, config);
+    await this.#options.remove(config, this.#options.logger.child({ vcluster: key }));
+    this.#removals.delete(key);
+  }
+
+  async #end(key: ObjectKey): Promise<void> {
+    const entry = this.#entries.get(key);
+    await entry?.member.end();
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+  }
+
+  /** For a vCluster whose values are gone. Undefined if the defaults are invalid, which the loader rejects. */
+  #plainConfig(vcluster: NamespacedName): Config | undefined {
+    const text = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+    return memberConfig({ ...this.#rules, vcluster, values: { text, file: '' }, overlay: undefined }).config;
+  }
+}
+
+function warnOnce(entry: Entry, warnings: readonly string[]): void {
+  const text = warnings.join('\n');
+  if (text === entry.warned) return;
+  entry.warned = text;
+  for (const warning of warnings) entry.logger.warn({ warning }, 'configuration of the member');
+}
+
+function logStatus(logger: Logger, { state, reason }: MemberStatus): void {
+  const fields = reason === '' ? { state } : { state, reason };
+  if (PROBLEMS.has(state)) logger.warn(fields, 'the state of the member changed');
+  else logger.info(fields, 'the state of the member changed');
+}

@@ -1,0 +1,268 @@
+/** A fleet: vClusters join, change, sleep, leave and are deleted while it runs, and what is wrong with one concerns that one alone. */
+
+import { describe, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
+
+const MARKER = 'vcluster.loft.sh/managed-by';
+
+function annotating(value: string): JsonObject {
+  const patches = [{ path: 'metadata.annotations["example.com/by"]', expression: `"${value}"` }];
+  return { sync: { toHost: { ...SWITCHED_OFF, endpoints: { enabled: false, patches } } } };
+}
+
+export function fleetScenarios(newWorld: NewFleetWorld): void {
+  describe('a fleet', () => {
+    test('syncs each selected vCluster into its own namespace, and says which', async ({ expect }) => {
+      await using world = await newWorld();
+      const [one, two] = [await world.install('one'), await world.install('two')];
+      const other = await world.install('other', { labels: {} });
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      await world.createEndpoints(other, 'web', '10.3.0.1');
+      const fleet = await world.start();
+      await world.createEndpoints(two, 'web', '10.2.0.1');
+      const copy = await world.whenCopied(one, 'web', '10.1.0.1');
+      expect(copy.metadata.labels?.[MARKER]).toBe('one');
+      await world.whenCopied(two, 'web', '10.2.0.1');
+      await world.whenState(fleet, one, 'joined');
+      await world.whenState(fleet, two, 'joined');
+      expect(await world.host.list('Endpoints', other.namespace)).toEqual([]);
+      const ready = await fleet.get('/readyz?verbose');
+      expect(ready.status).toBe(200);
+      expect(ready.text).not.toContain('other');
+      expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'joined' })).toBe(2);
+      expect(
+        await fleet.metric('endpoint_syncer_writes_total', {
+          vcluster: one.key,
+          verb: 'create',
+          result: 'ok',
+        }),
+      ).toBe(1);
+      const [lease] = await world.host.list('Lease', one.namespace);
+      expect(lease?.metadata.name).toBe('endpoint-syncer-one');
+    });
+
+    test('a vCluster joins with its label while the fleet runs, and leaves without it: its copies stay', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const fleet = await world.start();
+      const one = await world.install('one', { labels: {} });
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      await world.setWorkload(one, {});
+      await world.whenCopied(one, 'web', '10.1.0.1');
+      await world.whenState(fleet, one, 'joined');
+      await world.setWorkload(one, { labels: { 'endpoint-syncer/enabled': 'false' } });
+      await world.whenGone(fleet, one);
+      await world.createEndpoints(one, 'late', '10.1.0.2');
+      const two = await world.install('two');
+      await world.createEndpoints(two, 'web', '10.2.0.1');
+      await world.whenCopied(two, 'web', '10.2.0.1');
+      await world.whenCopied(one, 'web', '10.1.0.1');
+      expect(await world.host.find('Endpoints', ...world.hostKey(one, 'late'))).toBeUndefined();
+    });
+
+    test('the copies of a deleted vCluster are deleted, also when it was deleted while no fleet ran', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const [one, two] = [await world.install('one'), await world.install('two')];
+      let fleet = await world.start();
+      for (const vcluster of [one, two]) {
+        await world.createEndpoints(vcluster, 'web', '10.1.0.1');
+        await world.whenCopied(vcluster, 'web', '10.1.0.1');
+      }
+      await world.uninstall(one);
+      await world.whenNoCopy(one, 'web');
+      await world.host.when('Lease', [one.namespace, 'endpoint-syncer-one'], (lease) => lease === undefined);
+      await world.whenGone(fleet, one);
+      await fleet.stop();
+      await world.uninstall(two);
+      expect(await world.whenCopied(two, 'web', '10.1.0.1')).toBeDefined();
+      fleet = await world.start();
+      await world.whenNoCopy(two, 'web');
+    });
+
+    test('changed patches are reloaded, and another change restarts that member alone', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const one = await world.install('one', { values: annotating('first') });
+      const two = await world.install('two');
+      const fleet = await world.start();
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      await world.createEndpoints(two, 'web', '10.2.0.1');
+      await world.whenCopied(two, 'web', '10.2.0.1');
+      const by = async (value: string): Promise<void> =>
+        void (await world.host.when(
+          'Endpoints',
+          world.hostKey(one, 'web'),
+          (copy) => copy?.metadata.annotations?.['example.com/by'] === value,
+        ));
+      await by('first');
+      await world.setValues(one, annotating('second'));
+      await by('second');
+      expect(stopsOf(fleet, one)).toBe(0);
+      await world.setOverlay(one, { endpointSyncer: { requireService: true } });
+      await world.whenNoCopy(one, 'web');
+      expect(stopsOf(fleet, one)).toBe(1);
+      await world.whenState(fleet, one, 'joined');
+      world.writeConfig({ defaults: { requireService: true } });
+      await world.whenNoCopy(two, 'web');
+      await world.setOverlay(two, { endpointSyncer: { requireService: false } });
+      await world.whenCopied(two, 'web', '10.2.0.1');
+    });
+
+    test('a vCluster that sleeps is not connected to, keeps its copies and raises no alert, until it wakes', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const [one, two] = [
+        await world.install('one'),
+        await world.install('two', { replicas: 0, access: undefined }),
+      ];
+      const fleet = await world.start();
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      await world.whenCopied(one, 'web', '10.1.0.1');
+      expect(await world.whenState(fleet, two, 'asleep')).toContain('scaled to 0 replicas');
+      await world.scale(one, 0);
+      await world.whenState(fleet, one, 'asleep');
+      await world.createEndpoints(one, 'late', '10.1.0.2');
+      await world.whenCopied(one, 'web', '10.1.0.1');
+      const { text } = await fleet.get('/metrics');
+      expect(text).not.toContain(`vcluster="${one.key}"`);
+      expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'asleep' })).toBe(2);
+      expect((await fleet.get('/readyz')).status).toBe(200);
+      await world.host.merge('StatefulSet', [one.namespace, one.name], {
+        metadata: { annotations: { 'loft.sh/paused': 'true' } },
+        spec: { replicas: 1 },
+      });
+      await world.whenState(fleet, one, 'asleep: paused (annotation loft.sh/paused)');
+      await world.host.merge('StatefulSet', [one.namespace, one.name], {
+        metadata: { annotations: { 'loft.sh/paused': null } },
+      });
+      await world.whenCopied(one, 'late', '10.1.0.2');
+    });
+
+    test('what is wrong with one vCluster is said of that one, and the others are synced', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const fine = await world.install('fine');
+      const both = await world.install('both', { values: {} });
+      const broken = await world.install('broken', {
+        values: { sync: { toHost: { ...SWITCHED_OFF, endpoints: { enabled: false, patches: 'none' } } } },
+      });
+      const noAccess = await world.install('no-access', { access: { value: 'x' } });
+      const twice = await world.install('twice');
+      await world.setWorkload(twice, {}, 'Deployment');
+      const mapped = await world.install('mapped', {
+        values: {
+          sync: {
+            toHost: { ...SWITCHED_OFF, namespaces: { enabled: true, mappings: { byName: { a: 'b' } } } },
+          },
+        },
+      });
+      const fleet = await world.start();
+      await world.createEndpoints(fine, 'web', '10.1.0.1');
+      await world.whenCopied(fine, 'web', '10.1.0.1');
+      expect(await world.whenState(fleet, both, 'invalid')).toContain('vCluster syncs Endpoints too');
+      expect(await world.whenState(fleet, broken, 'invalid')).toContain(
+        'Secret team-broken/vc-config-broken:',
+      );
+      expect(await world.whenState(fleet, noAccess, 'invalid')).toContain(
+        'has no kubeconfig under the key config',
+      );
+      expect(await world.whenState(fleet, twice, 'conflicting')).toContain('a StatefulSet and a Deployment');
+      expect(await world.whenState(fleet, mapped, 'invalid')).toContain(
+        'a fleet syncs into the namespace of the vCluster only',
+      );
+      expect((await fleet.get('/readyz')).status).toBe(200);
+      // Each joins when it is put right.
+      await world.setValues(both, { sync: { toHost: SWITCHED_OFF } });
+      await world.whenState(fleet, both, 'joined');
+      await world.host.delete('Deployment', twice.namespace, twice.name);
+      await world.whenState(fleet, twice, 'joined');
+    });
+
+    test('a member whose values become invalid keeps its configuration, and says so', async ({ expect }) => {
+      await using world = await newWorld();
+      const one = await world.install('one', { values: annotating('first') });
+      const fleet = await world.start();
+      await world.whenState(fleet, one, 'joined');
+      await world.setValues(one, 'sync: {toHost: {endpoints: {enabled: false, patches: [}}}');
+      expect(await world.whenState(fleet, one, 'invalid')).toContain(
+        'the configuration before is still in use',
+      );
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      const copy = await world.whenCopied(one, 'web', '10.1.0.1');
+      expect(copy.metadata.annotations?.['example.com/by']).toBe('first');
+      expect(await fleet.metric('endpoint_syncer_config_last_reload_successful', { vcluster: one.key })).toBe(
+        0,
+      );
+      await world.setValues(one, annotating('second'));
+      await world.whenState(fleet, one, 'joined');
+    });
+
+    test('rotated access and another server in the Secret are used', async ({ expect }) => {
+      await using world = await newWorld();
+      const one = await world.install('one', { access: { config: dead() } });
+      const fleet = await world.start();
+      expect(await world.whenState(fleet, one, 'starting')).toContain('starting');
+      const [, other] = [one, await world.install('two')];
+      await world.setSecret(one.namespace, 'vc-one', { config: await world.access(0) });
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      await world.whenCopied(one, 'web', '10.1.0.1');
+      await world.whenState(fleet, other, 'joined');
+    });
+
+    test('no vCluster is selected: the log says so, with the selector', async ({ expect }) => {
+      await using world = await newWorld();
+      await world.install('one', { labels: {} });
+      const fleet = await world.start({ fleet: { selector: { matchLabels: { tier: 'gold' } } } });
+      const line = fleet.log.find(({ msg }) => String(msg).startsWith('no vCluster is selected'));
+      expect(line).toMatchObject({ level: 'warn', vclusters: 1, selected: 0, selector: 'tier=gold' });
+    });
+
+    test('a vCluster with a sidecar that holds the Lease is on standby, and who holds it is said', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const one = await world.install('one');
+      const now = new Date().toISOString().replace('Z', '000Z');
+      await world.host.create('Lease', {
+        metadata: { name: 'endpoint-syncer-one', namespace: one.namespace },
+        spec: {
+          holderIdentity: 'sidecar-0',
+          leaseDurationSeconds: 3600,
+          acquireTime: now,
+          renewTime: now,
+          leaseTransitions: 0,
+        },
+      });
+      const fleet = await world.start();
+      expect(await world.whenState(fleet, one, 'standby')).toContain('sidecar-0 leads');
+    });
+  });
+}
+
+/** A kubeconfig whose server refuses connections. */
+function dead(): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
+    clusters: [{ name: 'a', cluster: { server: 'http://127.0.0.1:1' } }],
+    users: [{ name: 'a', user: { token: 'x' } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  });
+}
+
+function stopsOf(
+  fleet: { readonly log: readonly Readonly<Record<string, unknown>>[] },
+  { key }: { readonly key: string },
+): number {
+  return fleet.log.filter(
+    ({ msg, vcluster }) => msg === 'the sync of this member stopped' && vcluster === key,
+  ).length;
+}
