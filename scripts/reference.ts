@@ -14,6 +14,7 @@ import { SeriesRegistry, type Description } from '../src/base/metrics/series.ts'
 import { COMMANDS } from '../src/cli/program.ts';
 import { FLAGS } from '../src/config/flags.ts';
 import { configJsonSchema } from '../src/config/schema/schema.ts';
+import { fleetSeries } from '../src/fleet/fleet-series.ts';
 import { informerSeries } from '../src/syncer/metrics/informer-series.ts';
 import { controllerSeries } from '../src/syncer/metrics/metrics.ts';
 import { queueSeries } from '../src/syncer/metrics/queue-series.ts';
@@ -165,6 +166,7 @@ function describedSeries(): readonly Described[] {
   informerSeries(registry);
   leaderSeries(registry);
   syncSeries(registry);
+  fleetSeries(registry, () => []);
   processSeries(registry, '');
   keySeries(registry, { all: () => [], expiresAtMs: () => undefined, unconfirmedMs: 0 }, systemClock);
   issuedTokens(registry);

@@ -295,7 +295,7 @@ class RunningFleet implements Fleet {
 
   #report(workload: KubeObject, note: string): void {
     const resource = workload.kind === DEPLOYMENTS.kind ? DEPLOYMENTS : STATEFUL_SETS;
-    this.#recorder.event(workload, resource, { type: 'Warning', reason: 'NotSynced', note });
+    this.#recorder.event(workload, resource, { type: 'Warning', reason: 'NotJoined', note });
   }
 
   /** vClusters that were deleted while no process of the fleet ran: their Leases are left. */

@@ -43,6 +43,7 @@ interface Entry {
   readonly member: Member;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  workload: KubeObject | undefined;
   warned: string;
 }
 
@@ -161,16 +162,13 @@ export class Members {
 
   #follow(key: ObjectKey, decision: Membership, { access, workloads }: VclusterObjects): void {
     const entry = this.#entries.get(key) ?? this.#join(key);
+    entry.workload = workloads[0];
     if (decision.kind === 'joined')
       warnOnce(
         entry,
         decision.warnings.map((one) => describeProblem(one)),
       );
     entry.member.follow(decision, access?.metadata.resourceVersion ?? '');
-    const { state, reason } = entry.member.status;
-    const [workload] = workloads;
-    if (workload !== undefined && PROBLEMS.has(state))
-      this.#options.report(workload, `Not synced, ${state}: ${reason}`);
   }
 
   #join(key: ObjectKey): Entry {
@@ -180,14 +178,24 @@ export class Members {
     const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
     const member = new Member({
       startSync: (config, options) => startSync({ ...options, vcluster, config, logger, metrics }),
-      reported: (status) => logStatus(logger, status),
+      reported: (status) => this.#report(entry, status),
       clock,
       random,
       logger,
     });
-    const entry = { member, logger, metrics, warned: '' };
+    const entry: Entry = { member, logger, metrics, workload: undefined, warned: '' };
     this.#entries.set(key, entry);
     return entry;
+  }
+
+  #report({ logger, workload }: Entry, { state, reason }: MemberStatus): void {
+    const fields = reason === '' ? { state } : { state, reason };
+    if (!PROBLEMS.has(state)) {
+      logger.info(fields, 'the state of the member changed');
+      return;
+    }
+    logger.warn(fields, 'the state of the member changed');
+    if (workload !== undefined) this.#options.report(workload, `Not synced, ${state}: ${reason}`);
   }
 
   /** For the removal of its copies. */
@@ -232,10 +240,4 @@ function warnOnce(entry: Entry, warnings: readonly string[]): void {
   if (text === entry.warned) return;
   entry.warned = text;
   for (const warning of warnings) entry.logger.warn({ warning }, 'configuration of the member');
-}
-
-function logStatus(logger: Logger, { state, reason }: MemberStatus): void {
-  const fields = reason === '' ? { state } : { state, reason };
-  if (PROBLEMS.has(state)) logger.warn(fields, 'the state of the member changed');
-  else logger.info(fields, 'the state of the member changed');
 }

@@ -54,6 +54,12 @@ describe('defaults', () => {
       },
       http: { bindAddress: '127.0.0.1:8080' },
       log: { level: 'info', format: 'auto' },
+      fleet: {
+        enabled: false,
+        namespaces: { include: [], exclude: [] },
+        selector: { matchLabels: {}, matchExpressions: [] },
+      },
+      defaults: {},
     });
     expect(sync).toEqual({
       endpoints: { enabled: true, patches: [] },

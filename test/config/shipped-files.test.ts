@@ -37,8 +37,10 @@ describe('the JSON Schema', () => {
     expect(isOpen('managementApi', 'store')).toBe(false);
   });
 
-  test('only the name is required', () => {
-    expect(at(schema, ['endpointSyncer'])?.required).toEqual(['name']);
+  test('only the name is required, or a fleet', () => {
+    const { required, anyOf } = at(schema, ['endpointSyncer']) ?? {};
+    expect(required).toEqual([]);
+    expect(anyOf?.map((one) => one.required)).toEqual([['name'], ['fleet']]);
     expect([schema.required ?? [], at(schema, ['managementApi'])?.required ?? []]).toEqual([[], []]);
   });
 
@@ -49,8 +51,10 @@ describe('the JSON Schema', () => {
     expect(bare).toEqual([]);
   });
 
-  test('every field of endpointSyncer has a flag, except lists and maps', () => {
-    const fields = leaves(schema, ['endpointSyncer']).map(([path]) => path.split('.').slice(1).join('.'));
+  test('every field of endpointSyncer has a flag, except lists and maps, and those of a fleet', () => {
+    const fields = leaves(schema, ['endpointSyncer'])
+      .map(([path]) => path.split('.').slice(1).join('.'))
+      .filter((field) => !/^(?:fleet|defaults)\./u.test(field));
     const flags = new Set(flagFields('endpointSyncer'));
     expect(fields.filter((field) => !flags.has(field))).toEqual([
       'metadata.excludeAnnotations',
@@ -98,6 +102,8 @@ describe('the annotated default', () => {
     for (const section of ['endpointSyncer', 'managementApi']) {
       const missing = leaves(JSON.parse(configJsonSchema()) as Node, [section])
         .map(([path]) => path)
+        // The fields of `endpointSyncer` again.
+        .filter((path) => !path.startsWith('endpointSyncer.defaults.'))
         .filter((path) => path.split('.').reduce<unknown>(member, shown) === undefined);
       expect(missing).toEqual([]);
     }
@@ -126,6 +132,7 @@ interface Node {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Node>>;
   readonly required?: readonly string[];
+  readonly anyOf?: readonly Node[];
   readonly additionalProperties?: unknown;
 }
 

@@ -43,7 +43,7 @@ test('every metric of this program is documented with its labels', async () => {
 });
 
 test('every reason of an Event is documented', () => {
-  const sent = [...sources('syncer').matchAll(/\breason: '([A-Z][a-z]\w+)'/gu)].map(
+  const sent = [...`${sources('syncer')}${sources('fleet')}`.matchAll(/\breason: '([A-Z][a-z]\w+)'/gu)].map(
     ([, reason = '']) => reason,
   );
   expect(firstCells('Events').toSorted()).toEqual([...new Set(sent)].toSorted());

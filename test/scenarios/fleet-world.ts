@@ -60,6 +60,12 @@ export interface InstallOptions {
 /** What a vCluster that joins has in its values. */
 export const SWITCHED_OFF = { endpoints: { enabled: false }, endpointSlices: { enabled: false } };
 
+/** The values of a vCluster that joins, with a patch of the annotation that every Endpoints of {@link FleetWorld.createEndpoints} has. */
+export function annotating(value: string): JsonObject {
+  const patches = [{ path: 'metadata.annotations["example.com/by"]', expression: `"${value}"` }];
+  return { sync: { toHost: { ...SWITCHED_OFF, endpoints: { enabled: false, patches } } } };
+}
+
 export class FleetWorld implements AsyncDisposable {
   readonly host: TestCluster;
   readonly directory: string;
@@ -200,7 +206,7 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   /** Waits until `/readyz?verbose` shows this state, and returns the line. */
-  async whenState(fleet: LocalFleet, { key }: Installed, state: string): Promise<string> {
+  async whenState(fleet: RunningDaemon, { key }: Installed, state: string): Promise<string> {
     const prefix = `[+]vcluster ${key} ok: `;
     return eventually(
       async () =>
@@ -211,7 +217,7 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   /** Waits until the vCluster is no member. */
-  async whenGone(fleet: LocalFleet, { key }: Installed): Promise<void> {
+  async whenGone(fleet: RunningDaemon, { key }: Installed): Promise<void> {
     await eventually(
       () => fleet.get('/readyz?verbose'),
       ({ text }) => !text.includes(`vcluster ${key} `),

@@ -1,15 +1,9 @@
 /** A fleet: vClusters join, change, sleep, leave and are deleted while it runs, and what is wrong with one concerns that one alone. */
 
 import { describe, test } from 'vitest';
-import type { JsonObject } from '../../src/base/json.ts';
-import { SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
+import { annotating, SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
 
 const MARKER = 'vcluster.loft.sh/managed-by';
-
-function annotating(value: string): JsonObject {
-  const patches = [{ path: 'metadata.annotations["example.com/by"]', expression: `"${value}"` }];
-  return { sync: { toHost: { ...SWITCHED_OFF, endpoints: { enabled: false, patches } } } };
-}
 
 export function fleetScenarios(newWorld: NewFleetWorld): void {
   describe('a fleet', () => {
