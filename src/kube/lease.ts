@@ -49,10 +49,27 @@ const RELEASE_TIMEOUT_MS = 1000;
 /** A candidate reads the Lease twice per retry period, so that it acquires a released Lease within one period. */
 const READS_PER_PERIOD = 2;
 
-export class LeaseLock {
+/** At most one process holds it. */
+export interface Lock {
+  /** Of this process. */
+  readonly identity: string;
+  /** Checked before each write. False once the lock has expired, even if the process was suspended. */
+  readonly isHeld: boolean;
+  /** Identity of the last observed holder; '' for none. */
+  readonly holder: string;
+  /** Resolves true when this process holds the lock, false when `signal` aborts before. */
+  acquire(signal: AbortSignal): Promise<boolean>;
+  /** Renews until `signal` aborts; resolves earlier when the lock is lost. {@link isHeld} is false then. */
+  hold(signal: AbortSignal): Promise<void>;
+  /** Releases the lock, so that the next process need not wait for its expiry. Does nothing if it is not held. */
+  release(): Promise<void>;
+}
+
+export class LeaseLock implements Lock {
   readonly #options: LeaseOptions;
   #seen: Seen | undefined;
   #heldUntilMs = -Infinity;
+  #term = 0;
   #failures = 0;
 
   constructor(options: LeaseOptions) {
@@ -63,17 +80,19 @@ export class LeaseLock {
     return this.#options.identity;
   }
 
-  /** Checked before each write. False once the lease has expired, even if the process was suspended. */
   get isHeld(): boolean {
     return this.#options.clock.monotonicMs() < this.#heldUntilMs;
   }
 
-  /** Identity of the last observed holder; '' for none. */
+  /** Another number whenever the Lease was not held in between, even if a late response has renewed it. */
+  get term(): number {
+    return this.#term;
+  }
+
   get holder(): string {
     return textAt(this.#seen?.spec, 'holderIdentity');
   }
 
-  /** Resolves true when this process holds the Lease, false when `signal` aborts before. */
   async acquire(signal: AbortSignal): Promise<boolean> {
     const { clock, random, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
@@ -86,7 +105,6 @@ export class LeaseLock {
     return false;
   }
 
-  /** Renews until `signal` aborts; resolves earlier when the Lease is lost. {@link isHeld} is false then. */
   async hold(signal: AbortSignal): Promise<void> {
     const { clock, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
@@ -98,7 +116,6 @@ export class LeaseLock {
     }
   }
 
-  /** Releases the Lease, so that the next process need not wait for its expiry. Does nothing if it is not held. */
   async release(): Promise<void> {
     const { logger } = this.#options;
     const seen = this.#seen;
@@ -168,6 +185,7 @@ export class LeaseLock {
     const isOurs = seen !== undefined && this.holder === identity;
     const sentMs = clock.monotonicMs();
     await this.#write(seen?.object, this.#claim(seen?.spec, isOurs), timeoutMs);
+    if (!this.isHeld) this.#term += 1;
     this.#heldUntilMs = sentMs + renewDeadlineMs;
     return this.isHeld;
   }

@@ -2,121 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Clock, type Timer, sleep } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { LeaseLock } from '../../src/kube/lease.ts';
-import type { KubeObject } from '../../src/kube/object.ts';
-import { StatusError } from '../../src/kube/status-error.ts';
-import { TransportError, type ClusterClient } from '../../src/kube/types.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { leaseClient, LeaseServer, ProcessClock } from '../support/lease-server.ts';
 
 const HOUR_MS = 3_600_000;
-
-/** A Lease on a slow or unavailable API server. */
-class LeaseServer {
-  stored: KubeObject | undefined;
-  isAway = false;
-  #version = 0;
-
-  write(object: KubeObject): KubeObject {
-    const resourceVersion = String(++this.#version);
-    this.stored = { ...object, metadata: { ...object.metadata, resourceVersion } };
-    return this.stored;
-  }
-
-  get holder(): unknown {
-    return (this.stored?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity; // a Lease
-  }
-}
-
-/** The time of one process: its own wall clock, and timers that fire late after a pause. */
-class ProcessClock implements Clock {
-  readonly #base: FakeClock;
-  readonly #offMs: number;
-  #withheld: (() => void)[] | undefined;
-
-  constructor(base: FakeClock, offMs: number) {
-    this.#base = base;
-    this.#offMs = offMs;
-  }
-
-  now(): number {
-    return this.#base.now() + this.#offMs;
-  }
-
-  monotonicMs(): number {
-    return this.#base.monotonicMs();
-  }
-
-  schedule(delayMs: number, callback: () => void): Timer {
-    let isCancelled = false;
-    const run = (): void => void (isCancelled || callback());
-    const timer = this.#base.schedule(delayMs, () => {
-      if (this.#withheld === undefined) run();
-      else this.#withheld.push(run);
-    });
-    return {
-      cancel() {
-        isCancelled = true;
-        timer.cancel();
-      },
-    };
-  }
-
-  pause(): void {
-    this.#withheld ??= [];
-  }
-
-  resume(): void {
-    const due = this.#withheld ?? [];
-    this.#withheld = undefined;
-    for (const run of due) run();
-  }
-}
-
-function conflict(code: number, reason: string): StatusError {
-  return new StatusError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    reason,
-    code,
-    message: reason,
-  });
-}
-
-/** The requests of one process: each takes `latencyMs` in both directions. */
-function clientOf(server: LeaseServer, clock: Clock, latencyMs: number): ClusterClient {
-  const never = new AbortController().signal;
-  const exchange = async (act: () => KubeObject, timeoutMs = Infinity): Promise<KubeObject> => {
-    await sleep(clock, latencyMs, never);
-    if (2 * latencyMs > timeoutMs) throw new TransportError('no answer in time');
-    if (server.isAway) throw new TransportError('no answer');
-    const answer = act();
-    await sleep(clock, latencyMs, never);
-    return answer;
-  };
-  return {
-    get: (_, __, options) =>
-      exchange(() => {
-        if (server.stored === undefined) throw conflict(404, 'NotFound');
-        return server.stored;
-      }, options?.timeoutMs),
-    create: (_, object) =>
-      exchange(() => {
-        if (server.stored !== undefined) throw conflict(409, 'AlreadyExists');
-        return server.write(object);
-      }),
-    update: (_, object) =>
-      exchange(() => {
-        if (server.stored === undefined) throw conflict(404, 'NotFound');
-        if (server.stored.metadata.resourceVersion !== object.metadata.resourceVersion)
-          throw conflict(409, 'Conflict');
-        return server.write(object);
-      }),
-  } as Partial<ClusterClient> as ClusterClient; // what a lock needs
-}
 
 class Process {
   readonly clock: ProcessClock;
@@ -128,7 +19,7 @@ class Process {
   constructor(server: LeaseServer, base: FakeClock, { name = 'a', offMs = 0, latencyMs = 5 } = {}) {
     this.clock = new ProcessClock(base, offMs);
     this.lock = new LeaseLock({
-      client: clientOf(server, this.clock, latencyMs),
+      client: leaseClient(server, this.clock, latencyMs),
       lease: { namespace: 'ns', name: 'lease' },
       identity: name,
       leaseDurationMs: 15_000,
@@ -173,14 +64,17 @@ describe('a lease', () => {
     const { base, server, processes, holders } = world(3);
     await base.advanceAsync(60_000);
     const [first = ''] = holders();
-    expect(holders()).toEqual([server.holder]);
+    expect(holders()).toEqual([server.holderOf('lease')]);
     const leader = processes.find(({ lock }) => lock.identity === first);
     const stopped = leader?.stop();
     await base.advanceAsync(1100);
     await stopped;
     expect(holders()).toHaveLength(1);
     expect(holders()).not.toContain(first);
-    expect(server.stored?.['spec']).toMatchObject({ leaseTransitions: 1, leaseDurationSeconds: 15 });
+    expect(server.stored.get('lease')?.['spec']).toMatchObject({
+      leaseTransitions: 1,
+      leaseDurationSeconds: 15,
+    });
   });
 
   test('of a killed process is acquired when it expires and not before, whatever the wall clocks show', async () => {
@@ -205,14 +99,14 @@ describe('a lease', () => {
       const { base, server, processes, holders } = world(3, { latencyMs });
       await base.advanceAsync(20_000);
       const leader = processes.find(({ lock }) => lock.isHeld);
-      const renewed = (): string => JSON.stringify(server.stored?.['spec']);
+      const renewed = (): string => JSON.stringify(server.stored.get('lease')?.['spec']);
       // The worst moment: just after a renewal.
       for (const before = renewed(); renewed() === before;) await base.advanceAsync(10);
       leader?.clock.pause();
       await base.advanceAsync(17_000 + latencyMs);
-      expect(server.holder).not.toBe(leader?.lock.identity);
+      expect(server.holderOf('lease')).not.toBe(leader?.lock.identity);
       await base.advanceAsync(latencyMs);
-      expect(holders()).toEqual([server.holder]);
+      expect(holders()).toEqual([server.holderOf('lease')]);
     },
   );
 
@@ -231,9 +125,9 @@ describe('a lease', () => {
   test('that is deleted has one holder again within two retry periods', async () => {
     const { base, server, holders } = world(3);
     await base.advanceAsync(5000);
-    server.stored = undefined;
+    server.stored.clear();
     await base.advanceAsync(4000);
-    expect(holders()).toEqual([server.holder]);
+    expect(holders()).toEqual([server.holderOf('lease')]);
   });
 
   test('never has two holders, while processes are paused and killed', async () => {

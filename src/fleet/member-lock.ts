@@ -1,0 +1,203 @@
+/** The Lease of a member, held for as long as its replica is live: it is renewed only now and then, for programs that know no fleet. */
+
+import { messageOf } from '../base/errors.ts';
+import { type Clock, sleep } from '../base/clock.ts';
+import { isJsonObject, jsonEquals, textAt, type JsonObject } from '../base/json.ts';
+import { isReported, type Logger } from '../base/logger.ts';
+import type { Random } from '../base/random.ts';
+import { LEASES, leaseWith, type Lock } from '../kube/lease.ts';
+import { microTime, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
+import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
+import type { ClusterClient } from '../kube/types.ts';
+import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
+import { isReplica, type Replicas } from './replicas.ts';
+
+export interface MemberLockOptions {
+  readonly replicas: Pick<Replicas, 'identity' | 'isExpired' | 'isLive' | 'signal' | 'term'>;
+  readonly client: ClusterClient;
+  readonly lease: NamespacedName;
+  /** Written with every claim, and soon after they change. */
+  readonly annotations: () => StringMap;
+  readonly retryPeriodMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** A sidecar with leader election takes the Lease after this time without a change. */
+const DURATION_SECONDS = 3600;
+const RENEW_MS = (DURATION_SECONDS * 1000) / 4;
+/** Of a request while the process ends. */
+const EXIT_TIMEOUT_MS = 1000;
+
+/** A Lease as it was last read, and since when its specification is unchanged, monotonic. */
+interface Seen {
+  readonly lease: KubeObject | undefined;
+  readonly spec: JsonObject;
+  readonly sinceMs: number;
+}
+
+/** The claim of this process. */
+interface Claim {
+  /** Of the replica: in another one, the Lease may have been taken over. */
+  readonly term: number;
+  readonly writtenMs: number;
+  readonly annotations: StringMap;
+}
+
+export class MemberLock implements Lock {
+  readonly #options: MemberLockOptions;
+  #seen: Seen | undefined;
+  #claim: Claim | undefined;
+  /** A claim was sent, whatever became of it. */
+  #mayBeStored = false;
+  #failures = 0;
+
+  constructor(options: MemberLockOptions) {
+    this.#options = options;
+  }
+
+  get identity(): string {
+    return this.#options.replicas.identity;
+  }
+
+  get isHeld(): boolean {
+    const { replicas } = this.#options;
+    return this.#claim !== undefined && this.#claim.term === replicas.term && replicas.isLive;
+  }
+
+  get holder(): string {
+    return textAt(this.#seen?.spec, 'holderIdentity');
+  }
+
+  async acquire(signal: AbortSignal): Promise<boolean> {
+    const { clock, random, replicas, retryPeriodMs } = this.#options;
+    while (!signal.aborted) {
+      if (replicas.isLive && (await this.#attempt())) return true;
+      await sleep(clock, (retryPeriodMs / 2) * (0.8 + 0.2 * random()), signal);
+    }
+    return false;
+  }
+
+  async hold(signal: AbortSignal): Promise<void> {
+    const { annotations, clock, retryPeriodMs } = this.#options;
+    while (!signal.aborted && this.isHeld) {
+      await sleep(clock, retryPeriodMs, signal);
+      if (signal.aborted || !this.isHeld || this.#claim === undefined) return;
+      const isDue = clock.monotonicMs() >= this.#claim.writtenMs + RENEW_MS;
+      if (isDue || !jsonEquals(this.#claim.annotations, annotations())) await this.#attempt();
+    }
+  }
+
+  /**
+   * A Lease that this replica holds and does not use would keep the others out for as long as this one is live: it is released however long that takes.
+   * The lock of the same member that comes next must not begin before.
+   */
+  async release(): Promise<void> {
+    const { clock, replicas, retryPeriodMs } = this.#options;
+    this.#claim = undefined;
+    while (this.#mayBeStored && !(await this.#released()) && !replicas.signal.aborted)
+      await sleep(clock, retryPeriodMs, replicas.signal);
+  }
+
+  async #released(): Promise<boolean> {
+    const { annotations, clock, replicas } = this.#options;
+    const timeoutMs = replicas.signal.aborted ? EXIT_TIMEOUT_MS : undefined;
+    const released = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
+    return this.#reported(async () => {
+      await this.#read(timeoutMs);
+      if (this.holder === this.identity)
+        await this.#write({ ...this.#seen?.spec, ...released }, annotations(), timeoutMs);
+    });
+  }
+
+  /** One attempt to take the Lease, or to write it again. False if it is not held afterwards. */
+  async #attempt(): Promise<boolean> {
+    const { term } = this.#options.replicas;
+    await this.#reported(async () => {
+      await this.#read();
+      if (this.#mayTake()) await this.#take(term);
+      else this.#claim = undefined;
+    });
+    return this.isHeld;
+  }
+
+  /** False if it failed. */
+  async #reported(work: () => Promise<void>): Promise<boolean> {
+    const { lease, logger } = this.#options;
+    try {
+      await work();
+      this.#failures = 0;
+      return true;
+    } catch (error) {
+      this.#failures += 1;
+      // Another write came first: what it was is read next time.
+      if (!isOvertaken(error) && isReported(this.#failures))
+        logger.warn(
+          { lease: lease.name, error: messageOf(error), failures: this.#failures },
+          'lease cannot be read or written, retrying',
+        );
+      return false;
+    }
+  }
+
+  async #read(timeoutMs?: number): Promise<void> {
+    const { client, clock, lease } = this.#options;
+    const options = timeoutMs === undefined ? {} : { timeoutMs };
+    this.#observe(await ignoreNotFound(client.get(LEASES, lease, options)), clock.monotonicMs());
+  }
+
+  #mayTake(): boolean {
+    const { clock, replicas } = this.#options;
+    const { holder, identity } = this;
+    if (holder === '' || holder === identity) return true;
+    if (isReplica(holder)) return replicas.isExpired(holder);
+    const seconds = Number(this.#seen?.spec['leaseDurationSeconds'] ?? DURATION_SECONDS);
+    return clock.monotonicMs() >= (this.#seen?.sinceMs ?? Infinity) + seconds * 1000;
+  }
+
+  async #take(term: number): Promise<void> {
+    const { clock } = this.#options;
+    const { identity } = this;
+    const spec = this.#seen?.spec ?? {};
+    const isOurs = this.holder === identity;
+    const now = microTime(clock.now());
+    const transitions = Number(spec['leaseTransitions'] ?? 0);
+    const annotations = this.#options.annotations();
+    const claim = {
+      ...spec,
+      holderIdentity: identity,
+      leaseDurationSeconds: DURATION_SECONDS,
+      acquireTime: isOurs ? (spec['acquireTime'] ?? now) : now,
+      renewTime: now,
+      leaseTransitions: isOurs || this.#seen?.lease === undefined ? transitions : transitions + 1,
+    };
+    this.#mayBeStored = true;
+    await this.#write(claim, annotations);
+    this.#claim = { term, writtenMs: clock.monotonicMs(), annotations };
+  }
+
+  /** The version that was read is the precondition. */
+  async #write(spec: JsonObject, annotations: StringMap, timeoutMs?: number): Promise<void> {
+    const { client, clock, lease } = this.#options;
+    const seen = this.#seen?.lease;
+    const written = { ...leaseWith(seen, lease, annotations), spec };
+    const options = { fieldManager: FIELD_MANAGER, ...(timeoutMs !== undefined && { timeoutMs }) };
+    const stored =
+      seen === undefined
+        ? await client.create(LEASES, written, options)
+        : await client.update(LEASES, written, options);
+    this.#observe(stored, clock.monotonicMs());
+  }
+
+  #observe(lease: KubeObject | undefined, atMs: number): void {
+    const read = lease?.['spec'];
+    const spec = isJsonObject(read) ? read : {};
+    const isSame = this.#seen !== undefined && jsonEquals(this.#seen.spec, spec);
+    this.#seen = { lease, spec, sinceMs: isSame && this.#seen ? this.#seen.sinceMs : atMs };
+  }
+}
+
+function isOvertaken(error: unknown): boolean {
+  return isConflict(error) || isAlreadyExists(error) || isNotFound(error);
+}
