@@ -2,7 +2,7 @@
 
 import { hostname } from 'node:os';
 import type { Clock } from '../base/clock.ts';
-import { messageOf, TerminalError } from '../base/errors.ts';
+import { InvariantError, messageOf, TerminalError } from '../base/errors.ts';
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
@@ -15,11 +15,11 @@ import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { LEASES } from '../kube/lease.ts';
-import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
+import { asJson, keyOf, type KubeObject, type ObjectKey } from '../kube/object.ts';
 import { isForbidden, isTransient } from '../kube/status-error.ts';
 import type { EventRecorder } from '../kube/types.ts';
 import { connectHost, type HostConnection } from '../syncer/clusters.ts';
-import { type ClusterSync, startClusterSync } from '../syncer/cluster-sync.ts';
+import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
 import { informerCheck } from '../syncer/generation.ts';
 import { leaseName } from '../syncer/leadership.ts';
@@ -28,8 +28,12 @@ import { describeRight } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
+import { configOfDefaults } from './member-config.ts';
+import { MemberLock } from './member-lock.ts';
 import { Members, type MemberStart } from './members.ts';
+import { replicaOf } from './placement.ts';
 import { removeCopies } from './removal.ts';
+import { type LeaseTimes, Replicas } from './replicas.ts';
 import { fleetRights } from './rights.ts';
 import { DEPLOYMENTS, serverOf, STATEFUL_SETS } from './vcluster.ts';
 import { textAt } from '../base/json.ts';
@@ -90,8 +94,9 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
   const host = connectHost({ config, clock, metrics, version, watchesMax: WATCHES_MAX });
   resources.defer(() => host.client[Symbol.asyncDispose]());
-  await checkRights(host, options);
-  const fleet = new RunningFleet({ ...options, host, metrics, companion }, health.url);
+  const located = { ...options, config: locatedIn(host, config) };
+  await checkRights(host, located);
+  const fleet = new RunningFleet({ ...located, host, metrics, companion }, health.url);
   resources.defer(() => fleet.close());
   fleetSeries(metrics.registry, () => fleet.members.states());
   served.registries = () => [metrics.registry, ...fleet.members.registries()];
@@ -101,12 +106,21 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   return fleet;
 }
 
+/** With the fleet's own namespace, in which its replicas find each other. */
+function locatedIn({ namespace: own, description }: HostConnection, config: Config): Config {
+  const namespace = config.host.namespace || own;
+  if (namespace !== '') return { ...config, host: { ...config.host, namespace } };
+  throw new TerminalError(
+    `endpointSyncer.host.namespace is not set, and ${description} names no namespace. Set it to the namespace of the fleet.`,
+  );
+}
+
 async function checkRights(
   { client }: HostConnection,
   { config, clock, random, logger, signal }: FleetOptions,
 ): Promise<void> {
   let attempts = 0;
-  const missing = await retry(() => missingRights(client, fleetRights(config.fleet)), {
+  const missing = await retry(() => missingRights(client, fleetRights(config.fleet, config.host.namespace)), {
     ...CONNECT_DELAYS,
     clock,
     random,
@@ -143,8 +157,11 @@ class RunningFleet implements Fleet {
   readonly #parts: FleetParts;
   readonly #discovery: FleetDiscovery;
   readonly #recorder: EventRecorder;
+  /** Undefined in a dry run, which writes no Leases. */
+  readonly #replicas: Replicas | undefined;
   readonly #stopping = new AbortController();
   #config: Config;
+  #isStarted = false;
   #resources: AsyncDisposable | undefined;
   #watching: Promise<void> | undefined;
 
@@ -166,9 +183,11 @@ class RunningFleet implements Fleet {
       client: host.client,
       informerMetrics: ({ plural }) => metrics.informer('host', plural),
     });
+    this.#replicas = parts.isDryRun ? undefined : this.#joinReplicas();
     this.members = new Members({
       ...parts,
       discovery: this.#discovery,
+      isPlacedHere: (key) => this.#isPlacedHere(key),
       rules: rulesOf(parts, config),
       startSync: (start) => this.#startSync(start),
       remove: (removed, memberLogger) => this.#remove(removed, memberLogger),
@@ -189,6 +208,7 @@ class RunningFleet implements Fleet {
     this.#inUse(config);
     metrics.sync.configurationApplied(true);
     this.members.start();
+    this.#isStarted = true;
     await this.#findFormer();
   }
 
@@ -228,6 +248,7 @@ class RunningFleet implements Fleet {
 
   async close(): Promise<void> {
     this.#stopping.abort();
+    await this.#replicas?.leave();
     await Promise.all([this.members.stop(), this.#watching]);
     await this.#recorder.flush();
   }
@@ -245,6 +266,47 @@ class RunningFleet implements Fleet {
       'management-api': () => companion.check(),
       ...this.members.checks(),
     };
+  }
+
+  #joinReplicas(): Replicas {
+    const { config, host } = this.#parts;
+    return new Replicas({
+      ...this.#parts,
+      ...this.#leaseTimes(),
+      client: host.client,
+      namespace: config.host.namespace,
+      id: crypto.randomUUID(),
+      changed: () => this.#placementChanged(),
+    });
+  }
+
+  #isPlacedHere(vcluster: ObjectKey): boolean {
+    const replicas = this.#replicas;
+    return replicas === undefined || replicaOf(vcluster, replicas.live()) === replicas.identity;
+  }
+
+  #placementChanged(): void {
+    const live = this.#replicas?.live() ?? [];
+    this.#parts.logger.info({ replicas: live.length }, 'the replicas of the fleet changed');
+    if (!this.#isStarted) return;
+    this.members.placementChanged();
+    // One that has gone may have been removing what is left of a vCluster.
+    void this.#findFormer();
+  }
+
+  #lockOptions(): Pick<ClusterSyncOptions, 'createLock'> {
+    const replicas = this.#replicas;
+    if (replicas === undefined) return {};
+    const parts = { ...this.#parts, ...this.#leaseTimes(), client: this.#parts.host.client, replicas };
+    return { createLock: (lease, annotations) => new MemberLock({ ...parts, lease, annotations }) };
+  }
+
+  #leaseTimes(): LeaseTimes {
+    const { namespace } = this.#config.host;
+    const config = configOfDefaults({ namespace, name: 'fleet' }, rulesOf(this.#parts, this.#config));
+    if (config === undefined) throw new InvariantError('the loader has accepted invalid defaults');
+    const { leaseDuration, renewDeadline, retryPeriod } = config.leaderElection;
+    return { leaseDurationMs: leaseDuration, renewDeadlineMs: renewDeadline, retryPeriodMs: retryPeriod };
   }
 
   /** The hash is that of what every member gets. */
@@ -283,6 +345,7 @@ class RunningFleet implements Fleet {
       version,
       host: { ...host, client: borrowedClient(host.client) },
       serverOf: serverOf(vcluster),
+      ...this.#lockOptions(),
       leaseAnnotations: { [FLEET_MEMBER]: 'true' },
     });
   }

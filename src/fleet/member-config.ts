@@ -62,6 +62,15 @@ export function memberConfig(sources: MemberSources): MemberConfig {
   return { config: { ...config, defaults: {}, name: vcluster.name }, warnings: problems };
 }
 
+/** What a vCluster without values gets. Undefined if the defaults are invalid, which the loader rejects. */
+export function configOfDefaults(
+  vcluster: NamespacedName,
+  rules: Pick<MemberSources, 'defaults' | 'host' | 'checks'>,
+): Config | undefined {
+  const text = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+  return memberConfig({ ...rules, vcluster, values: { text, file: '' }, overlay: undefined }).config;
+}
+
 /** What no member chooses for itself. */
 function fixed({ vcluster, host }: MemberSources): readonly (readonly [ConfigPath, Override['value']])[] {
   const at = (...path: string[]): ConfigPath => ['endpointSyncer', ...path];

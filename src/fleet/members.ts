@@ -15,7 +15,7 @@ import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { decideMember, isSelected, type FleetRules, type Membership } from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';
 import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
-import { memberConfig } from './member-config.ts';
+import { configOfDefaults } from './member-config.ts';
 import type { VclusterObjects } from './vcluster.ts';
 
 export interface MemberStart extends StartOptions {
@@ -28,6 +28,8 @@ export interface MemberStart extends StartOptions {
 export interface MembersOptions {
   readonly discovery: FleetDiscovery;
   readonly rules: FleetRules;
+  /** Whether this replica syncs the vCluster, and not another one. */
+  readonly isPlacedHere: (vcluster: ObjectKey) => boolean;
   readonly startSync: (start: MemberStart) => Promise<ClusterSync>;
   /** Removes the copies of a deleted vCluster. A failure is retried. */
   readonly remove: (config: Config, logger: Logger) => Promise<void>;
@@ -79,6 +81,11 @@ export class Members {
   /** From now on, these decide. */
   use(rules: FleetRules): void {
     this.#rules = rules;
+    this.#enqueueAll();
+  }
+
+  /** A replica has come or gone. */
+  placementChanged(): void {
     this.#enqueueAll();
   }
 
@@ -137,6 +144,11 @@ export class Members {
   }
 
   async #reconcile(key: ObjectKey): Promise<void> {
+    if (!this.#options.isPlacedHere(key)) {
+      this.#removals.delete(key);
+      await this.#leave(key, 'another replica of the fleet syncs this vCluster from now on');
+      return;
+    }
     const selects = isSelected(this.#rules.fleet);
     const objects = await this.#options.discovery.read(key, (workloads) => workloads.some(selects));
     const decision = decideMember(objects, this.#rules);
@@ -228,10 +240,9 @@ export class Members {
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 
-  /** For a vCluster whose values are gone. Undefined if the defaults are invalid, which the loader rejects. */
+  /** For a vCluster whose values are gone. */
   #plainConfig(vcluster: NamespacedName): Config | undefined {
-    const text = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
-    return memberConfig({ ...this.#rules, vcluster, values: { text, file: '' }, overlay: undefined }).config;
+    return configOfDefaults(vcluster, this.#rules);
   }
 }
 

@@ -13,16 +13,19 @@ import type { KubeObject } from '../kube/object.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 
-export interface ReplicasOptions {
+export interface LeaseTimes {
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+}
+
+export interface ReplicasOptions extends LeaseTimes {
   /** Of the host cluster. */
   readonly client: ClusterClient;
   /** The fleet's own. */
   readonly namespace: string;
   /** Unique per process, restarts included. */
   readonly id: string;
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -49,7 +52,7 @@ export function isReplica(holder: string): boolean {
   return holder.startsWith(PREFIX);
 }
 
-export class Replicas implements AsyncDisposable {
+export class Replicas {
   readonly identity: string;
   readonly #options: ReplicasOptions;
   readonly #lock: LeaseLock;
@@ -107,15 +110,18 @@ export class Replicas implements AsyncDisposable {
     return this.#listedMs >= sinceMs + durationMs;
   }
 
-  /** Aborts when the process ends. */
+  /** Aborts when this replica leaves. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /**
+   * The members are placed on the others from now on, who take each when it is released. What is held may be used until the Lease would have expired: a Lease
+   * that is gone counts as one that does not change.
+   */
+  async leave(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await this.#lock.release();
     const { client, namespace } = this.#options;
     const key = { namespace, name: this.identity };
     await client.delete(LEASES, key, {}, { timeoutMs: DELETE_TIMEOUT_MS }).catch(() => undefined);

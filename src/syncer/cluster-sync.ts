@@ -10,7 +10,7 @@ import { type Clusters, type ClustersOptions, connectClusters } from './clusters
 import { ConfigurationInUse } from './configuration-in-use.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
-import { startLeadership } from './leadership.ts';
+import { type LeadershipOptions, startLeadership } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
@@ -21,7 +21,7 @@ import { NAMESPACES, type StringMap } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 
-export interface ClusterSyncOptions extends ClustersOptions {
+export interface ClusterSyncOptions extends ClustersOptions, Pick<LeadershipOptions, 'createLock'> {
   /** Of the Lease, besides those of every sync. */
   readonly leaseAnnotations?: StringMap;
 }

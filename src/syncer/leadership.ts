@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
 import type { Config } from '../config/config.ts';
-import { LEASES, LeaseLock, leaseWith } from '../kube/lease.ts';
+import { LEASES, LeaseLock, leaseWith, type Lock } from '../kube/lease.ts';
 import { keyOf, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import {
   ignoreNotFound,
@@ -45,6 +45,8 @@ export interface LeadershipOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Absent: a Lease that this process renews. */
+  readonly createLock?: ((lease: NamespacedName, annotations: () => StringMap) => Lock) | undefined;
   /** `leader_election_master_status`. */
   readonly leads: (lease: string, isLeader: boolean) => void;
 }
@@ -143,7 +145,7 @@ class PublishedAnnotations {
 class ElectedLeadership implements Leadership {
   readonly lost: Promise<string>;
   readonly #options: LeadershipOptions;
-  readonly #lock: LeaseLock;
+  readonly #lock: Lock;
   readonly #stopping = new AbortController();
   readonly #leading = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
@@ -155,16 +157,20 @@ class ElectedLeadership implements Leadership {
     const { leaseDuration, renewDeadline, retryPeriod } = config.leaderElection;
     this.#options = options;
     this.lost = this.#lost.promise;
-    this.#lock = new LeaseLock({
-      ...options,
-      lease: { namespace: config.host.namespace, name: leaseName(config.name) },
-      identity: `${hostname()}_${crypto.randomUUID()}`,
-      fieldManager: FIELD_MANAGER,
-      annotations: () => this.#annotations,
-      leaseDurationMs: leaseDuration,
-      renewDeadlineMs: renewDeadline,
-      retryPeriodMs: retryPeriod,
-    });
+    const lease = { namespace: config.host.namespace, name: leaseName(config.name) };
+    const annotations = (): StringMap => this.#annotations;
+    this.#lock =
+      options.createLock?.(lease, annotations) ??
+      new LeaseLock({
+        ...options,
+        lease,
+        identity: `${hostname()}_${crypto.randomUUID()}`,
+        fieldManager: FIELD_MANAGER,
+        annotations,
+        leaseDurationMs: leaseDuration,
+        renewDeadlineMs: renewDeadline,
+        retryPeriodMs: retryPeriod,
+      });
     leads(leaseName(config.name), false);
     this.#running = this.#run();
   }

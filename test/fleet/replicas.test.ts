@@ -66,8 +66,8 @@ class Process {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
+    await this.replicas.leave();
     await Promise.all(MEMBERS.map((member) => this.#stop(member)));
-    await this.replicas[Symbol.asyncDispose]();
   }
 }
 
