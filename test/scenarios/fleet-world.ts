@@ -57,6 +57,9 @@ export interface InstallOptions {
   readonly access?: Record<string, string> | undefined;
 }
 
+/** The fleet's own, which its patterns do not include. */
+export const FLEET_NAMESPACE = 'fleet';
+
 /** What a vCluster that joins has in its values. */
 export const SWITCHED_OFF = { endpoints: { enabled: false }, endpointSlices: { enabled: false } };
 
@@ -156,6 +159,7 @@ export class FleetWorld implements AsyncDisposable {
   async start(config: JsonObject = {}): Promise<LocalFleet> {
     const file = join(this.directory, 'fleet.yaml');
     this.writeConfig(config);
+    await this.host.ensureNamespace(FLEET_NAMESPACE);
     const fleet = this.#stack.use(await LocalFleet.start(file));
     this.#fleets.push(fleet);
     return fleet;
@@ -163,7 +167,7 @@ export class FleetWorld implements AsyncDisposable {
 
   writeConfig({ fleet = {}, ...rest }: { fleet?: JsonValue } & JsonObject): void {
     const endpointSyncer = {
-      host: { kubeconfig: this.host.kubeconfigPath },
+      host: { kubeconfig: this.host.kubeconfigPath, namespace: FLEET_NAMESPACE },
       http: { bindAddress: '127.0.0.1:0' },
       log: { level: 'info', format: 'json' },
       fleet: { enabled: true, namespaces: { include: ['team-*'] }, ...(fleet as JsonObject) },

@@ -1,7 +1,9 @@
 /** A fleet: vClusters join, change, sleep, leave and are deleted while it runs, and what is wrong with one concerns that one alone. */
 
 import { describe, test } from 'vitest';
-import { annotating, SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
+import { eventually } from '../support/eventually.ts';
+import { annotating, FLEET_NAMESPACE, SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
+import type { RunningDaemon } from './running-daemon.ts';
 
 const MARKER = 'vcluster.loft.sh/managed-by';
 
@@ -236,6 +238,39 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       });
       const fleet = await world.start();
       expect(await world.whenState(fleet, one, 'standby')).toContain('sidecar-0 leads');
+    });
+
+    test('replicas share the members, and what one leaves the others take', async ({ expect }) => {
+      await using world = await newWorld();
+      const names = ['one', 'two', 'three', 'four'];
+      const vclusters = await Promise.all(names.map((name, index) => world.install(name, { index })));
+      const [first, second] = [await world.start(), await world.start()];
+      const membersOf = async (fleet: RunningDaemon): Promise<string[]> => {
+        const { text } = await fleet.get('/readyz?verbose');
+        return [...text.matchAll(/^\[\+\]vcluster (\S+) ok: joined$/gmu)].map(([, key = '']) => key);
+      };
+      const all = vclusters.map(({ key }) => key).toSorted();
+      const shares = (): Promise<string[]> =>
+        Promise.all([first, second].map(membersOf)).then((each) => each.flat().toSorted());
+      expect(await eventually(shares, (keys) => keys.join() === all.join())).toEqual(all);
+      const holders = new Set<string>();
+      for (const vcluster of vclusters) {
+        await world.createEndpoints(vcluster, 'web', '10.1.0.1');
+        await world.whenCopied(vcluster, 'web', '10.1.0.1');
+        const [lease] = await world.host.list('Lease', vcluster.namespace);
+        holders.add((lease?.['spec'] as { holderIdentity: string }).holderIdentity); // a Lease
+      }
+      const replicas = await world.host.list('Lease', FLEET_NAMESPACE);
+      expect(replicas.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining([...holders]));
+      expect(replicas).toHaveLength(2);
+
+      await first.stop();
+      for (const vcluster of vclusters) {
+        await world.whenState(second, vcluster, 'joined');
+        await world.createEndpoints(vcluster, 'late', '10.1.0.2');
+        await world.whenCopied(vcluster, 'late', '10.1.0.2');
+      }
+      expect(await world.host.list('Lease', FLEET_NAMESPACE)).toHaveLength(1);
     });
   });
 }
