@@ -12,10 +12,11 @@ import { Fields } from '../config/finding.ts';
 import type { Config } from '../config/config.ts';
 import { keyOf } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
-import { addConfigOptions, loaderInput } from './config-options.ts';
+import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import { addVclusterOption, hostedValues } from './live/hosted.ts';
 import { planSnapshot } from './live/session.ts';
 import { connect, readSnapshot } from './live/snapshot.ts';
+import { migrateFleet } from './migrate-fleet.ts';
 import { BY_HAND, disabling, planMigration, rowsOf, US, type Migration, type Row } from './migration.ts';
 import { describeFailure, guarded, reportProblems } from './output/error-report.ts';
 import { formatTable } from './output/listing.ts';
@@ -31,8 +32,11 @@ export function define(command: Command, exit: (code: number) => void): void {
   );
   addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FLAGS]);
   addVclusterOption(command);
-  command.action(async (options: { output: string }) =>
-    exit(await guarded(() => migrate(command, options.output), 2)),
+  const help =
+    'print what every vCluster of the host, or with -n of one namespace, gains and loses as a member of a fleet';
+  command.addOption(new Option('--fleet', help).helpGroup(HELP_GROUP));
+  command.action(async ({ output, fleet }: { output: string; fleet?: boolean }) =>
+    exit(await guarded(() => (fleet ? migrateFleet(command, output) : migrate(command, output)), 2)),
   );
 }
 

@@ -21,7 +21,7 @@ import {
 import { syncedByVcluster } from '../config/warnings.ts';
 import { CONFIG_CHECKS } from './config-options.ts';
 
-const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
+export const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
 export const US = 'endpoint-syncer';
 const VCLUSTER = 'vCluster';
 const NOBODY = 'nobody';
@@ -50,8 +50,7 @@ export interface Migration extends MigrationInput {
   readonly values: string | undefined;
   /** vCluster's values as they are, without empty keys. */
   readonly theirs: JsonObject;
-  /** Some of {@link PATCHED_KEYS}. */
-  readonly synced: readonly string[];
+  readonly synced: readonly (keyof typeof KINDS)[];
   /** Of vCluster's values as they are. */
   readonly problems: readonly ConfigProblem[];
   /** The errors among them, for want of which this program would not start. */
@@ -64,7 +63,8 @@ export function planMigration(input: MigrationInput): Migration {
   const unreadable = problemsOf(file, text);
   if (unreadable.length > 0) throw new ConfigError(unreadable);
   const theirs = withoutEmptyKeys(readDocument(file, text).value);
-  const synced = syncedByVcluster(theirs);
+  const byVcluster = syncedByVcluster(theirs);
+  const synced = PATCHED_KEYS.filter((key) => byVcluster.includes(key));
   const release = name === '' ? 'my-vcluster' : name;
   const endpointSyncer = {
     name: release,

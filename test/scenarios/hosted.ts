@@ -115,7 +115,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       const { code, err } = await capturedRun(['status', ...args]);
       expect(code).toBe(1);
       expect(err).toContain(
-        `--vcluster needs the rights to list configmaps and secrets in the host namespace "${world.hostNamespace}"; without them, pass --config`,
+        `this needs the rights to list configmaps and secrets in the host namespace "${world.hostNamespace}"; without them, pass --config`,
       );
     });
 

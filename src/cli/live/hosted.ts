@@ -10,7 +10,14 @@ import { readDocument } from '../../config/document.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { problemOf } from '../../config/source-file.ts';
 import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
-import { asJson, CONFIG_MAPS, SECRETS, type KubeObject } from '../../kube/object.ts';
+import {
+  asJson,
+  CONFIG_MAPS,
+  objectKey,
+  SECRETS,
+  type KubeObject,
+  type Resource,
+} from '../../kube/object.ts';
 import { ignoreNotFound, isForbidden } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { measuredClient } from '../../syncer/clusters.ts';
@@ -88,51 +95,109 @@ function misused(message: string): ConfigError {
   return new ConfigError([problemOf('', message)]);
 }
 
-function connectHosted(command: Command, name: string, { flags }: LoadOptions): HostedVcluster {
+type HostClient = ClusterClient & AsyncDisposable;
+
+function connectHost(
+  command: Command,
+  { flags }: LoadOptions,
+): { host: HostClient; own: string; given: string | undefined } {
   const access = loadClusterAccess(
     { kubeconfig: flags['host.kubeconfig'] ?? '', context: flags['host.context'] ?? '' },
     { clock: systemClock, setting: 'with --host-kubeconfig' },
   );
-  const { namespace: given } = command.opts<{ namespace?: string }>();
-  const namespace = flags['host.namespace'] ?? given ?? access.namespace;
+  const { namespace } = command.opts<{ namespace?: string }>();
+  const given = flags['host.namespace'] ?? namespace;
+  return { host: measuredClient('host', access, clientParts()), own: access.namespace, given };
+}
+
+function connectHosted(command: Command, name: string, input: LoadOptions): HostedVcluster {
+  const { host, own, given: namespace = own } = connectHost(command, input);
   if (namespace === '')
     throw misused(
       `--vcluster ${name}: the host context names no namespace: pass that of the vCluster with -n`,
     );
-  return new HostedVcluster(measuredClient('host', access, clientParts()), name, namespace);
+  return new HostedVcluster(host, name, namespace);
 }
 
-class HostedVcluster implements AsyncDisposable {
-  readonly namespace: string;
-  readonly #host: ClusterClient & AsyncDisposable;
-  readonly #name: string;
+/** vCluster's chart makes one or the other, with this label. */
+const WORKLOADS: readonly Resource[] = ['StatefulSet', 'Deployment'].map((kind) => ({
+  group: 'apps',
+  version: 'v1',
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  isNamespaced: true,
+}));
+const WORKLOAD_LABEL = 'app=vcluster';
 
-  constructor(host: ClusterClient & AsyncDisposable, name: string, namespace: string) {
+/** Every vCluster of the host, or with `-n` of one of its namespaces, in the order of their names; closes the connection afterwards. */
+export async function eachVcluster<T>(
+  command: Command,
+  visit: (vcluster: HostedVcluster, workload: KubeObject) => Promise<T>,
+): Promise<T[]> {
+  const { host, given = '' } = connectHost(command, loaderInput(command));
+  await using _ = host;
+  const where = given === '' ? 'all host namespaces' : `the host namespace "${given}"`;
+  const lists = WORKLOADS.map((resource) =>
+    allowed(listAll(host, resource, [given], WORKLOAD_LABEL), {
+      rights: `list ${resource.plural} in ${where}`,
+      otherwise: 'name one namespace with -n',
+    }),
+  );
+  const workloads = (await Promise.all(lists)).flat();
+  if (workloads.length === 0)
+    throw new TerminalError(`no StatefulSet and no Deployment in ${where} has the label ${WORKLOAD_LABEL}`);
+  const results: T[] = [];
+  for (const workload of workloads.toSorted((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1))) {
+    const { namespace = '', name } = workload.metadata;
+    results.push(await visit(new HostedVcluster(host, name, namespace), workload));
+  }
+  return results;
+}
+
+/** A configuration file of this program. */
+interface Configuration {
+  /** Of the virtual cluster. */
+  readonly name: string;
+  readonly text: string;
+  readonly file: string;
+}
+
+export class HostedVcluster implements AsyncDisposable {
+  readonly name: string;
+  readonly namespace: string;
+  readonly #host: HostClient;
+
+  constructor(host: HostClient, name: string, namespace: string) {
     this.#host = host;
-    this.#name = name;
+    this.name = name;
     this.namespace = namespace;
   }
 
   /** The configuration file of the one ConfigMap that has it. */
-  async configuration(): Promise<{ readonly text: string; readonly file: string }> {
-    const listed = await this.#allowed(listAll(this.#host, CONFIG_MAPS, [this.namespace]));
-    const found = listed.flatMap((object) => {
-      const text = textAt(asJson(object), 'data', FILE);
-      const name = textAt(readDocument('', text).value, 'endpointSyncer', 'name');
-      return name === '' ? [] : [{ name, text, file: `ConfigMap ${this.namespace}/${object.metadata.name}` }];
-    });
-    const [one, ...others] = found.filter(({ name }) => name === this.#name);
+  async configuration(): Promise<Configuration> {
+    const found = await this.configurations();
+    const [one, ...others] = found.filter(({ name }) => name === this.name);
     if (one === undefined) throw await this.#notFound(found.map(({ name }) => name));
     if (others.length > 0)
       throw new TerminalError(
-        `${[one, ...others].map(({ file }) => file).join(' and ')} both configure "${this.#name}": pass the one in use with --config`,
+        `${[one, ...others].map(({ file }) => file).join(' and ')} both configure "${this.name}": pass the one in use with --config`,
       );
     return one;
   }
 
+  /** Configuration files in ConfigMaps of the namespace, those of other virtual clusters included. */
+  async configurations(): Promise<readonly Configuration[]> {
+    const listed = await this.#allowed(listAll(this.#host, CONFIG_MAPS, [this.namespace]));
+    return listed.flatMap((object) => {
+      const text = textAt(asJson(object), 'data', FILE);
+      const name = textAt(readDocument('', text).value, 'endpointSyncer', 'name');
+      return name === '' ? [] : [{ name, text, file: `ConfigMap ${this.namespace}/${object.metadata.name}` }];
+    });
+  }
+
   /** What vCluster runs with. */
   async config(): Promise<{ readonly text: string; readonly file: string }> {
-    const name = `vc-config-${this.#name}`;
+    const name = `vc-config-${this.name}`;
     const secret = await this.#secret(name);
     if (secret === undefined)
       throw new TerminalError(
@@ -143,7 +208,7 @@ class HostedVcluster implements AsyncDisposable {
 
   /** Helm's record of the release, else what vCluster runs with. */
   async values(): Promise<string> {
-    const labelSelector = `owner=helm,name=${this.#name},status=deployed`;
+    const labelSelector = `owner=helm,name=${this.name},status=deployed`;
     const { items } = await this.#allowed(
       reaching('host', () => this.#host.list(SECRETS, { namespace: this.namespace, labelSelector })),
     );
@@ -154,11 +219,11 @@ class HostedVcluster implements AsyncDisposable {
   }
 
   async #notFound(configured: readonly string[]): Promise<TerminalError> {
-    const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${FILE} with endpointSyncer.name "${this.#name}"`;
-    const hasVcluster = (await this.#secret(`vc-${this.#name}`)) !== undefined;
+    const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${FILE} with endpointSyncer.name "${this.name}"`;
+    const hasVcluster = (await this.#secret(`vc-${this.name}`)) !== undefined;
     const others = configured.length === 0 ? '' : ` (there are those of ${configured.join(', ')})`;
     const what = hasVcluster
-      ? `vCluster "${this.#name}" is there; install this program beside it, or pass its configuration with --config`
+      ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config`
       : 'name the namespace of the vCluster with -n, or pass the configuration with --config';
     return new TerminalError(`${where}${others}: ${what}`);
   }
@@ -169,20 +234,30 @@ class HostedVcluster implements AsyncDisposable {
   }
 
   /** The daemon needs no such rights, so `rbac` does not print them. */
-  async #allowed<T>(request: Promise<T>): Promise<T> {
-    try {
-      return await request;
-    } catch (error) {
-      if (!(error instanceof TerminalError && isForbidden(error.cause))) throw error;
-      throw new TerminalError(
-        `${error.cause.message}: --vcluster needs the rights to list configmaps and secrets in the host namespace "${this.namespace}"; without them, pass --config`,
-        { cause: error.cause },
-      );
-    }
+  #allowed<T>(request: Promise<T>): Promise<T> {
+    return allowed(request, {
+      rights: `list configmaps and secrets in the host namespace "${this.namespace}"`,
+      otherwise: 'pass --config',
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#host[Symbol.asyncDispose]();
+  }
+}
+
+async function allowed<T>(
+  request: Promise<T>,
+  { rights, otherwise }: { readonly rights: string; readonly otherwise: string },
+): Promise<T> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof TerminalError && isForbidden(error.cause))) throw error;
+    throw new TerminalError(
+      `${error.cause.message}: this needs the rights to ${rights}; without them, ${otherwise}`,
+      { cause: error.cause },
+    );
   }
 }
 

@@ -161,6 +161,7 @@ export async function listAll(
   client: ClusterClient,
   resource: Resource,
   namespaces: readonly string[],
+  labelSelector?: string,
 ): Promise<KubeObject[]> {
   const found: KubeObject[] = [];
   for (const namespace of namespaces) {
@@ -171,6 +172,7 @@ export async function listAll(
           limit: PAGE_SIZE,
           continueToken,
           ...(namespace === '' ? {} : { namespace }),
+          ...(labelSelector === undefined ? {} : { labelSelector }),
         }),
       );
       found.push(...page.items);
