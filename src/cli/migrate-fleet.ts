@@ -6,13 +6,11 @@ import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { Fields } from '../config/finding.ts';
 import { patchesIn } from '../config/patch-rules.ts';
+import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { eachVcluster, type HostedVcluster } from './live/hosted.ts';
 import { disabling, KINDS, planMigration, type Migration } from './migration.ts';
 import { formatTable } from './output/listing.ts';
-
-/** What the default selector of a fleet selects. */
-const MEMBER_LABEL = 'endpoint-syncer/enabled';
 
 /** One vCluster. */
 interface FleetRow extends JsonObject {

@@ -47,7 +47,9 @@ export interface FleetRules {
   readonly checks: ConfigChecks;
 }
 
-const DEFAULT_SELECTOR = 'endpoint-syncer/enabled=true';
+/** With the value `true`, a vCluster is a member, unless the fleet has a selector of its own. */
+export const MEMBER_LABEL = 'endpoint-syncer/enabled';
+const DEFAULT_SELECTOR = `${MEMBER_LABEL}=true`;
 const PAUSED = 'loft.sh/paused';
 
 /** The selector of the workloads as text; that of {@link FleetConfig} may be empty. */

@@ -1,6 +1,10 @@
 /** A fleet: vClusters join, change, sleep, leave and are deleted while it runs, and what is wrong with one concerns that one alone. */
 
 import { describe, test } from 'vitest';
+import { parse } from 'yaml';
+import { textAt, type JsonObject } from '../../src/base/json.ts';
+import { asJson } from '../../src/kube/object.ts';
+import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { annotating, FLEET_NAMESPACE, SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
 import type { RunningDaemon } from './running-daemon.ts';
@@ -258,7 +262,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
         await world.createEndpoints(vcluster, 'web', '10.1.0.1');
         await world.whenCopied(vcluster, 'web', '10.1.0.1');
         const [lease] = await world.host.list('Lease', vcluster.namespace);
-        holders.add((lease?.['spec'] as { holderIdentity: string }).holderIdentity); // a Lease
+        holders.add(textAt(lease && asJson(lease), 'spec', 'holderIdentity'));
       }
       const replicas = await world.host.list('Lease', FLEET_NAMESPACE);
       expect(replicas.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining([...holders]));
@@ -271,6 +275,69 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
         await world.whenCopied(vcluster, 'late', '10.1.0.2');
       }
       expect(await world.host.list('Lease', FLEET_NAMESPACE)).toHaveLength(1);
+    });
+
+    test('migrate --fleet says of each vCluster what it would gain and lose, and what makes it a member', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const host = ['--host-kubeconfig', world.host.kubeconfigPath];
+      const migrate = (...args: string[]): Promise<CapturedRun> =>
+        capturedRun(['migrate', '--fleet', ...host, ...args]);
+      expect(await migrate()).toMatchObject({
+        code: 2,
+        err: 'error: no StatefulSet and no Deployment in all host namespaces has the label app=vcluster\n',
+      });
+      const patched = (expression: string): JsonObject => ({
+        sync: { toHost: { endpoints: { patches: [{ path: 'metadata.annotations.a', expression }] } } },
+      });
+      await world.install('member');
+      const labels = {};
+      const ready = await world.install('ready', { labels, values: patched('value') });
+      const rows = async (...args: string[]): Promise<JsonObject[]> =>
+        JSON.parse((await migrate('-o', 'json', ...args)).out) as JsonObject[];
+      expect(await rows('-n', ready.namespace)).toMatchObject([
+        {
+          name: 'ready',
+          today: 'vCluster',
+          gains: ['Endpoints without a Service', '1 patch of Endpoints'],
+          loses: [],
+        },
+      ]);
+      expect((await migrate()).code).toBe(0);
+
+      await world.install('broken', { labels, values: patched('value +') });
+      await world.install('valueless', { labels, values: {} });
+      await world.host.delete('Secret', 'team-valueless', 'vc-config-valueless');
+      const all = await rows();
+      expect(all.map(({ name, today }) => [name, today])).toEqual([
+        ['broken', 'vCluster'],
+        ['member', 'fleet'],
+        ['ready', 'vCluster'],
+        ['valueless', 'unknown'],
+      ]);
+      expect(all[0]).toMatchObject({
+        gains: ['Endpoints without a Service'],
+        loses: ['sync.toHost.endpoints.patches[0].expression: unexpected end of the expression'],
+      });
+      expect(all[3]).toMatchObject({
+        loses: [expect.stringContaining('has no Secret "team-valueless/vc-config-valueless"')],
+      });
+      const { code, out } = await migrate();
+      expect(code).toBe(1);
+      expect(out).toContain("# Add to vCluster's values of team-broken/broken, team-ready/ready\n");
+
+      // What it prints makes it a member.
+      const values = parse(textAt(all[2], 'values')) as {
+        controlPlane: { statefulSet: { labels: Record<string, string> } };
+      };
+      await world.setWorkload(ready, { labels: values.controlPlane.statefulSet.labels });
+      await world.setValues(ready, { ...values });
+      const fleet = await world.start();
+      await world.whenState(fleet, ready, 'joined');
+      expect((await migrate('-o', 'helm')).err).toBe(
+        'error: --fleet has no values of a chart: leave out -o helm\n',
+      );
     });
   });
 }

@@ -9,15 +9,9 @@ import { isJsonObject, parseJson, valueAt, type JsonObject, type JsonValue } fro
 import { readDocument } from '../../config/document.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { problemOf } from '../../config/source-file.ts';
+import { DEPLOYMENTS, STATEFUL_SETS, VCLUSTER_LABEL } from '../../fleet/vcluster.ts';
 import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
-import {
-  asJson,
-  CONFIG_MAPS,
-  objectKey,
-  SECRETS,
-  type KubeObject,
-  type Resource,
-} from '../../kube/object.ts';
+import { asJson, CONFIG_MAPS, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
 import { ignoreNotFound, isForbidden } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { measuredClient } from '../../syncer/clusters.ts';
@@ -119,16 +113,6 @@ function connectHosted(command: Command, name: string, input: LoadOptions): Host
   return new HostedVcluster(host, name, namespace);
 }
 
-/** vCluster's chart makes one or the other, with this label. */
-const WORKLOADS: readonly Resource[] = ['StatefulSet', 'Deployment'].map((kind) => ({
-  group: 'apps',
-  version: 'v1',
-  kind,
-  plural: `${kind.toLowerCase()}s`,
-  isNamespaced: true,
-}));
-const WORKLOAD_LABEL = 'app=vcluster';
-
 /** Every vCluster of the host, or with `-n` of one of its namespaces, in the order of their names; closes the connection afterwards. */
 export async function eachVcluster<T>(
   command: Command,
@@ -137,15 +121,15 @@ export async function eachVcluster<T>(
   const { host, given = '' } = connectHost(command, loaderInput(command));
   await using _ = host;
   const where = given === '' ? 'all host namespaces' : `the host namespace "${given}"`;
-  const lists = WORKLOADS.map((resource) =>
-    allowed(listAll(host, resource, [given], WORKLOAD_LABEL), {
+  const lists = [STATEFUL_SETS, DEPLOYMENTS].map((resource) =>
+    allowed(listAll(host, resource, [given], VCLUSTER_LABEL), {
       rights: `list ${resource.plural} in ${where}`,
       otherwise: 'name one namespace with -n',
     }),
   );
   const workloads = (await Promise.all(lists)).flat();
   if (workloads.length === 0)
-    throw new TerminalError(`no StatefulSet and no Deployment in ${where} has the label ${WORKLOAD_LABEL}`);
+    throw new TerminalError(`no StatefulSet and no Deployment in ${where} has the label ${VCLUSTER_LABEL}`);
   const results: T[] = [];
   for (const workload of workloads.toSorted((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1))) {
     const { namespace = '', name } = workload.metadata;
