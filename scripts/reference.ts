@@ -96,6 +96,8 @@ function settings(schema: JsonObject, path: string): SettingRow[] {
   return Object.keys(child(schema, 'properties')).flatMap((key) => {
     const field = child(child(schema, 'properties'), key);
     const name = path === '' ? key : `${path}.${key}`;
+    // Its fields are those of `endpointSyncer` again.
+    if (name === 'endpointSyncer.defaults') return [[name, '`{}`', description(field)] as const];
     if (Object.keys(child(field, 'properties')).length > 0) return settings(field, name);
     const flag = FLAG_OF_FIELD.get(name);
     const text = [description(field), flag === undefined ? '' : `\`--${flag}\``].filter(Boolean).join(' ');

@@ -6,7 +6,8 @@ import type { JsonObject, JsonValue } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
-import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+import { fleetRights, memberRights } from '../fleet/rights.ts';
+import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
 import { guarded } from './output/error-report.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
@@ -41,12 +42,16 @@ export function define(command: Command, exit: (code: number) => void): void {
 }
 
 async function run(command: Command, options: RbacOptions): Promise<number> {
-  const { config } = await loadConfig(loaderInput(command));
+  const { config } = await loadConfig({ ...loaderInput(command), acceptsFleet: true });
   const problem = usageProblem(config, options);
   if (problem !== undefined) {
     process.stderr.write(`error: ${problem}\n`);
     return 2;
   }
+  if (config.fleet.enabled)
+    process.stderr.write(
+      'note: a member whose patches import objects by references needs rights to create, update and delete objects of these kinds in its namespace, which are not in here\n',
+    );
   const open = openKinds(config);
   if (open.length > 0) {
     process.stderr.write(
@@ -72,7 +77,11 @@ function otherNamespaces(config: Config): readonly string[] {
     .map(({ namespace }) => namespace);
 }
 
-function usageProblem({ host }: Config, { as, cluster }: RbacOptions): string | undefined {
+function usageProblem({ host, fleet }: Config, { as, cluster }: RbacOptions): string | undefined {
+  if (fleet.enabled && host.namespace === '')
+    return 'the namespace of the fleet is not known; set --host-namespace or endpointSyncer.host.namespace';
+  if (fleet.enabled && (as === 'vcluster-values' || cluster === 'virtual'))
+    return 'a fleet has rights on the host alone, in no vCluster; omit --cluster, and use --as role or clusterrole';
   if (host.namespace === '') {
     return 'the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace';
   }
@@ -114,8 +123,9 @@ interface Grant {
 
 /** One grant for each cluster and namespace; `config` names the host namespace. */
 function neededGrants(config: Config): readonly Grant[] {
-  const references = offlineReferences(config);
-  const rights = [...requiredRights(config, { isDryRun: false, references }), ...uncheckedRights(config)];
+  const rights = config.fleet.enabled
+    ? [...fleetRights(config), ...memberRights(config, CONFIG_CHECKS)]
+    : rightsOfOne(config);
   const grants = new Map<string, Right[]>();
   for (const right of rights) {
     const key = `${right.cluster} ${right.namespace}`;
@@ -127,6 +137,11 @@ function neededGrants(config: Config): readonly Grant[] {
       ? []
       : { cluster: first.cluster, namespace: first.namespace, rules: rulesOf(of) };
   });
+}
+
+function rightsOfOne(config: Config): readonly Right[] {
+  const references = offlineReferences(config);
+  return [...requiredRights(config, { isDryRun: false, references }), ...uncheckedRights(config)];
 }
 
 /** Kinds that a reference may reach although no patch names them. The check at start does not cover their rights. */

@@ -28,7 +28,7 @@ import { describeRight } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
-import { configOfDefaults } from './member-config.ts';
+import { plainMemberConfig } from './member-config.ts';
 import { MemberLock } from './member-lock.ts';
 import { Members, type MemberStart } from './members.ts';
 import { replicaOf } from './placement.ts';
@@ -120,7 +120,7 @@ async function checkRights(
   { config, clock, random, logger, signal }: FleetOptions,
 ): Promise<void> {
   let attempts = 0;
-  const missing = await retry(() => missingRights(client, fleetRights(config.fleet, config.host.namespace)), {
+  const missing = await retry(() => missingRights(client, fleetRights(config)), {
     ...CONNECT_DELAYS,
     clock,
     random,
@@ -303,7 +303,10 @@ class RunningFleet implements Fleet {
 
   #leaseTimes(): LeaseTimes {
     const { namespace } = this.#config.host;
-    const config = configOfDefaults({ namespace, name: 'fleet' }, rulesOf(this.#parts, this.#config));
+    const config = plainMemberConfig({
+      ...rulesOf(this.#parts, this.#config),
+      vcluster: { namespace, name: 'fleet' },
+    });
     if (config === undefined) throw new InvariantError('the loader has accepted invalid defaults');
     const { leaseDuration, renewDeadline, retryPeriod } = config.leaderElection;
     return { leaseDurationMs: leaseDuration, renewDeadlineMs: renewDeadline, retryPeriodMs: retryPeriod };

@@ -62,13 +62,11 @@ export function memberConfig(sources: MemberSources): MemberConfig {
   return { config: { ...config, defaults: {}, name: vcluster.name }, warnings: problems };
 }
 
-/** What a vCluster without values gets. Undefined if the defaults are invalid, which the loader rejects. */
-export function configOfDefaults(
-  vcluster: NamespacedName,
-  rules: Pick<MemberSources, 'defaults' | 'host' | 'checks'>,
-): Config | undefined {
-  const text = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
-  return memberConfig({ ...rules, vcluster, values: { text, file: '' }, overlay: undefined }).config;
+const PLAIN_VALUES = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+
+/** Of a vCluster of which the values are not known. Undefined if the defaults are invalid, which the loader rejects. */
+export function plainMemberConfig(sources: Omit<MemberSources, 'values' | 'overlay'>): Config | undefined {
+  return memberConfig({ ...sources, values: { text: PLAIN_VALUES, file: '' }, overlay: undefined }).config;
 }
 
 /** What no member chooses for itself. */

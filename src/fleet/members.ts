@@ -15,7 +15,7 @@ import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { decideMember, isSelected, type FleetRules, type Membership } from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';
 import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
-import { configOfDefaults } from './member-config.ts';
+import { plainMemberConfig } from './member-config.ts';
 import type { VclusterObjects } from './vcluster.ts';
 
 export interface MemberStart extends StartOptions {
@@ -91,7 +91,7 @@ export class Members {
 
   /** A member of an earlier process, of which copies may be left. */
   addFormer(key: ObjectKey): void {
-    const config = this.#plainConfig(parseKey(key));
+    const config = this.#plainConfig(key);
     if (config !== undefined && !this.#entries.has(key)) this.#removals.set(key, config);
     this.#queue.add(key);
   }
@@ -225,8 +225,7 @@ export class Members {
 
   async #remove(key: ObjectKey): Promise<void> {
     const entry = this.#entries.get(key);
-    const config =
-      entry?.member.config ?? this.#removals.get(key) ?? (entry && this.#plainConfig(parseKey(key)));
+    const config = entry?.member.config ?? this.#removals.get(key) ?? (entry && this.#plainConfig(key));
     await this.#end(key);
     if (config === undefined) return;
     this.#removals.set(key, config);
@@ -240,9 +239,8 @@ export class Members {
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 
-  /** For a vCluster whose values are gone. */
-  #plainConfig(vcluster: NamespacedName): Config | undefined {
-    return configOfDefaults(vcluster, this.#rules);
+  #plainConfig(key: ObjectKey): Config | undefined {
+    return plainMemberConfig({ ...this.#rules, vcluster: parseKey(key) });
   }
 }
 

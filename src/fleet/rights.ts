@@ -1,27 +1,58 @@
-/** The rights that a fleet needs on the host besides those of its members. Pure. */
+/** The rights that a fleet needs on the host: to find its members, and what each of them needs. Pure. */
 
-import type { FleetConfig } from '../config/config.ts';
+import type { Config, FleetConfig } from '../config/config.ts';
+import type { ConfigChecks } from '../config/types.ts';
 import { LEASES } from '../kube/lease.ts';
-import { CONFIG_MAPS, SECRETS, type Resource } from '../kube/object.ts';
-import type { Right } from '../syncer/rights.ts';
+import { CONFIG_MAPS, ENDPOINT_SLICES, SECRETS, type Resource } from '../kube/object.ts';
+import { requiredRights, rightsOnEvents, type Right } from '../syncer/rights.ts';
 import { exactNamespaces } from './discovery.ts';
+import { plainMemberConfig } from './member-config.ts';
 import { DEPLOYMENTS, STATEFUL_SETS } from './vcluster.ts';
 
-const READ = ['get', 'list', 'watch'];
-
+const FOLLOW = ['list', 'watch'];
+const READ = ['get', ...FOLLOW];
 const HOLD = ['get', 'list', 'create', 'update', 'delete'];
 
-/** To find vClusters and read what belongs to them, to remove what is left of deleted ones, and to share the members with other replicas. */
-export function fleetRights(fleet: FleetConfig, ownNamespace: string): readonly Right[] {
-  const resources = [STATEFUL_SETS, DEPLOYMENTS, SECRETS, CONFIG_MAPS].map((one) => [one, READ] as const);
-  const rights = (
-    [{ group, plural }, verbs]: readonly [Resource, readonly string[]],
-    namespace: string,
-  ): Right[] => verbs.map((verb) => ({ cluster: 'host' as const, verb, group, resource: plural, namespace }));
+/**
+ * To find vClusters and read what belongs to them, to remove what is left of deleted ones, and to share the members with other replicas. The host
+ * namespace of `config` is the fleet's own.
+ */
+export function fleetRights({ fleet, host }: Pick<Config, 'fleet' | 'host'>): readonly Right[] {
+  const needed = [
+    [STATEFUL_SETS, FOLLOW],
+    [DEPLOYMENTS, FOLLOW],
+    [SECRETS, READ],
+    [CONFIG_MAPS, READ],
+    [LEASES, ['list', 'delete']],
+  ] as const;
   return [
-    ...rights([LEASES, HOLD], ownNamespace),
-    ...(exactNamespaces(fleet) ?? ['']).flatMap((namespace) =>
-      [...resources, [LEASES, ['list', 'delete']] as const].flatMap((one) => rights(one, namespace)),
-    ),
+    ...rightsIn(host.namespace, [[LEASES, HOLD]]),
+    ...namespacesOf(fleet).flatMap((namespace) => rightsIn(namespace, needed)),
   ];
+}
+
+function rightsIn(namespace: string, needed: readonly (readonly [Resource, readonly string[]])[]): Right[] {
+  return needed.flatMap(([{ group, plural }, verbs]) =>
+    verbs.map((verb) => ({ cluster: 'host' as const, verb, group, resource: plural, namespace })),
+  );
+}
+
+/** What every member needs, whatever its name. Its patches may name kinds of which it imports objects: their rights are not in here. */
+export function memberRights({ fleet, defaults, host }: Config, checks: ConfigChecks): readonly Right[] {
+  return namespacesOf(fleet).flatMap((namespace) => {
+    const vcluster = { namespace: namespace === '' ? 'default' : namespace, name: 'any' };
+    const config = plainMemberConfig({ vcluster, defaults, host, checks });
+    if (config === undefined) return [];
+    const rights = [...requiredRights(config, { isDryRun: false }), ...rightsOnEvents(config)];
+    const slices = { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural };
+    const all: Right[] = [...rights, { cluster: 'host', verb: 'list', namespace, ...slices }];
+    return all
+      .filter(({ cluster }) => cluster === 'host')
+      .map(({ name: _name, ...right }) => ({ ...right, namespace }));
+  });
+}
+
+/** '' stands for all of them. */
+function namespacesOf(fleet: FleetConfig): readonly string[] {
+  return exactNamespaces(fleet) ?? [''];
 }

@@ -173,7 +173,14 @@ export class FleetWorld implements AsyncDisposable {
       fleet: { enabled: true, namespaces: { include: ['team-*'] }, ...(fleet as JsonObject) },
       ...rest,
     };
-    writeFileSync(join(this.directory, 'fleet.yaml'), stringify({ endpointSyncer }));
+    this.file('fleet.yaml', stringify({ endpointSyncer }));
+  }
+
+  /** The path of a file that is deleted with this world. */
+  file(name: string, text: string): string {
+    const path = join(this.directory, name);
+    writeFileSync(path, text);
+    return path;
   }
 
   async createEndpoints({ virtual }: Installed, name: string, ip: string): Promise<void> {

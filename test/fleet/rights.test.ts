@@ -1,0 +1,54 @@
+/** The rights of a fleet: what `rbac` prints for it is what its start and the start of every member check. */
+
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/parse.ts';
+import type { Config } from '../../src/config/config.ts';
+import { decideMember } from '../../src/fleet/decide-member.ts';
+import { fleetRights, memberRights } from '../../src/fleet/rights.ts';
+import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
+import { ANY_KIND } from '../config/setup.ts';
+
+function fleet(include: string): Config {
+  const text = `endpointSyncer: {fleet: {enabled: true, namespaces: {include: ${include}}}}`;
+  const { config } = parseConfig(
+    { text, file: '' },
+    { env: {}, flags: {}, checks: ANY_KIND, acceptsFleet: true },
+  );
+  if (config === undefined) throw new Error('invalid');
+  return config;
+}
+
+function member({ fleet: rules, defaults, host }: Config): Config {
+  const values = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+  const labels = { 'endpoint-syncer/enabled': 'true' };
+  const decision = decideMember(
+    {
+      namespace: 'team-a',
+      name: 'vc',
+      workloads: [{ metadata: { name: 'vc', namespace: 'team-a', labels } }],
+      access: { metadata: { name: 'vc-vc' }, data: { config: encoded('x') } },
+      values: { metadata: { name: 'vc-config-vc' }, data: { 'config.yaml': encoded(values) } },
+      overlay: undefined,
+    },
+    { fleet: rules, defaults, host, checks: ANY_KIND },
+  );
+  if (decision.kind !== 'joined') throw new Error(JSON.stringify(decision));
+  return decision.config;
+}
+
+test.each([
+  ['[team-a, team-b]', 'team-a'],
+  ['["team-*"]', ''],
+])('namespaces %s: a member needs nothing that is not granted', (include, namespace) => {
+  const config = fleet(include);
+  const granted = [...fleetRights(config.fleet), ...memberRights(config, ANY_KIND)];
+  const texts = new Set(granted.map(describeRight));
+  const needed = requiredRights(member(config), { isDryRun: false })
+    .filter(({ cluster }) => cluster === 'host')
+    .map(({ name: _name, ...right }) => describeRight({ ...right, namespace }));
+  expect(needed.filter((text) => !texts.has(text))).toEqual([]);
+  const namespaces = new Set(granted.map((right) => right.namespace));
+  expect([...namespaces]).toEqual(namespace === '' ? [''] : ['team-a', 'team-b']);
+  expect(granted.every(({ cluster }) => cluster === 'host')).toBe(true);
+});
