@@ -26,6 +26,7 @@ export default defineConfig({
       group('Sync', [
         'index',
         'deploy',
+        'fleet',
         'migration',
         'patches',
         'references',
