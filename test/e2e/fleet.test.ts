@@ -189,7 +189,7 @@ test('invalid values of one vCluster are said of that one', async () => {
   );
   expect(
     events.some((event) =>
-      String(event['note']).startsWith('Not synced, invalid: Secret team-a/vc-config-a'),
+      textAt(asJson(event), 'note').startsWith('Not synced, invalid: Secret team-a/vc-config-a'),
     ),
   ).toBe(true);
 });
