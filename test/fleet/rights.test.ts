@@ -9,7 +9,7 @@ import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
 import { ANY_KIND } from '../config/setup.ts';
 
 function fleet(include: string): Config {
-  const text = `endpointSyncer: {fleet: {enabled: true, namespaces: {include: ${include}}}}`;
+  const text = `endpointSyncer: {host: {namespace: own}, fleet: {enabled: true, namespaces: {include: ${include}}}}`;
   const { config } = parseConfig(
     { text, file: '' },
     { env: {}, flags: {}, checks: ANY_KIND, acceptsFleet: true },
@@ -42,13 +42,13 @@ test.each([
   ['["team-*"]', ''],
 ])('namespaces %s: a member needs nothing that is not granted', (include, namespace) => {
   const config = fleet(include);
-  const granted = [...fleetRights(config.fleet), ...memberRights(config, ANY_KIND)];
+  const granted = [...fleetRights(config), ...memberRights(config, ANY_KIND)];
   const texts = new Set(granted.map(describeRight));
   const needed = requiredRights(member(config), { isDryRun: false })
     .filter(({ cluster }) => cluster === 'host')
     .map(({ name: _name, ...right }) => describeRight({ ...right, namespace }));
   expect(needed.filter((text) => !texts.has(text))).toEqual([]);
   const namespaces = new Set(granted.map((right) => right.namespace));
-  expect([...namespaces]).toEqual(namespace === '' ? [''] : ['team-a', 'team-b']);
+  expect([...namespaces]).toEqual(['own', ...(namespace === '' ? [''] : ['team-a', 'team-b'])]);
   expect(granted.every(({ cluster }) => cluster === 'host')).toBe(true);
 });
