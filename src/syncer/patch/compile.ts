@@ -77,7 +77,7 @@ export function compilePatches(
       program: load(compileExpression, text),
     });
     const matchesMissing = missingPaths === 'create' && config.expression !== undefined;
-    const toVirtual: Path = { segments, isProtected };
+    const toVirtual: Path = { segments, ...protection(segments) };
     return {
       index,
       config,
@@ -98,7 +98,7 @@ function filtersOf(
   return segments.flatMap((segment, at) => {
     if (segment.kind !== 'filter') return [];
     const { expression, offset } = segment;
-    const candidates = { segments: segments.slice(0, at + 1), isProtected };
+    const candidates = { segments: segments.slice(0, at + 1), ...protection(segments) };
     return [{ program: load(expression), offset, candidates }];
   });
 }
@@ -178,6 +178,11 @@ function matchesStep(segment: Segment, path: ConcretePath, at: number): boolean 
     default:
       return segment satisfies never;
   }
+}
+
+/** Only of a path that may lead into the metadata, because a walk that checks places has to track them. */
+function protection(segments: readonly Segment[]): Pick<Path, 'isProtected'> {
+  return mayBeKey(segments[0], ['metadata']) ? { isProtected } : {};
 }
 
 function touchesProtected(segments: readonly Segment[]): boolean {

@@ -11,7 +11,7 @@ import {
   keptPaths,
   mayBeKept,
 } from './compile.ts';
-import { change, locate, overlay, valuesOf, type Path, type Selection } from './walk.ts';
+import { locate, overlay, replace, valuesOf, type Path, type Selection } from './walk.ts';
 import type {
   Program,
   EvaluateRequest,
@@ -58,7 +58,10 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
       for (;;) {
         const run = new PatchRun(options, { direction, object, context, failed });
         try {
-          for (const stage of stages[direction]) await run.apply(stage);
+          for (const stage of stages[direction]) {
+            const pending = run.apply(stage);
+            if (pending !== undefined) await pending;
+          }
           return run.finish(stages[direction]);
         } catch (error) {
           if (!mayBeLeftOut(error, failed, options)) throw error;
@@ -327,8 +330,7 @@ class PatchRun {
 
   #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
     if (patch.segments.length > 0) {
-      let next = 0;
-      this.#put(patch, change(this.#path(patch), this.#object, () => results[next++] ?? undefined) ?? {});
+      this.#put(patch, replace(this.#path(patch), this.#object, results) ?? {});
       return;
     }
     const whole = results[0];

@@ -27,65 +27,80 @@ export interface Path {
 /** What one filter selects in one object: by list or map, the indices or keys of its members. */
 export type Selection = ReadonlyMap<JsonValue, ReadonlySet<string | number>>;
 
-/**
- * Returns what replaces a match; undefined deletes the member or the element. `value` is undefined for a key that is missing. `place` is valid
- * only during the call. `theirs`: what the other object of an {@link overlay} has there.
- */
-type Replace = (
-  value: JsonValue | undefined,
-  place: ConcretePath,
-  theirs: JsonValue | undefined,
-) => JsonValue | undefined;
-
-/** The root with its matches replaced, from the first to the last. Undefined only for the empty path. */
-export function change(path: Path, root: JsonValue, replace: Replace): JsonValue | undefined {
-  return new Walk(path, replace).root(root);
-}
-
-/** The values of the matches, in the order of {@link change}. */
-export function valuesOf(path: Path, root: JsonValue): (JsonValue | undefined)[] {
+/** The values of the matches, from the first to the last; undefined: a key that is missing. */
+export function valuesOf(path: Path, root: JsonValue): readonly (JsonValue | undefined)[] {
   const values: (JsonValue | undefined)[] = [];
-  change(path, root, (value) => {
-    values.push(value);
-    return value;
-  });
+  new Walk(path, { values }).root(root);
   return values;
 }
 
 /** The places of the matches, in the same order. */
-export function locate(path: Path, root: JsonValue): ConcretePath[] {
+export function locate(path: Path, root: JsonValue): readonly ConcretePath[] {
   const places: ConcretePath[] = [];
-  change(path, root, (value, place) => {
-    places.push(place.slice());
-    return value;
-  });
+  new Walk(path, { places }).root(root);
   return places;
+}
+
+/** The root with the results instead of the matches, in the same order; null and undefined delete the member or the element. Undefined only for
+ * the empty path.
+ */
+export function replace(
+  path: Path,
+  root: JsonValue,
+  results: readonly (JsonValue | undefined)[],
+): JsonValue | undefined {
+  return new Walk(path, { results }).root(root);
 }
 
 /** Sets every match of the path on either side to the value in `other`; values that `other` does not have are deleted. */
 export function overlay(path: Path, root: JsonValue, other: JsonValue | undefined): JsonValue | undefined {
-  return new Walk(path, (_value, _place, theirs) => theirs, true).root(root, other);
+  return new Walk(path, { isOverlay: true }).root(root, other);
+}
+
+/** What a walk does with the matches: one of these. A callback for each match would cost as much as the walk. */
+interface Use {
+  readonly values?: (JsonValue | undefined)[];
+  readonly places?: ConcretePath[];
+  readonly results?: readonly (JsonValue | undefined)[];
+  /** The values of the other object replace the matches, and what only the other object has is added. */
+  readonly isOverlay?: boolean;
 }
 
 type OneStep = Extract<Segment, { readonly index: number | undefined }>;
 
 class Walk {
   readonly #path: Path;
-  readonly #replace: Replace;
-  /** What only the other object has is added. */
+  readonly #values: (JsonValue | undefined)[] | undefined;
+  readonly #places: ConcretePath[] | undefined;
+  readonly #results: readonly (JsonValue | undefined)[] | undefined;
   readonly #isOverlay: boolean;
+  /** The index of the last segment. */
   readonly #last: number;
-  readonly #place: (string | number)[] = [];
+  /** Of the current value, if anything needs it. */
+  readonly #place: (string | number)[] | undefined;
+  #nextResult = 0;
 
-  constructor(path: Path, replace: Replace, isOverlay = false) {
+  constructor(path: Path, { values, places, results, isOverlay = false }: Use) {
     this.#path = path;
-    this.#replace = replace;
+    this.#values = values;
+    this.#places = places;
+    this.#results = results;
     this.#isOverlay = isOverlay;
     this.#last = path.segments.length - 1;
+    this.#place = places === undefined && path.isProtected === undefined ? undefined : [];
   }
 
   root(root: JsonValue, other?: JsonValue): JsonValue | undefined {
-    return this.#last < 0 ? this.#replace(root, this.#place, other) : this.#change(root, 0, other);
+    return this.#last < 0 ? this.#replaced(root, other) : this.#change(root, 0, other);
+  }
+
+  /** What replaces a match; undefined deletes it. `theirs`: what the other object has there. */
+  #replaced(value: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
+    if (this.#isOverlay) return theirs;
+    if (this.#results !== undefined) return this.#results[this.#nextResult++] ?? undefined;
+    this.#values?.push(value);
+    this.#places?.push(this.#place?.slice() ?? []);
+    return value;
   }
 
   /** The node with the matches below it replaced. */
@@ -100,15 +115,15 @@ class Walk {
       : this.#changeMembers(node, selection, depth, theirs);
   }
 
-  /** What becomes of a member or element of the node at `depth`; undefined: it is deleted. */
+  /** What becomes of a member or element that the segment at `depth` matches; undefined: it is deleted. */
   #changed(
     child: JsonValue | undefined,
     step: string | number,
     depth: number,
     theirs: JsonValue | undefined,
   ): JsonValue | undefined {
-    this.#place[depth] = step;
-    if (depth === this.#last) return this.#replace(child, this.#place, theirs);
+    if (this.#place !== undefined) this.#place[depth] = step;
+    if (depth === this.#last) return this.#replaced(child, theirs);
     return child === undefined ? undefined : this.#change(child, depth + 1, theirs);
   }
 
@@ -124,9 +139,11 @@ class Walk {
     const other = theirs === undefined ? undefined : memberOf(theirs, stepIn(theirs, segment));
     const result = this.#changed(child, step, depth, other);
     if (result === child) return node;
-    return Array.isArray(node)
-      ? withElement(node, Number(step), result)
-      : withMember(node, String(step), result);
+    if (Array.isArray(node)) return withElement(node, Number(step), result);
+    if (result === undefined) return withMember(node, String(step), result);
+    const copy = copyOf(node);
+    copy[step] = result; // no segment is called `__proto__`
+    return copy;
   }
 
   #changeElements(
@@ -140,16 +157,21 @@ class Walk {
       const others = array.filter((_, index) => !isSelected(selection, array, index));
       return [...others, ...other.filter((_, index) => isSelected(selection, other, index))];
     }
-    let copy: (JsonValue | undefined)[] | undefined;
+    let copy: JsonArray | undefined;
+    let kept = 0;
     for (let index = 0; index < array.length; index++) {
-      if (!isSelected(selection, array, index)) continue;
-      const element = array[index];
-      const result = this.#changed(element, index, depth, other[index]);
-      if (result === element) continue;
-      copy ??= array.slice();
-      copy[index] = result;
+      const element = array[index] ?? null;
+      const result = isSelected(selection, array, index)
+        ? this.#changed(element, index, depth, theirs === undefined ? undefined : other[index])
+        : element;
+      if (copy === undefined && result !== element) copy = array.slice();
+      if (result === undefined) continue;
+      if (copy !== undefined) copy[kept] = result;
+      kept++;
     }
-    return copy === undefined ? array : copy.filter((element) => element !== undefined);
+    if (copy === undefined) return array;
+    if (kept < copy.length) copy.length = kept;
+    return copy;
   }
 
   #changeMembers(
@@ -189,7 +211,7 @@ class Walk {
 
   #isProtected(key: string, depth: number): boolean {
     const { isProtected } = this.#path;
-    return isProtected !== undefined && isProtected([...this.#place.slice(0, depth), key]);
+    return isProtected !== undefined && isProtected([...(this.#place?.slice(0, depth) ?? []), key]);
   }
 }
 

@@ -7,7 +7,7 @@ import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/js
 import { parsePath, printPath } from '../../../src/syncer/patch/path-syntax.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import { isProtected } from '../../../src/syncer/patch/protect.ts';
-import { change, locate, overlay, valuesOf, type Path } from '../../../src/syncer/patch/walk.ts';
+import { locate, overlay, replace, valuesOf, type Path } from '../../../src/syncer/patch/walk.ts';
 
 function pathOf(text: string): Path {
   const parsed = parsePath(text);
@@ -22,7 +22,12 @@ function matchesOf(text: string, root: JsonValue): [string, JsonValue | undefine
 
 /** Puts `map(value)` in the place of every match. */
 function mapped(text: string, root: JsonValue, map: (value: JsonValue) => JsonValue | undefined): unknown {
-  return change(pathOf(text), root, (value) => map(value ?? null));
+  const path = pathOf(text);
+  return replace(
+    path,
+    root,
+    valuesOf(path, root).map((value) => map(value ?? null)),
+  );
 }
 
 /** Like JSON.parse of any API server's answer: `__proto__` is an own key. */
