@@ -18,9 +18,9 @@ import type {
   EvaluateResponse,
   Evaluator,
   ObjectIdentity,
-  EvaluateError,
 } from '../sandbox/types.ts';
 import type { PatchPipeline, Direction, PatchContext, PatchedObject } from './types.ts';
+import { evaluateError, filterError, patchError } from './patch-errors.ts';
 import { restoreProtected, layOver, withKind } from './protect.ts';
 import { type CompiledReference, UntranslatableValue } from './reference-parts.ts';
 import { ReferenceTranslation, type ReferenceRules } from './reference-translation.ts';
@@ -30,7 +30,6 @@ import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
 import { SelectorError, selectorKeys, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
 import { JsonText } from './json-text.ts';
 import { printPath } from './path-syntax.ts';
-import { excerptOf, placeOf } from '../../base/excerpt.ts';
 import type { Clock } from '../../base/clock.ts';
 
 export interface PipelineOptions extends RunSettings {
@@ -422,62 +421,6 @@ function selectorText(text: JsonText, translate: (selector: JsonValue) => JsonVa
     return { ...one, literal: JSON.stringify(key?.key ?? one.key) };
   });
   return text.with(keys.filter(({ key, literal }) => literal !== JSON.stringify(key)));
-}
-
-/** The error of the first match that failed in the sandbox; `errors` is not empty. */
-function evaluateError(
-  patch: CompiledPatch,
-  places: readonly ConcretePath[],
-  errors: ReadonlyMap<number, EvaluateError>,
-  direction: Direction,
-): PatchError {
-  const first = Math.min(...errors.keys());
-  const error = errors.get(first);
-  if (error === undefined) throw new InvariantError('an error without an index');
-  const path = places[first] ?? [];
-  const { expression, reverseExpression } = patch.config;
-  const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
-  const excerpt = excerptOf(source, error.line, error.column);
-  return patchError(patch, error.message, {
-    path,
-    kind: error.kind,
-    excerpt,
-    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  });
-}
-
-/** Inside the sandbox, `@` is called `value`. */
-function filterError(
-  patch: CompiledPatch,
-  { offset }: CompiledFilter,
-  path: ConcretePath,
-  { kind, message, line, column, retryAfterMs }: EvaluateError,
-): PatchError {
-  const text = patch.config.path;
-  const start = placeOf(text, offset);
-  const excerpt =
-    line === undefined || column === undefined
-      ? placeOf(text, offset).excerpt
-      : excerptOf(text, start.line + line - 1, line === 1 ? start.column + column - 1 : column);
-  return patchError(patch, `filter: ${message.replaceAll(/\bvalue\b/g, '@')}`, {
-    path,
-    kind,
-    excerpt,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
-}
-
-function patchError(
-  patch: CompiledPatch,
-  message: string,
-  details: {
-    readonly path: ConcretePath;
-    readonly kind: PatchError['kind'];
-    readonly excerpt?: string;
-    readonly retryAfterMs?: number | undefined;
-  },
-): PatchError {
-  return new PatchError(message, { ...details, index: patch.index, path: printPath(details.path) });
 }
 
 interface PatchMetrics {
