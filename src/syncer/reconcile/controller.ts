@@ -10,32 +10,39 @@ import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
 import { StatusError, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
 
-/** `waitMs` requeues the key after this time, even if nothing changes. */
-export interface ReconcileResult {
-  readonly outcome:
-    | 'unchanged'
-    | 'created'
-    | 'updated'
-    | 'rewritten'
-    | 'deleted'
-    | 'ignored'
-    | 'refused'
-    | 'waiting';
+/** What a reconcile answers. `waitMs` requeues the key after this time, even if nothing changes. */
+export type ReconcileResult = Done | Wait | Again;
+
+/** The decision is carried out. `waitMs`: something is left to do. */
+export interface Done {
+  readonly outcome: 'unchanged' | 'created' | 'updated' | 'rewritten' | 'deleted' | 'ignored';
   readonly reason?: string;
+  readonly waitMs?: number;
+}
+
+/** The object is not synced, which is logged and counted as a problem. */
+export interface Wait {
+  readonly outcome: 'waiting' | 'refused';
+  readonly reason: string;
   /** For the log: who causes this, and what to do. */
   readonly note?: string;
+  /** Undefined for what is refused until a change, which causes an event; retries with increasing delays are only a safety net. */
   readonly waitMs?: number;
-  /** Nothing was decided: a cache was behind its API server and has been updated. The key is requeued immediately. */
-  readonly isStale?: boolean;
-  /** Waiting for work in progress, such as a write of another replica; not logged as a problem. */
-  readonly isTransient?: boolean;
+}
+
+/** Nothing is decided yet, because of work in progress elsewhere. */
+export interface Again {
+  readonly outcome: 'again';
+  readonly reason: string;
+  readonly waitMs: number;
 }
 
 export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
-export const STALE: ReconcileResult = { outcome: 'unchanged', waitMs: 0, isStale: true };
+/** The cache has been updated. */
+export const STALE: Again = { outcome: 'again', reason: 'a cache was behind its API server', waitMs: 0 };
 
 /** Keys reconciled concurrently. High, so that patches form batches; requests in flight have a separate limit. */
 const DECISIONS_MAX = 256;
@@ -176,28 +183,39 @@ export class Controller {
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
-    const { logger, queue, metrics, clock, name, identify, dryRun } = this.#options;
-    const isBlocked = result.outcome === 'refused' || (result.outcome === 'waiting' && !result.isTransient);
+    const { queue, identify, dryRun } = this.#options;
     const progress = this.#progressOf(key);
+    const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
     if (!isBlocked) progress.problem = undefined;
     if (result.outcome !== 'refused') progress.refusals = 0;
-    const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
+    const blockedBy = isBlocked ? result.reason : undefined;
     this.#block(key, blockedBy);
     dryRun?.settled(identify(key), blockedBy);
-    const { outcome, reason, note } = result;
-    const fields = { controller: name, key, outcome, reason, ...(note === undefined ? {} : { note }) };
-    // A dry run logs each write with its diff.
-    if (isQuiet(result) || (dryRun !== undefined && !isBlocked)) logger.debug(fields, 'reconciled');
-    else if (isBlocked) this.#logProblem(key, fields, 'not synced');
-    else {
-      const latencyMs = clock.monotonicMs() - sinceMs;
-      metrics.latency(latencyMs / 1000);
-      logger.info({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
-    }
+    this.#log(key, result, sinceMs);
     const waitMs = result.outcome === 'refused' ? refusalDelayMs(progress.refusals++) : result.waitMs;
     if (waitMs === undefined) return 'success';
     queue.addAfter(key, waitMs);
     return 'requeue_after';
+  }
+
+  #log(key: ObjectKey, result: ReconcileResult, sinceMs: number): void {
+    const { logger, metrics, clock, name, dryRun } = this.#options;
+    const { outcome, reason } = result;
+    const note = 'note' in result ? result.note : undefined;
+    const fields = { controller: name, key, outcome, reason, ...(note === undefined ? {} : { note }) };
+    if (outcome === 'refused' || outcome === 'waiting') {
+      this.#logProblem(key, fields, 'not synced');
+      return;
+    }
+    const isWritten = outcome !== 'unchanged' && outcome !== 'ignored' && outcome !== 'again';
+    // A dry run logs each write with its diff.
+    if (!isWritten || dryRun !== undefined) {
+      logger.debug(fields, 'reconciled');
+      return;
+    }
+    const latencyMs = clock.monotonicMs() - sinceMs;
+    metrics.latency(latencyMs / 1000);
+    logger.info({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
@@ -280,10 +298,6 @@ export class Controller {
 
 function refusalDelayMs(refusals: number): number {
   return backoffDelayMs(refusals, REFUSAL_BASE_MS, REFUSAL_MAX_MS);
-}
-
-function isQuiet({ outcome, isTransient = false }: ReconcileResult): boolean {
-  return outcome === 'unchanged' || outcome === 'ignored' || isTransient;
 }
 
 function isExpected(error: unknown): boolean {

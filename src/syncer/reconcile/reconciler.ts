@@ -105,7 +105,7 @@ function isBeingDeleted({ metadata }: KubeObject): boolean {
 
 /** An edit of what is deleted along with the copy would be lost. */
 function dependentsFirst(reason: string): ReconcileResult {
-  return { outcome: 'waiting', reason, waitMs: 100, isTransient: true };
+  return { outcome: 'again', reason, waitMs: 100 };
 }
 
 /** Admission has removed the record of the sync. */
@@ -126,13 +126,11 @@ export class Reconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<ReconcileResult> {
-    let isStale = false;
+    let result: ReconcileResult | undefined;
     try {
-      const result = await this.#reconcile(key);
-      isStale = result.isStale === true;
-      return result;
+      return (result = await this.#reconcile(key));
     } finally {
-      if (!isStale) this.#options.references.markReconciled(key);
+      if (result !== STALE) this.#options.references.markReconciled(key);
     }
   }
 
@@ -221,12 +219,7 @@ export class Reconciler {
     if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
     if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host))) return STALE;
     if (seen.virtual === undefined && (await this.#options.objection()) !== undefined)
-      return {
-        outcome: 'waiting',
-        reason: 'another virtual cluster',
-        waitMs: OBJECTION_MS,
-        isTransient: true,
-      };
+      return { outcome: 'again', reason: 'another virtual cluster', waitMs: OBJECTION_MS };
     const waitMs = this.#fightWaitMs(seen, host);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     if (!this.#options.areDependentsRead(target)) return dependentsFirst(reason);
@@ -355,7 +348,7 @@ export class Reconciler {
     }
     state.takeOverReads = 0;
     const result = await this.#rewrite(seen, 'taken over');
-    if (result.isStale !== true) this.#report(seen, takenOverNotice(host));
+    if (result !== STALE) this.#report(seen, takenOverNotice(host));
     return result;
   }
 
@@ -374,7 +367,7 @@ export class Reconciler {
   async #deleteVirtual({ key, target }: Observation, virtual: KubeObject): Promise<ReconcileResult> {
     // Deleted first, the object would take away the reason for which its Service is synced, and the Service would stay.
     if (target !== undefined && (await this.#options.isDeletedAlong(key, target)))
-      return { outcome: 'waiting', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS, isTransient: true };
+      return { outcome: 'again', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS };
     await this.#options.virtual.writer.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
     this.#forget(key);
     return { outcome: 'deleted', reason: HOST_DELETED };
@@ -404,8 +397,7 @@ export class Reconciler {
     const held = heldKeys(state.keyContests, this.#nowMs());
     const merged = await this.#merged(seen, held);
     const uncertainMs = merged.isUncertain ? state.arrivals.uncertainWaitMs(this.#nowMs(), record) : 0;
-    if (uncertainMs > 0)
-      return { outcome: 'waiting', reason: 'change is in progress', waitMs: uncertainMs, isTransient: true };
+    if (uncertainMs > 0) return { outcome: 'again', reason: 'change is in progress', waitMs: uncertainMs };
     this.#reportNotAllowed(seen, merged.notAllowed);
     const overwrites = this.#overwritesOf(seen, merged);
     const isDrift = overwrites !== undefined;

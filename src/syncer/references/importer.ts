@@ -447,7 +447,7 @@ const REQUEUE_AFTER_MS = 500;
 
 /** The result where an object is no longer what the cache showed: another attempt follows. */
 function requeued(reason: string): ReconcileResult {
-  return { outcome: 'waiting', reason, waitMs: REQUEUE_AFTER_MS, isTransient: true };
+  return { outcome: 'again', reason, waitMs: REQUEUE_AFTER_MS };
 }
 
 /** True when the object that was read from the API server is still the copy that the cache showed. */

@@ -60,10 +60,9 @@ test('waiting for a pending operation is logged at debug level, and does not cou
     name: 'endpoints',
     identify: (key) => ({ group: '', kind: 'Endpoints', key }),
     reconcile: async (key) => ({
-      outcome: 'waiting',
+      outcome: key === 'in progress' ? 'again' : 'waiting',
       reason: key,
       waitMs: 1000,
-      isTransient: key === 'in progress',
     }),
     warn: nothing,
     createNamespace: undefined,
