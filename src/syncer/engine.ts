@@ -12,18 +12,21 @@ import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
-import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
+import { KindSync, type KindEnvironment, type KindMetrics, type KindPlan } from './reconcile/kind-sync.ts';
+import { reconcile } from './reconcile/reconciler.ts';
 import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
 import { SWEEP_ATTEMPTS } from './references/orphans.ts';
+import { deleteUnmapped } from './references/unmapped-copies.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
 import { isBookkeepingAnnotation } from './translate/bookkeeping.ts';
 import { recordedKinds } from './translate/last-synced.ts';
+import { ownershipOf } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 
-export interface EngineMetrics extends KindEngineMetrics {
+export interface EngineMetrics extends KindMetrics {
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;
 }
 
@@ -48,7 +51,7 @@ export class Engine {
   readonly #hostServices: ObservableInformer;
   /** By plural: all readers of a virtual resource share one cache. */
   readonly #virtualInformers = new Map<string, ObservableInformer>();
-  readonly #kinds: readonly KindEngine[];
+  readonly #kinds: readonly KindSync[];
   readonly #stopping = new AbortController();
   readonly #sweeping = new AbortController();
   #isSwept = false;
@@ -71,11 +74,11 @@ export class Engine {
         resource.plural === SERVICES.plural
           ? this.#hostServices
           : this.#createInformer('host', resource, { indexes, labelSelector }),
-      engines: () => this.#kinds,
+      kinds: () => this.#kinds,
       objection: () => this.objection(),
     };
     this.#kinds = options.kinds.map(
-      (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),
+      (plan) => new KindSync(plan, environment, references.index.recordsOf(plan.kind.resource), reconcile),
     );
     for (const kind of this.#kinds) {
       options.virtualCaches.set(kind.kind.resource.plural, kind.virtual);
@@ -163,10 +166,20 @@ export class Engine {
   }
 
   async #sweepUnmapped(): Promise<void> {
-    const { clock, random, references } = this.#options;
+    const { clients, names, clock, random, references, logger } = this.#options;
     const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#sweeping.signal };
     await Promise.all([
-      ...this.#kinds.map((kind) => kind.sweepUnmapped(attempts)),
+      ...this.#kinds.map(({ kind: { resource }, virtual, writers }) =>
+        deleteUnmapped({
+          host: clients.host,
+          resource,
+          names,
+          virtual,
+          writer: writers.host,
+          retry: attempts,
+          logger,
+        }),
+      ),
       references.sweepUnmapped(attempts),
     ]);
     this.#isSwept = true;
@@ -179,7 +192,13 @@ export class Engine {
 
   /** The copies of all kinds, and whether the virtual cluster has an original of them. */
   #evidence(): CopiesEvidence {
-    const all = this.#kinds.map((kind) => kind.evidence());
+    const { names } = this.#options;
+    const all = this.#kinds.map(({ kind, virtual, host }) => {
+      const originals = new Set([...virtual.list()].map(({ metadata: { uid } }) => uid));
+      const owners = [...host.list()].map((copy) => ownershipOf(copy, kind.resource, names));
+      const ours = owners.flatMap((owner) => (owner.kind === 'ours' ? [owner.uid] : []));
+      return { copies: ours.length, isAnyOriginalKnown: ours.some((uid) => originals.has(uid)) };
+    });
     return {
       copies: all.reduce((sum, { copies }) => sum + copies, 0),
       isAnyOriginalKnown: all.some(({ isAnyOriginalKnown }) => isAnyOriginalKnown),

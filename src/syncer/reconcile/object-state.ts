@@ -10,7 +10,14 @@ import { jsonEquals, type JsonObject } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { recordOf, shortHash } from '../translate/last-synced.ts';
 import type { MergeMemory } from '../translate/merge.ts';
-import { Arrivals, type Contest, type KeyContests, type Streak } from './guards.ts';
+import {
+  Arrivals,
+  noteDrift,
+  type Contest,
+  type DriftVerdict,
+  type KeyContests,
+  type Streak,
+} from './guards.ts';
 
 /** Both objects and the Service as of the last sync. The objects are those of the caches, so they take no memory of their own. */
 interface SyncedPair {
@@ -127,6 +134,13 @@ export class ObjectState {
     };
     this.isOpen = isEchoed;
     this.reportedIgnored = undefined;
+  }
+
+  /** Others have overwritten what this process wrote: on the copy, or in the status of the virtual object. */
+  noteDrift(nowMs: number, overwritesMax?: number): DriftVerdict {
+    const { contest, verdict } = noteDrift(this.contest, nowMs, overwritesMax);
+    this.contest = contest;
+    return verdict;
   }
 
   /** True: expressions that read the host object run again after each of our writes, until the result is stable. */

@@ -90,11 +90,12 @@ function originalOf(service: KubeObject, names: NameTranslator): NamespacedName 
   return isAtHome ? virtualOf(service, SERVICES, names) : namedVirtual(service, SERVICES, names);
 }
 
-export interface ObserverOptions {
+/** What an observation is made of. */
+export interface Observed {
   readonly virtual: Lister;
   readonly services: Lister;
   readonly host: Lister;
-  readonly translator: NameTranslator;
+  readonly names: NameTranslator;
   readonly states: ObjectStates;
   readonly decide: DecideOptions;
   readonly foreignService: ForeignService;
@@ -104,31 +105,27 @@ export interface ObserverOptions {
 /** Objects that the caches leave out, read from their API servers. */
 export type LeftOut = Pick<Partial<Observation>, 'virtual' | 'host'>;
 
-/** `leftOut` takes the place of what the caches do not hold. */
-export type Observe = (key: ObjectKey, leftOut?: LeftOut) => Observation;
-
-export function createObserver(options: ObserverOptions): Observe {
-  const { virtual, services, host, translator, states, foreignService, kind } = options;
-  return (key, leftOut = {}) => {
-    const object = virtual.get(key) ?? leftOut.virtual;
-    const serviceKey = kind.serviceKey(key, object);
-    const target = translator.toHost(parseKey(key));
-    const hostKey = target === undefined ? undefined : keyOf(target);
-    const hostObject = hostKey === undefined ? undefined : (host.get(hostKey) ?? leftOut.host);
-    return {
-      key,
-      virtual: object,
-      service: serviceKey === undefined ? undefined : services.get(serviceKey),
-      target,
-      unmapped: object && kind.unmappedNamespace?.(object, translator),
-      host: hostObject,
-      ownership: hostObject && ownershipOf(hostObject, kind.resource, translator, parseKey(key)),
-      strays: straysOf(key, hostKey, options),
-      claims: hostKey === undefined ? [] : claimsOn(hostKey, options),
-      hasForeignService:
-        hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
-      isKnownCopy: hostObject !== undefined && states.find(key)?.isKnownCopy(hostObject) === true,
-    };
+/** What both caches say about a key. `leftOut` takes the place of what the caches do not hold. */
+export function observe(observed: Observed, key: ObjectKey, leftOut: LeftOut = {}): Observation {
+  const { virtual, services, host, names, states, foreignService, kind } = observed;
+  const object = virtual.get(key) ?? leftOut.virtual;
+  const serviceKey = kind.serviceKey(key, object);
+  const target = names.toHost(parseKey(key));
+  const hostKey = target === undefined ? undefined : keyOf(target);
+  const hostObject = hostKey === undefined ? undefined : (host.get(hostKey) ?? leftOut.host);
+  return {
+    key,
+    virtual: object,
+    service: serviceKey === undefined ? undefined : services.get(serviceKey),
+    target,
+    unmapped: object && kind.unmappedNamespace?.(object, names),
+    host: hostObject,
+    ownership: hostObject && ownershipOf(hostObject, kind.resource, names, parseKey(key)),
+    strays: straysOf(key, hostKey, observed),
+    claims: hostKey === undefined ? [] : claimsOn(hostKey, observed),
+    hasForeignService:
+      hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
+    isKnownCopy: hostObject !== undefined && states.find(key)?.isKnownCopy(hostObject) === true,
   };
 }
 
@@ -136,19 +133,19 @@ export function createObserver(options: ObserverOptions): Observe {
 function straysOf(
   key: ObjectKey,
   hostKey: ObjectKey | undefined,
-  { host, translator, kind }: ObserverOptions,
+  { host, names, kind }: Observed,
 ): readonly KubeObject[] {
   const copies = host.byIndex(BY_VIRTUAL_KEY, key);
   if (copies.size === 0 || (copies.size === 1 && hostKey !== undefined && copies.has(hostKey))) return [];
   return [...copies].flatMap((copyKey) => {
     const copy = copyKey === hostKey ? undefined : host.get(copyKey);
     if (copy === undefined || recordOf(copy) === undefined || isOptedOut(copy)) return [];
-    return ownershipOf(copy, kind.resource, translator).kind === 'ours' ? [copy] : [];
+    return ownershipOf(copy, kind.resource, names).kind === 'ours' ? [copy] : [];
   });
 }
 
 /** A single claim needs no comparison and is left out. */
-function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[] {
+function claimsOn(hostKey: ObjectKey, options: Observed): readonly Claim[] {
   const { virtual, services, decide, kind } = options;
   const keys = virtual.byIndex(BY_HOST_KEY, hostKey);
   if (keys.size < 2) return [];
@@ -171,19 +168,15 @@ function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[
 function hostServicesOf(
   object: KubeObject,
   target: NamespacedName,
-  { kind, translator }: ObserverOptions,
+  { kind, names }: Observed,
 ): readonly ObjectKey[] {
   const serviceKey = kind.serviceKey(objectKey(object), object);
-  const translated = serviceKey === undefined ? undefined : translator.toHost(parseKey(serviceKey));
+  const translated = serviceKey === undefined ? undefined : names.toHost(parseKey(serviceKey));
   const kept = kind.hostService({ ...object, metadata: { ...object.metadata, ...target } });
   return [...(translated === undefined ? [] : [keyOf(translated)]), ...(kept === undefined ? [] : [kept])];
 }
 
-export interface EventContext {
-  readonly virtual: Lister;
-  readonly translator: NameTranslator;
-  readonly kind: SyncedKind;
-}
+type EventContext = Pick<Observed, 'virtual' | 'names' | 'kind'>;
 
 /** A virtual Service changed: the keys of the objects whose sync it controls, and of their rivals. */
 export function keysOfServiceEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
@@ -191,16 +184,12 @@ export function keysOfServiceEvent({ key }: CacheEvent, context: EventContext): 
   return [...new Set(keys.flatMap((one) => rivalsOf(one, context)))];
 }
 
-/** A virtual object changed: its own key, and the keys of all objects with the same host name, because an object that is deleted or no
- * longer synced frees the name.
- */
-export function keysOfVirtualEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
-  return rivalsOf(key, context);
-}
-
-/** The keys of all objects with the host name of this one, itself included. */
-export function rivalsOf(key: ObjectKey, { virtual, translator }: EventContext): readonly ObjectKey[] {
-  const target = translator.toHost(parseKey(key));
+/** The keys of all objects with the host name of this one, itself included: one that is deleted or no longer synced frees the name. */
+export function rivalsOf(
+  key: ObjectKey,
+  { virtual, names }: Omit<EventContext, 'kind'>,
+): readonly ObjectKey[] {
+  const target = names.toHost(parseKey(key));
   if (target === undefined) return [key];
   const rivals = virtual.byIndex(BY_HOST_KEY, keyOf(target));
   return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
@@ -220,11 +209,11 @@ export function keysOfHostEvent(
 export function keysOfHostObject(
   key: ObjectKey,
   states: readonly (KubeObject | undefined)[],
-  { virtual, translator, kind }: EventContext,
+  { virtual, names, kind }: EventContext,
 ): readonly ObjectKey[] {
   const keys = new Set(virtual.byIndex(BY_HOST_KEY, key));
   for (const state of states) {
-    const named = state && namedVirtual(state, kind.resource, translator);
+    const named = state && namedVirtual(state, kind.resource, names);
     if (named !== undefined) keys.add(keyOf(named));
   }
   return [...keys];
@@ -236,11 +225,11 @@ export function keysOfHostObject(
 export function keysChangedSinceCopied({
   virtual,
   host,
-  translator,
-}: Pick<EventContext, 'virtual' | 'translator'> & { readonly host: Lister }): readonly ObjectKey[] {
+  names,
+}: Pick<Observed, 'virtual' | 'host' | 'names'>): readonly ObjectKey[] {
   return [...virtual.list()].flatMap((object) => {
     const key = objectKey(object);
-    const target = translator.toHost(parseKey(key));
+    const target = names.toHost(parseKey(key));
     const copy = target && host.get(keyOf(target));
     const revision = copy && recordedRevision(recordOf(copy));
     return revision === object.metadata.resourceVersion ? [] : [key];

@@ -13,6 +13,8 @@ export interface Mutant {
 const DECIDE = 'syncer/reconcile/decide.ts';
 const OBSERVER = 'syncer/reconcile/observer.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
+const PAIR_UPDATE = 'syncer/reconcile/pair-update.ts';
+const COMPLETION = 'syncer/reconcile/completion.ts';
 const WRITER = 'syncer/reconcile/writer.ts';
 const GUARDS = 'syncer/reconcile/guards.ts';
 const LIST_WATCH = 'kube/informer/list-watch.ts';
@@ -27,7 +29,7 @@ const DECIDE_REFERENCE = 'syncer/references/decide-reference.ts';
 const REFUSALS = 'syncer/references/refusals.ts';
 const LEASE = 'kube/lease.ts';
 const SERVICES = 'syncer/kinds/services.ts';
-const KIND_ENGINE = 'syncer/kind-engine.ts';
+const KIND_SYNC = 'syncer/reconcile/kind-sync.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -108,31 +110,32 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deletion: the virtual object of a deleted copy stays',
     file: RECONCILER,
-    snippet: "if (onHostDelete === 'deleteVirtual' &&",
-    replacement: "if (onHostDelete === 'recreate' && (state.deletions?.count ?? 0) > 99 &&",
+    snippet: "if (sync.environment.config.onHostDelete === 'deleteVirtual' &&",
+    replacement:
+      "if (sync.environment.config.onHostDelete === 'recreate' && (state.deletions?.count ?? 0) > 99 &&",
   },
   {
     name: 'deletion: an object that has no copy yet is deleted',
     file: RECONCILER,
-    snippet: "hasLostCopy(state.deletions, this.#nowMs(), virtual.metadata.uid ?? '');",
-    replacement: 'deletionsOf(state.deletions, this.#nowMs()) >= 0;',
+    snippet: "hasLostCopy(state.deletions, sync.nowMs(), virtual.metadata.uid ?? '');",
+    replacement: 'deletionsOf(state.deletions, sync.nowMs()) >= 0;',
   },
   {
     name: 'deletion: the object that was created again is deleted',
     file: RECONCILER,
-    snippet: "hasLostCopy(state.deletions, this.#nowMs(), virtual.metadata.uid ?? '');",
-    replacement: 'deletionsOf(state.deletions, this.#nowMs()) > 0;',
+    snippet: "hasLostCopy(state.deletions, sync.nowMs(), virtual.metadata.uid ?? '');",
+    replacement: 'deletionsOf(state.deletions, sync.nowMs()) > 0;',
     steps: 80,
   },
   {
     name: "deletion: what was in a copy's place counts as the copy",
-    file: KIND_ENGINE,
+    file: KIND_SYNC,
     snippet: "return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;",
     replacement: 'return owner.kind && this.virtual.get(key)?.metadata.uid;',
   },
   {
     name: 'deletion: our own counts as that of another client',
-    file: KIND_ENGINE,
+    file: KIND_SYNC,
     snippet: 'if (this.#ownDeletions.has(uid)) return;',
     replacement: 'this.#ownDeletions.has(uid);',
   },
@@ -163,21 +166,21 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'reconciler: refusals are not reported',
     file: RECONCILER,
-    snippet: '    this.#report(seen, warning(reason, note));\n',
-    replacement: '    warning(reason, note);\n',
+    snippet: '  sync.report(seen.virtual, warning(reason, note));\n',
+    replacement: '  warning(reason, note);\n',
   },
   {
     name: 'update: the virtual side is written without the record',
-    file: RECONCILER,
-    snippet: 'const stored = merged.host && (await side.writer.update(merged.host, reason));',
+    file: PAIR_UPDATE,
+    snippet: 'const stored = merged.host && (await writers.host.update(merged.host, reason));',
     replacement:
-      'const stored = merged.virtual === undefined ? merged.host && (await side.writer.update(merged.host, reason)) : undefined;',
+      'const stored = merged.virtual === undefined ? merged.host && (await writers.host.update(merged.host, reason)) : undefined;',
   },
   {
     name: 'update: a stale cache of the virtual side is trusted',
-    file: RECONCILER,
+    file: PAIR_UPDATE,
     snippet:
-      'if (await this.#caches.isVirtualBehind(virtual, host)) return STALE;\n    const record = recordOf(host);',
+      'if (await isVirtualBehind(sync, virtual, host)) return STALE;\n  const record = recordOf(host);',
     replacement: 'const record = recordOf(host);',
   },
   {
@@ -207,13 +210,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'admission: what it made of a copy counts as written',
-    file: RECONCILER,
-    snippet: 'if (stored === undefined || isStoredAs(this.#options.kind, stored, sent)) return result;',
+    file: COMPLETION,
+    snippet: 'if (stored === undefined || isStoredAs(sync.kind, stored, sent)) return result;',
     replacement: 'if (stored === undefined || sent.metadata.name !== undefined) return result;',
   },
   {
     name: 'admission: what it changes is corrected without end',
-    file: RECONCILER,
+    file: PAIR_UPDATE,
     snippet: 'if (state.isAltered(seen.host) && host !== undefined) return AUTOMATIC_OVERWRITES_MAX;',
     replacement: '',
   },
@@ -257,7 +260,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'deletion: a copy that a restored host lacks counts as deleted by a user',
-    file: KIND_ENGINE,
+    file: KIND_SYNC,
     snippet: "event.type === 'deleted' && event.mayBeRestored !== true &&",
     replacement: "event.type === 'deleted' &&",
   },

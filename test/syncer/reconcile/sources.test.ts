@@ -6,7 +6,7 @@ import type { Lister } from '../../../src/kube/types.ts';
 import { keysChangedSinceCopied } from '../../../src/syncer/reconcile/observer.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 
-const translator = createNameTranslator({
+const names = createNameTranslator({
   vcluster: 'vc',
   hostNamespace: 'host',
   mode: { kind: 'single' },
@@ -46,7 +46,7 @@ test('at start, objects that changed since they were copied, and those without a
       copyOf('changed', '{"v":1,"r":"5"}'),
       copyOf('no-record', undefined),
     ]),
-    translator,
+    names,
   });
   expect(keys).toEqual(['default/changed', 'default/new', 'default/no-record']);
 });

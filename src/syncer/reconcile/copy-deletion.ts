@@ -1,0 +1,114 @@
+/** Deletes copies, and virtual objects whose copy a user has deleted. */
+
+import { invariant } from '../../base/errors.ts';
+import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { isMissedByCache } from './cache-refresh.ts';
+import { clearStatus } from './completion.ts';
+import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
+import type { Observation } from './decide.ts';
+import { OBJECTION_MS } from './guards.ts';
+import type { KindSync } from './kind-sync.ts';
+import { recreatedNotice } from './notices.ts';
+import { FIELD_MANAGER } from './writer.ts';
+
+export const HOST_DELETED = 'host copy was deleted';
+const DELETION_CHECK_MS = 5000;
+
+/** A finalizer delays the deletion; its removal causes an event. A second deletion would remove the copy from the cache, and the event be lost. */
+const WAITING_FOR_FINALIZERS: Wait = {
+  outcome: 'waiting',
+  reason: 'host copy is being deleted',
+  waitMs: DELETION_CHECK_MS,
+};
+
+export async function deleteCopy(
+  sync: KindSync,
+  seen: Observation,
+  reason: string,
+): Promise<ReconcileResult> {
+  const { host, target } = seen;
+  invariant(host?.metadata.uid && target, 'a host copy that is deleted exists in the cache');
+  if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
+  if (seen.virtual === undefined && (await isMissedByCache(sync, seen.key, host))) return STALE;
+  if (seen.virtual === undefined && (await sync.environment.objection()) !== undefined)
+    return { outcome: 'again', reason: 'another virtual cluster', waitMs: OBJECTION_MS };
+  const waitMs = fightWaitMs(sync, seen, host);
+  if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
+  if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
+  const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
+  await clearStatus(sync, seen, host);
+  forget(sync, seen.key);
+  // A dry run leaves the copy in place, so the object would be deleted again in an endless loop.
+  if (outcome === 'deleted') sync.released(target);
+  return { outcome: 'deleted', reason };
+}
+
+/** Another syncer has created the copy if this program never wrote it. A record may have been copied from elsewhere, as the mirroring controllers do. */
+function fightWaitMs(sync: KindSync, seen: Observation, copy: KubeObject): number {
+  const { kind, host } = sync;
+  const { metadata } = copy;
+  if (metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER) === true) return 0;
+  // The event of a new virtual object may come after that of its copy, and its name is another one each time.
+  const group = kind.serviceKey(seen.key, copy) ?? seen.key;
+  const { waitMs, isReportable } = sync.foughtDeletions.verdict(group, metadata.resourceVersion);
+  // Without the virtual object, the Event would be lost.
+  if (isReportable && seen.virtual !== undefined) {
+    sync.report(seen.virtual, recreatedNotice(copy, waitMs));
+    sync.foughtDeletions.noteReported(group);
+  }
+  if (waitMs === 0) sync.foughtDeletions.note(group, metadata.resourceVersion, host.resourceVersion);
+  return waitMs;
+}
+
+/** Deletes a copy that was written under an earlier configuration. */
+export async function deleteStray(
+  sync: KindSync,
+  { metadata: { namespace = '', name, uid = '' } }: KubeObject,
+): Promise<void> {
+  await sync.writers.host.delete({ namespace, name }, uid, 'belongs elsewhere now');
+  sync.released({ namespace, name });
+}
+
+/** The key is requeued immediately, and the next reconcile creates the copy. */
+export async function deleteToRecreate(
+  sync: KindSync,
+  { key, target }: Observation,
+  host: KubeObject,
+): Promise<ReconcileResult> {
+  const reason = 'an immutable field has changed';
+  invariant(target, 'a copy that is updated has a target');
+  if (isBeingDeleted(host)) return WAITING_FOR_FINALIZERS;
+  if (!sync.areDependentsRead(target)) return dependentsFirst(reason);
+  const outcome = await sync.writers.host.delete(target, host.metadata.uid ?? '', reason);
+  sync.states.of(key).synced = undefined;
+  // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
+  return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
+}
+
+export async function deleteVirtual(
+  sync: KindSync,
+  { key, target }: Observation,
+  virtual: KubeObject,
+): Promise<ReconcileResult> {
+  // Deleted first, the object would take away the reason for which its Service is synced, and the Service would stay.
+  if (target !== undefined && (await sync.isDeletedAlong(key, target)))
+    return { outcome: 'again', reason: HOST_DELETED, waitMs: DELETION_CHECK_MS };
+  await sync.writers.virtual.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
+  forget(sync, key);
+  return { outcome: 'deleted', reason: HOST_DELETED };
+}
+
+/** There is neither a virtual object nor a copy of ours. */
+export function forget(sync: KindSync, key: ObjectKey): void {
+  sync.states.forget(key);
+  sync.references.clearReferences(key);
+}
+
+function isBeingDeleted({ metadata }: KubeObject): boolean {
+  return metadata['deletionTimestamp'] !== undefined;
+}
+
+/** An edit of what is deleted along with the copy would be lost. */
+export function dependentsFirst(reason: string): Again {
+  return { outcome: 'again', reason, waitMs: 100 };
+}

@@ -1,0 +1,343 @@
+/**
+ * What the sync of one kind consists of: the caches of both sides, the states of its objects, the work queue, the writers, and what a change of an
+ * object means to objects of other kinds. The reconciler works on it.
+ */
+
+import type { Semaphore } from '../../base/semaphore.ts';
+import type { ObservableInformer } from '../../kube/informer/informer.ts';
+import {
+  keyOf,
+  parseKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import { ignoreNotFound } from '../../kube/status-error.ts';
+import type { CacheEvent, ClusterName, IndexFunctions, RecordedEvent } from '../../kube/types.ts';
+import { WorkQueue, type QueueMetrics } from '../../kube/work-queue.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
+import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
+import { Controller, type ControllerMetrics, type Reconcile, type ReconcileResult } from './controller.ts';
+import { createCopyForge, type CopyForge } from './copy.ts';
+import { isOptedOut, type DecideOptions } from './decide.ts';
+import {
+  namespaceAdvice,
+  namespaceCreator,
+  type ReferenceRecords,
+  type SyncEnvironment,
+} from './environment.ts';
+import { FoughtDeletions, hasLostCopy, noteDeletion, OwnDeletions, type ServiceDeletions } from './guards.ts';
+import { ObjectStates } from './object-state.ts';
+import {
+  BY_HOST_KEY,
+  BY_HOST_SERVICE,
+  foreignServices,
+  hostIndexes,
+  keysChangedSinceCopied,
+  keysOfHostEvent,
+  keysOfHostObject,
+  keysOfServiceEvent,
+  rivalsOf,
+  type ForeignService,
+} from './observer.ts';
+import { createWriter, type WriteMetrics, type Writer } from './writer.ts';
+
+/** One kind with its patches. */
+export interface KindPlan {
+  readonly kind: SyncedKind;
+  readonly pipeline: PatchPipeline;
+}
+
+export interface KindMetrics {
+  readonly writes: WriteMetrics;
+  queue(kind: Resource): QueueMetrics;
+  controller(kind: Resource): ControllerMetrics;
+}
+
+/** What all kinds share. */
+export interface KindEnvironment extends SyncEnvironment {
+  readonly metrics: KindMetrics;
+  /** Bounds the requests of all kinds together. */
+  readonly inFlight: Semaphore;
+  readonly services: ObservableInformer;
+  /** Those of the host, from which a copy would get traffic. */
+  readonly hostServices: ObservableInformer;
+  readonly serviceDeletions: ServiceDeletions;
+  /** The one cache of this resource, with the indexes of its kind. */
+  virtualInformer(resource: Resource): ObservableInformer;
+  hostInformer(kind: SyncedKind, indexes: IndexFunctions): ObservableInformer;
+  kinds(): readonly KindSync[];
+  /** Why the copies of objects that are gone must stay for now. */
+  objection(): Promise<string | undefined>;
+}
+
+export class KindSync {
+  readonly kind: SyncedKind;
+  readonly pipeline: PatchPipeline;
+  readonly environment: KindEnvironment;
+  readonly names;
+  readonly decide: DecideOptions;
+  readonly virtual: ObservableInformer;
+  readonly host: ObservableInformer;
+  /** Of the virtual cluster. */
+  readonly services: ObservableInformer;
+  readonly writers: Readonly<Record<ClusterName, Writer>>;
+  readonly states = new ObjectStates();
+  readonly references: ReferenceRecords;
+  readonly foreignService: ForeignService;
+  readonly forge: CopyForge;
+  readonly foughtDeletions: FoughtDeletions;
+  readonly #queue;
+  readonly #controller: Controller;
+  readonly #ownDeletions: OwnDeletions;
+  #isWorking = false;
+
+  constructor(
+    { kind, pipeline }: KindPlan,
+    environment: KindEnvironment,
+    references: ReferenceRecords,
+    reconcile: (sync: KindSync, key: ObjectKey) => Promise<ReconcileResult>,
+  ) {
+    const { names, clock, config, metrics, hostServices, services } = environment;
+    this.kind = kind;
+    this.pipeline = pipeline;
+    this.environment = environment;
+    this.names = names;
+    this.decide = { requireService: config.requireService, kind };
+    this.references = references;
+    this.virtual = environment.virtualInformer(kind.resource);
+    this.host = environment.hostInformer(kind, hostIndexes(names, kind));
+    this.services = services;
+    this.foreignService = foreignServices(kind, names, hostServices);
+    this.forge = createCopyForge({ ...environment, kind, pipeline, foreignService: this.foreignService });
+    this.foughtDeletions = new FoughtDeletions(clock);
+    this.#ownDeletions = new OwnDeletions(clock);
+    this.writers = {
+      host: this.#ownDeletions.noting(this.#createWriter('host'), (target) => this.#deleting(target)),
+      virtual: this.#createWriter('virtual'),
+    };
+    this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
+    this.#controller = this.#createController((key) => reconcile(this, key));
+    this.#connect();
+  }
+
+  /** Called when something that the copy depends on has changed. */
+  enqueue(key: ObjectKey): void {
+    this.#controller.enqueue(key, 'live');
+  }
+
+  /** Runs until the queue is shut down and empty. */
+  async run(): Promise<void> {
+    this.#isWorking = true;
+    for (const key of keysChangedSinceCopied(this)) this.#controller.enqueue(key, 'changed');
+    try {
+      await this.#controller.run();
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  shutDown(): void {
+    this.#queue.shutDown();
+  }
+
+  /** Nothing is queued or in progress. */
+  get isIdle(): boolean {
+    return this.#queue.isIdle;
+  }
+
+  /** Drops all queued keys. Returns how many objects were queued or in progress. */
+  abandon(): number {
+    return this.#queue.abandon();
+  }
+
+  nowMs(): number {
+    return this.environment.clock.monotonicMs();
+  }
+
+  /** Records Events of the virtual object, if there is one. */
+  report(virtual: KubeObject | undefined, ...notices: readonly RecordedEvent[]): void {
+    const { recorder } = this.environment;
+    if (virtual !== undefined)
+      for (const notice of notices) recorder.event(virtual, this.kind.resource, notice);
+  }
+
+  /** Replaces the recorded references of the copy. */
+  recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void {
+    this.environment.listener?.referenced(this.kind, key, references);
+    this.references.recordReferences(key, references);
+  }
+
+  /** The key of the virtual object that the bookkeeping of a host object names. */
+  ownerOf(copy: KubeObject): ObjectKey | undefined {
+    const owner = namedVirtual(copy, this.kind.resource, this.names);
+    return owner && keyOf(owner);
+  }
+
+  #createWriter(cluster: ClusterName): Writer {
+    return createWriter({
+      ...this.environment,
+      client: this.environment.clients[cluster],
+      resource: this.kind.resource,
+      cache: this[cluster],
+      // Whether a Service is synced, and which object has a host name, depends on the virtual objects.
+      publishesDeletions: cluster === 'virtual',
+      metrics: this.environment.metrics.writes,
+    });
+  }
+
+  #createController(reconcile: Reconcile): Controller {
+    const { config, metrics } = this.environment;
+    const { resource } = this.kind;
+    const createNamespace = namespaceCreator(this.environment);
+    return new Controller({
+      ...this.environment,
+      queue: this.#queue,
+      name: resource.plural,
+      identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
+      reconcile,
+      warn: (key, warning) => this.report(this.virtual.get(key), { type: 'Warning', ...warning }),
+      createNamespace: createNamespace && ((key) => createNamespace(parseKey(key).namespace)),
+      namespaceAdvice: namespaceAdvice(config),
+      metrics: metrics.controller(resource),
+    });
+  }
+
+  /** Events only enqueue keys. The reconcile reads the current state from the caches. */
+  #connect(): void {
+    const { services, hostServices } = this.environment;
+    const enqueueAll = (keys: readonly ObjectKey[], { isInitial, mayBeRestored }: CacheEvent): void => {
+      for (const key of keys) {
+        // The same versions may have other content.
+        const state = mayBeRestored === true ? this.states.find(key) : undefined;
+        if (state !== undefined) state.synced = undefined;
+        this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+      }
+    };
+    this.virtual.subscribe((event) => enqueueAll(rivalsOf(event.key, this), event));
+    services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, this), event));
+    hostServices.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
+    this.host.subscribe((event) => {
+      const keys = keysOfHostEvent(event, this);
+      // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
+      if (event.type === 'deleted' && event.mayBeRestored !== true && this.#isWorking)
+        for (const key of keys) this.#noteDeletion(key, event);
+      enqueueAll(keys, event);
+    });
+  }
+
+  /** This process has created a copy, or deleted one, which may be the host Service that other copies get traffic from. Our own writes cause no event. */
+  hostChanged(target: NamespacedName): void {
+    if (this.host !== this.environment.hostServices) return;
+    for (const sync of this.environment.kinds())
+      for (const key of sync.#keysOfHostService(keyOf(target))) sync.enqueue(key);
+  }
+
+  /** This process has freed a host name that other objects may wait for. */
+  released(target: NamespacedName): void {
+    for (const key of this.virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
+    this.hostChanged(target);
+  }
+
+  /** This process has changed a virtual object, on which objects of other kinds may depend. */
+  patched(virtual: KubeObject): void {
+    for (const sync of this.environment.kinds()) sync.#enqueueRelated(this.kind.resource, virtual);
+  }
+
+  /** The objects that are refused because of this host Service, those whose copies get traffic from it, and their rivals for a host name. */
+  #keysOfHostService(service: ObjectKey): readonly ObjectKey[] {
+    const refused = this.states.awaiting(service).flatMap((key) => rivalsOf(key, this));
+    const copied = [...this.host.byIndex(BY_HOST_SERVICE, service)].flatMap((key) => {
+      const object = this.host.get(key);
+      return object === undefined ? [] : keysOfHostObject(key, [object], this);
+    });
+    return [...refused, ...copied];
+  }
+
+  /** A host object was deleted. What only was in the place of this key's copy is not the copy. */
+  #noteDeletion(key: ObjectKey, { key: hostKey, object }: CacheEvent): void {
+    const { uid = '' } = object.metadata;
+    if (this.#ownDeletions.has(uid)) return;
+    const virtualUid = this.#copiedUid(key, object);
+    if (virtualUid === undefined) return;
+    const isConsequence = this.environment.serviceDeletions.get(hostKey) === true;
+    const state = this.states.of(key);
+    const nowMs = this.nowMs();
+    state.deletions = noteDeletion(state.deletions, nowMs, isConsequence ? undefined : virtualUid);
+  }
+
+  /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
+  #copiedUid(key: ObjectKey, object: KubeObject): string | undefined {
+    const state = this.states.find(key);
+    if (state?.isKnownCopy(object) === true) return state.synced?.virtual.metadata.uid ?? '';
+    const owner = ownershipOf(object, this.kind.resource, this.names, parseKey(key));
+    return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;
+  }
+
+  /** This process is about to delete a copy. */
+  #deleting(target: NamespacedName): void {
+    if (this.kind.deletesAlong.length === 0) return;
+    this.environment.serviceDeletions.set(keyOf(target), true);
+    for (const sync of this.environment.kinds())
+      if (this.#deletesAlong(sync)) sync.#noteDeletedAlong(keyOf(target));
+  }
+
+  #deletesAlong({ kind }: KindSync): boolean {
+    return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
+  }
+
+  /**
+   * The copies that get traffic from the host Service of this name have no change on the host that is still to be read. They are deleted when it
+   * is created for another virtual Service than theirs, and API servers delete Endpoints along with it.
+   */
+  areDependentsRead(target: NamespacedName): boolean {
+    if (this.host !== this.environment.hostServices) return true;
+    return this.environment
+      .kinds()
+      .every((sync) => sync.#keysOfHostService(keyOf(target)).every((key) => !sync.#queue.has(key)));
+  }
+
+  /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
+  async isDeletedAlong(key: ObjectKey, target: NamespacedName): Promise<boolean> {
+    const deleter = this.environment.kinds().find((sync) => sync.#deletesAlong(this));
+    return deleter !== undefined && (await deleter.#isDeletingVirtual(key, target));
+  }
+
+  /** The object at this host key is deleted together with its Service. */
+  #noteDeletedAlong(hostKey: ObjectKey): void {
+    const uid = this.host.get(hostKey)?.metadata.uid;
+    if (uid !== undefined) this.#ownDeletions.note(uid);
+  }
+
+  /** A user has deleted the copy of this object, which is deleted for that. The event of the copy's deletion may still be on its way. */
+  async #isDeletingVirtual(key: ObjectKey, target: NamespacedName): Promise<boolean> {
+    const { clients, dryRun } = this.environment;
+    const virtual = this.virtual.get(key);
+    if (virtual === undefined || isOptedOut(virtual) || dryRun !== undefined) return false;
+    const uid = this.host.get(keyOf(target))?.metadata.uid;
+    const isGone = async (): Promise<boolean> =>
+      (await ignoreNotFound(clients.host.get(this.kind.resource, target))) === undefined;
+    if (uid !== undefined && (await isGone())) this.host.observeAbsence(keyOf(target), uid);
+    const deletions = this.states.find(key)?.deletions;
+    return hasLostCopy(deletions, this.nowMs(), virtual.metadata.uid ?? '');
+  }
+
+  /** Watches the kinds whose objects decide whether objects of this kind are synced. */
+  followRelated(virtualCaches: ReadonlyMap<string, ObservableInformer>): void {
+    for (const [plural, keysOf] of Object.entries(this.kind.relatedKinds)) {
+      virtualCaches.get(plural)?.subscribe(({ object, previous, isInitial }) => {
+        const keys = new Set(
+          [object, previous].flatMap((state) => (state === undefined ? [] : keysOf(state))),
+        );
+        for (const key of keys) this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+      });
+    }
+  }
+
+  /** An object of another kind has changed, which may decide whether objects of this kind are synced. */
+  #enqueueRelated({ plural }: Resource, object: KubeObject): void {
+    for (const key of this.kind.relatedKinds[plural]?.(object) ?? []) this.enqueue(key);
+  }
+}
