@@ -29,10 +29,17 @@ export function exactInteger(value: number, source: string): number {
   return BigInt(source) as unknown as number; // a primitive value: what asks for its type takes it for none that it knows
 }
 
-// The only global that this program changes: JSON.stringify throws for a BigInt without it. `rawJSON` is of ES2026, later than the types.
+declare global {
+  /** Of ES2026, later than the types. */
+  interface JSON {
+    rawJSON(text: string): unknown;
+  }
+}
+
+// The only global that this program changes: JSON.stringify throws for a BigInt without it.
 Object.defineProperty(BigInt.prototype, 'toJSON', {
   value(this: bigint): unknown {
-    return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(this));
+    return JSON.rawJSON(String(this));
   },
   configurable: true,
 });

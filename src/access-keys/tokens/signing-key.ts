@@ -100,7 +100,7 @@ export async function openPrivateKey(key: SigningKey, seal: Seal): Promise<Crypt
 }
 
 export function openPublicKey(key: SigningKey): Promise<CryptoKey> {
-  return importJWK(key.publicJwk as unknown as EcJwk, ALGORITHM); // written by generateSigningKey
+  return importJWK(key.publicJwk as EcJwk, ALGORITHM); // written by generateSigningKey
 }
 
 function purposeOf(kid: string): string {

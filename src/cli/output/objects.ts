@@ -170,7 +170,7 @@ function objectsIn(value: JsonValue, report: (message: string) => void): KubeObj
 export function objectOf(value: JsonObject): KubeObject {
   const object = asObject(value);
   const { managedFields, ...metadata } = value['metadata'] as JsonObject; // checked, too
-  if (managedFields === null) object.metadata = metadata as unknown as ObjectMeta; // the same without a member
+  if (managedFields === null) object.metadata = metadata as ObjectMeta; // the same without a member
   return withLists(object);
 }
 

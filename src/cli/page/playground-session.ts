@@ -328,7 +328,7 @@ const USUAL_ORDER: JsonObject = {
 function inOrderOf(original: KubeObject | undefined, object: KubeObject): KubeObject {
   const usual = ordered(asJson(object), USUAL_ORDER);
   const result = original === undefined ? usual : ordered(usual, asJson(original));
-  return result as unknown as KubeObject; // the same members
+  return asObject(result as JsonObject); // the same members
 }
 
 function ordered(value: JsonValue, model: JsonValue): JsonValue {

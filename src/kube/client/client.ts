@@ -5,7 +5,7 @@ import { StatusError } from '../status-error.ts';
 import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { asList, asObject, checkDeletion, responseError } from './responses.ts';
+import { asList, checkDeletion, requireObject, responseError } from './responses.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
 import { Transport, type TransportOptions } from './transport.ts';
@@ -59,7 +59,11 @@ class RestClient implements WatchClient {
 
   async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
     const path = objectPath(resource, key.namespace, key.name);
-    return asObject(await this.#read({ method: 'GET', path, options }), { resource, key, isStored: true });
+    return requireObject(await this.#read({ method: 'GET', path, options }), {
+      resource,
+      key,
+      isStored: true,
+    });
   }
 
   async list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
@@ -82,14 +86,22 @@ class RestClient implements WatchClient {
     const { namespace = '', name } = object.metadata;
     const path = namespacePath(resource, namespace) + writeQuery(options);
     const response = await this.#send({ method: 'POST', path, body: object, options });
-    return asObject(response, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
+    return requireObject(response, {
+      resource,
+      key: { namespace, name },
+      isStored: options.isDryRun !== true,
+    });
   }
 
   async update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     const { namespace = '', name } = object.metadata;
     const path = objectPath(resource, namespace, name) + writeQuery(options);
     const response = await this.#send({ method: 'PUT', path, body: object, options });
-    return asObject(response, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
+    return requireObject(response, {
+      resource,
+      key: { namespace, name },
+      isStored: options.isDryRun !== true,
+    });
   }
 
   async patch(
@@ -103,7 +115,7 @@ class RestClient implements WatchClient {
     const path = objectPath(resource, key.namespace, key.name) + below + writeQuery(options);
     const contentType = CONTENT_TYPES[patch.type];
     const response = await this.#send({ method: 'PATCH', path, body: patch.body, options, contentType });
-    return asObject(response, { resource, key, isStored: options.isDryRun !== true });
+    return requireObject(response, { resource, key, isStored: options.isDryRun !== true });
   }
 
   async delete(

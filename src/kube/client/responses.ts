@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   apiVersionOf,
+  asObject,
   keyOf,
   type KubeObject,
   type NamespacedName,
@@ -11,7 +12,7 @@ import {
   withLists,
 } from '../object.ts';
 import { isPlain } from '../../base/excerpt.ts';
-import { isJsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { MalformedResponseError, type ListOptions, type MalformedItem, type ObjectList } from '../types.ts';
 import { StatusError, type Status } from '../status-error.ts';
 
@@ -27,9 +28,10 @@ interface RequestedObject {
  * The requested object: of that kind, name and namespace, with uid and resourceVersion. Throws `MalformedResponseError` for anything else, so
  * that the response of a misbehaving server or proxy never replaces what a cache holds.
  */
-export function asObject(value: JsonValue, { resource, key, isStored }: RequestedObject): KubeObject {
+export function requireObject(value: JsonValue, { resource, key, isStored }: RequestedObject): KubeObject {
   const apiVersion = apiVersionOf(resource);
-  const { metadata, ...rest } = asAnyObject(value);
+  const object = asAnyObject(value);
+  const { metadata, ...rest } = object;
   const is = (actual: unknown, expected: string): boolean => actual === expected;
   const isIt =
     is(rest.apiVersion, apiVersion) &&
@@ -44,13 +46,13 @@ export function asObject(value: JsonValue, { resource, key, isStored }: Requeste
     const message = `the response has no uid or no resourceVersion: ${excerptOf(value)}`;
     throw new MalformedResponseError(message);
   }
-  return withLists(value as unknown as KubeObject); // checked as far as anything relies on it; the rest is raw JSON
+  return withLists(object);
 }
 
 /** Checks the response to a deletion: a `Status` of success, or the deleted object. Throws `MalformedResponseError`. */
 export function checkDeletion(value: JsonValue, deleted: RequestedObject): void {
   const isSuccess = isJsonObject(value) && value['kind'] === 'Status' && value['status'] === 'Success';
-  if (!isSuccess) asObject(value, deleted);
+  if (!isSuccess) requireObject(value, deleted);
 }
 
 /**
@@ -77,7 +79,7 @@ export function asList(
       malformed.push({ key: readableKey(item), why });
       continue;
     }
-    const object = item as unknown as KubeObject; // checked as far as anything relies on it
+    const object = asObject(item as JsonObject); // checked as far as anything relies on it
     object.apiVersion ??= apiVersion;
     object.kind ??= resource.kind;
     objects.push(withLists(object));
@@ -93,7 +95,7 @@ export function asList(
 function asAnyObject(value: JsonValue): KubeObject {
   const why = problemOf(value);
   if (why !== undefined) throw notAnObject(why, value);
-  return value as unknown as KubeObject; // checked as far as anything relies on it
+  return asObject(value as JsonObject); // checked as far as anything relies on it; the rest is raw JSON
 }
 
 function notAnObject(why: string, value: JsonValue): MalformedResponseError {

@@ -1,8 +1,8 @@
 /** Parses the body of a watch: JSON documents, one per line, in arbitrary chunks. */
 
 import { StatusError } from '../status-error.ts';
-import { withLists, type KubeObject } from '../object.ts';
-import { isJsonObject, parseJson, type JsonValue } from '../../base/json.ts';
+import { asObject, withLists, type KubeObject } from '../object.ts';
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { StreamHandler } from './exchange.ts';
 import { asStatus, problemOf } from './responses.ts';
 import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
@@ -103,7 +103,7 @@ function asWatched(type: WatchEventType, object: JsonValue | undefined): KubeObj
     throw new MalformedStreamError(`${type} without an object, or its resourceVersion`);
   const why = type === 'BOOKMARK' ? undefined : problemOf(object);
   if (why !== undefined) throw new MalformedStreamError(`${type} of an object that is malformed: ${why}`);
-  return withLists(object as unknown as KubeObject); // checked above as far as the program relies on it
+  return withLists(asObject(object as JsonObject)); // checked above as far as the program relies on it
 }
 
 function streamError(object: JsonValue | undefined): Error {

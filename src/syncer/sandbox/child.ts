@@ -84,11 +84,12 @@ export class SandboxChild {
     });
     this.#process = child;
     this.pid = child.pid ?? 0;
-    const [input, output, errors, lifeline] = child.stdio as unknown as [
+    const [input, output, errors, lifeline] = child.stdio as [
       Writable,
       Readable,
       Readable,
       Duplex,
+      undefined,
     ];
     this.#input = input;
     // Never read, because the child's write to it must not complete, see `holdLifeline`.

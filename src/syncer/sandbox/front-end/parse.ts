@@ -72,16 +72,17 @@ const { parenL, bracketL, braceL, dollarBraceL, parenR, bracketR, braceR } = tok
 const OPENING: ReadonlySet<TokenType> = new Set([parenL, bracketL, braceL, dollarBraceL]);
 const CLOSING: ReadonlySet<TokenType> = new Set([parenR, bracketR, braceR]);
 
-/** Members of acorn's parser that its types leave out. */
-interface Tokenizer {
-  pos: number;
-  getTokenFromCode(code: number): void;
-  finishToken(type: TokenType, value: string): void;
+declare module 'acorn' {
+  /** What its types leave out. */
+  interface Parser {
+    pos: number;
+    getTokenFromCode(code: number): void;
+    finishToken(type: TokenType, value: string): void;
+  }
 }
 
 const FilterParser = Parser.extend((base) => {
-  const Base = base as unknown as new (options: Options, input: string) => Tokenizer; // see there
-  class WithElement extends Base {
+  return class extends base {
     override getTokenFromCode(code: number): void {
       if (code !== '@'.charCodeAt(0)) {
         super.getTokenFromCode(code);
@@ -90,8 +91,7 @@ const FilterParser = Parser.extend((base) => {
       this.pos++;
       this.finishToken(tokTypes.name, 'value');
     }
-  }
-  return WithElement as unknown as typeof Parser; // the same
+  };
 });
 
 /** Parses with two wrappers, because text that closes one of them, such as `1), (2`, cannot close the other. Inside the wrappers, `{}` is

@@ -6,9 +6,14 @@ type Holder = Record<PropertyKey, unknown>;
 /** Functions that are deleted from the realm but needed until the end of the hardening. */
 type Tools = typeof Reflect;
 
+/** Any object has members, whatever its type says. */
+function holderOf(object: unknown): Holder {
+  return object as Holder;
+}
+
 /** Deletes all globals and members that are not allowed, adds `additions` as globals, and freezes everything. */
 export function hardenRealm(additions: Readonly<Record<string, unknown>>): void {
-  const root = globalThis as unknown as Holder;
+  const root = holderOf(globalThis);
   const tools: Tools = Reflect;
   const hidden = hiddenIntrinsics();
   const named: [holder: Holder, members: string][] = [];
@@ -24,8 +29,8 @@ export function hardenRealm(additions: Readonly<Record<string, unknown>>): void 
   // Enough for the position of an error, and not writable.
   Object.defineProperty(Error, 'stackTraceLimit', { value: 10 });
   for (const [holder, members] of named) reduce(holder, members, tools);
-  allowOwnMembers(Object.prototype as unknown as Holder);
-  const functionPrototype = Function.prototype as unknown as Holder;
+  allowOwnMembers(holderOf(Object.prototype));
+  const functionPrototype = holderOf(Function.prototype);
   for (const key of tools.ownKeys(root)) {
     const isKept = typeof key === 'string' && (Object.hasOwn(ALLOWED, key) || isPlainConstant(key));
     if (!isKept) tools.deleteProperty(root, key);
@@ -124,10 +129,10 @@ function hiddenIntrinsics(): Record<string, Holder | undefined> {
     '%AsyncGeneratorPrototype%': asyncGenerator,
     '%AsyncIteratorPrototype%': prototypeOf(asyncGenerator),
     '%PromisePrototype%': prototypeOf((async () => {})()),
-    '%Promise%': Promise as unknown as Holder,
+    '%Promise%': holderOf(Promise),
     '%TypedArray%': prototypeOf(Uint8Array),
     '%TypedArrayPrototype%': prototypeOf(Uint8Array.prototype),
-    '%BigIntPrototype%': BigInt.prototype as unknown as Holder,
+    '%BigIntPrototype%': holderOf(BigInt.prototype),
   };
   return hidden;
 }
