@@ -28,13 +28,8 @@ import type {
 } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
-import {
-  mergePair,
-  type Forwarded,
-  type MergedPair,
-  type MergeMemory,
-  type Reversed,
-} from '../translate/merge.ts';
+import { mergePair, type Forwarded, type MergedPair, type Reversed } from '../translate/merge.ts';
+import type { MergeMemory } from '../translate/merge-echo.ts';
 import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
 import { memberEquals, memberOf, needsWrite, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';

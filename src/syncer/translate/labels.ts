@@ -117,3 +117,12 @@ export function stringMapOf(value: unknown): StringMap {
   }
   return map;
 }
+
+/** The members with these keys. */
+export function pick(map: StringMap, isWanted: (key: string) => boolean): StringMap {
+  const picked: StringMap = {};
+  for (const key of Object.keys(map)) {
+    if (isWanted(key)) setOwn(picked, key, map[key] ?? '');
+  }
+  return picked;
+}

@@ -8,39 +8,25 @@ import { jsonEquals, ownValue, setOwn, valueAt, type JsonObject, type JsonValue 
 import {
   isBookkeepingAnnotation,
   isBookkeepingLabel,
-  LAST_SYNCED,
   MANAGED_ANNOTATIONS,
-  OBJECT_HOST_NAME,
   parseManagedAnnotations,
-  printManagedAnnotations,
 } from './bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { carryMetadata } from './forge.ts';
-import { labelsToHost, stringMapOf, virtualOnlyLabels } from './labels.ts';
-import {
-  type Arrival,
-  decodeLastSynced,
-  encodeLastSynced,
-  hasIncoming,
-  recordOf,
-  shortHash,
-  type LastSynced,
-} from './last-synced.ts';
+import { labelsToHost, stringMapOf, virtualOnlyLabels, pick } from './labels.ts';
+import { type Arrival, decodeLastSynced, hasIncoming, recordOf, type LastSynced } from './last-synced.ts';
+import { echoInput, echoOf, type Echo, type MergeMemory } from './merge-echo.ts';
+import { hostAnnotations } from './merge-record.ts';
 import {
   planMap,
   resolveMap,
   settledPlans,
-  beforeArrivals,
   type KeyFlow,
   type MapMerge,
-  type MapMergeInput,
   type PlannedKey,
 } from './merge-map.ts';
 import { planPaths, resolvePaths, settledPaths, type PathMerge, type PlannedPaths } from './merge-paths.ts';
 import type { ConcretePath, ContentRules, FlowRules, KeptPaths, LabelTranslator } from './types.ts';
-
-/** All annotations of one object together may hold this many bytes, keys and values. */
-const ANNOTATION_BYTES_MAX = 256 * 1024;
 
 export interface Pair {
   readonly virtual: KubeObject;
@@ -53,20 +39,6 @@ export interface Pair {
   readonly memory?: MergeMemory | undefined;
   /** What this process knows of the values that the record says are on their way; undefined: nothing. */
   readonly arrival?: Arrival | undefined;
-}
-
-/** What this process remembers of a pair; without it, the record alone decides. */
-export interface MergeMemory {
-  /** Both objects when they were in step last. */
-  readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
-  /** The last record of the copy that this process saw or wrote. */
-  readonly record?: string | undefined;
-  /** Hashes of the records before it, which this process has replaced on the copy. */
-  readonly formerRecords?: readonly string[];
-  /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
-  readonly restoresEchoes: boolean;
-  /** Annotations and labels that both sides keep rewriting, as {@link idOfKey}: they are left alone for now. */
-  readonly held?: ReadonlySet<string>;
 }
 
 /** Translation and patches of a pair. */
@@ -122,14 +94,6 @@ export interface MemberFlow extends KeyFlow {
   readonly member: 'annotations' | 'labels';
   /** See {@link idOfKey}. */
   readonly id: string;
-}
-
-/** Another syncer has copied the host copy's metadata back to the virtual object. */
-export interface Echo {
-  /** Keys of annotations and labels, bookkeeping included. */
-  readonly keys: readonly string[];
-  /** Those of them that the virtual object keeps for now. */
-  readonly left: readonly string[];
 }
 
 /**
@@ -317,40 +281,6 @@ function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readon
   });
 }
 
-function echoInput(
-  input: MergeInput,
-  member: 'annotations' | 'labels',
-  mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap,
-): Pick<MapMergeInput, 'agreed' | 'echoes' | 'remembered' | 'former'> {
-  const { memory } = input;
-  const agreed = memory?.agreed;
-  const isRecordEchoed = echoedBookkeeping(input).length > 0;
-  return {
-    agreed: agreed && { virtual: mapOf(agreed.virtual, 'virtual'), host: mapOf(agreed.host, 'host') },
-    echoes: { isRecordEchoed, restoresEcho: memory?.restoresEchoes === true },
-    // Without anything that came back, the record of the copy is the last one.
-    remembered: isRecordEchoed ? decodeLastSynced(memory?.record)?.[member] : undefined,
-    former: formerRecord(input)?.[member],
-  };
-}
-
-/** The record that the virtual object has, if this process wrote exactly that on the copy before the present one. */
-function formerRecord({ virtual, memory }: MergeInput): LastSynced | undefined {
-  const record = recordOf(virtual);
-  if (record === undefined || memory?.formerRecords?.includes(shortHash(record)) !== true) return undefined;
-  return decodeLastSynced(record);
-}
-
-/** Annotations of the virtual object that are the bookkeeping of its own copy. Those of a virtual cluster inside this one name other objects. */
-function echoedBookkeeping({ virtual, desired }: MergeInput): readonly string[] {
-  const annotations = stringMapOf(virtual.metadata.annotations);
-  const found = Object.keys(annotations).filter(isBookkeepingAnnotation);
-  if (found.length === 0) return [];
-  const hostName = ownValue(annotations, OBJECT_HOST_NAME);
-  const isOfCopy = hostName === undefined ? found.includes(LAST_SYNCED) : hostName === desired.metadata.name;
-  return isOfCopy ? found : [];
-}
-
 function planContent(input: MergeInput, { record, arrival }: Recorded): PlannedPaths {
   return planPaths({
     content: input.content ?? NO_CONTENT,
@@ -382,14 +312,6 @@ function pathsOnBoth(
 ): readonly ConcretePath[] {
   const wanted = pathsOf(asJson(desired));
   return host === undefined ? wanted : [...wanted, ...pathsOf(asJson(host))];
-}
-
-function pick(map: StringMap, isWanted: (key: string) => boolean): StringMap {
-  const picked: StringMap = {};
-  for (const key of Object.keys(map)) {
-    if (isWanted(key)) setOwn(picked, key, map[key] ?? '');
-  }
-  return picked;
 }
 
 /** What cannot be translated back stays where it is, and so does its record: a later try starts from the same state. */
@@ -458,7 +380,8 @@ function resolvePair(
   const wantedVirtual = virtualWanted(input, { annotations, labels, content }, echo);
   const metadata: ObjectMeta = {
     ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
-    annotations: hostAnnotations(planned, annotations, {
+    annotations: hostAnnotations(input, annotations, {
+      before: planned.record,
       record,
       isFlowingBack: wantedVirtual !== undefined && hasIncoming(record),
     }),
@@ -479,18 +402,6 @@ function resolvePair(
       ...annotations.repaired.map((key) => idOfKey('annotations', key)),
       ...labels.repaired.map((key) => idOfKey('labels', key)),
     ],
-  };
-}
-
-/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. */
-function echoOf(input: MergeInput, echoes: MapMerge['echoes']): Echo | undefined {
-  const bookkeeping = echoedBookkeeping(input);
-  if (bookkeeping.length === 0 && echoes.length === 0) return undefined;
-  const left = echoes.filter(({ isLeft }) => isLeft).map(({ key }) => key);
-  const isKept = left.length > 0 || input.memory?.restoresEchoes !== true;
-  return {
-    keys: [...echoes.map(({ key }) => key), ...bookkeeping],
-    left: isKept ? [...left, ...bookkeeping] : [],
   };
 }
 
@@ -531,81 +442,4 @@ function setIfChanged(
   if (jsonEquals(actual, wanted)) return true;
   metadata[member] = wanted;
   return false;
-}
-
-/** The annotations of the host copy, record included. Bookkeeping always comes from the translation. */
-function hostAnnotations(
-  { input, record: before }: PlannedPair,
-  merge: MapMerge,
-  { record, isFlowingBack }: { readonly record: LastSynced; readonly isFlowingBack: boolean },
-): StringMap {
-  const actual = stringMapOf(input.host?.metadata.annotations);
-  const desired = stringMapOf(input.desired.metadata.annotations);
-  const annotations: StringMap = {
-    ...merge.host,
-    ...pick(desired, isBookkeepingAnnotation),
-  };
-  delete annotations[LAST_SYNCED];
-  delete annotations[MANAGED_ANNOTATIONS];
-  const { text, managed } = fittingBookkeeping(record, printManagedAnnotations(merge.managed), annotations);
-  if (managed !== undefined) annotations[MANAGED_ANNOTATIONS] = managed;
-  if (text === undefined) return annotations;
-  const isSame =
-    before !== undefined &&
-    isSameRecord(
-      recordedLike(before, record, input),
-      before,
-      ownValue(actual, LAST_SYNCED) as string | undefined,
-    ); // a map of strings
-  annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
-  return annotations;
-}
-
-/** Records of earlier versions have no labels that come from the translation alone, which does not justify a write either. */
-function recordedLike(before: LastSynced, now: LastSynced, { content, virtual }: MergeInput): LastSynced {
-  const own = Object.keys(stringMapOf(virtual.metadata.labels)).filter((key) => content?.isOwnLabel(key));
-  const added = new Set(own.map(shortHash).filter((key) => !before.labels.has(key)));
-  if (added.size === 0) return now;
-  return { ...now, labels: new Map([...now.labels].filter(([key]) => !added.has(key))) };
-}
-
-/** True if only the version of the virtual object differs, or what has arrived there, which does not justify a write. */
-function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefined): boolean {
-  const record = {
-    ...now,
-    revision: before.revision,
-    isOwn: before.isOwn === true,
-    annotations: beforeArrivals(now.annotations, before.annotations),
-    labels: beforeArrivals(now.labels, before.labels),
-    paths: beforeArrivals(now.paths, before.paths),
-  };
-  return encodeLastSynced(record) === text;
-}
-
-/**
- * What fits beside the annotations, which are synced in any case: the list of their keys is left out first, because the record proves more, then
- * the paths of the record, then all of it.
- */
-function fittingBookkeeping(
-  record: LastSynced,
-  managed: string | undefined,
-  annotations: StringMap,
-): { readonly text?: string; readonly managed?: string } {
-  const bytesLeft = ANNOTATION_BYTES_MAX - bytesOf(annotations);
-  const list = managed === undefined ? {} : { managed };
-  const listBytes = managed === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: managed });
-  const text = encodeLastSynced(record);
-  const textBytes = bytesOf({ [LAST_SYNCED]: text });
-  if (textBytes + listBytes <= bytesLeft) return { text, ...list };
-  if (textBytes <= bytesLeft) return { text };
-  const shorter = encodeLastSynced({ ...record, paths: new Map() });
-  return bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? { text: shorter } : {};
-}
-
-/** As an API server counts them. */
-function bytesOf(annotations: StringMap): number {
-  return Object.entries(annotations).reduce(
-    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
-    0,
-  );
 }

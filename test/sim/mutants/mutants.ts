@@ -34,7 +34,7 @@ const KIND_SYNC = 'syncer/reconcile/kind-sync.ts';
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'merge: the record of a virtual object is believed',
-    file: 'syncer/translate/merge.ts',
+    file: 'syncer/translate/merge-echo.ts',
     snippet: '  const agreed = memory?.agreed;\n',
     replacement:
       "  const forged = { virtual: { ...input.virtual, metadata: { name: '' } }, host: input.virtual };\n" +
