@@ -106,7 +106,6 @@ export class Engine {
     return this.#isWorking && this.#isSwept && this.#kinds.every((kind) => kind.isIdle) && references.isIdle;
   }
 
-  /** True once the workers run. */
   get isWorking(): boolean {
     return this.#isWorking;
   }

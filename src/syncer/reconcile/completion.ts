@@ -23,7 +23,6 @@ export async function rememberWithStatus(
     remember(sync, seen, virtual, host, isEchoed);
 }
 
-/** `isEchoed`: the virtual object keeps, for now, what another syncer has copied back. */
 export function remember(
   sync: KindSync,
   seen: Observation,
@@ -63,7 +62,6 @@ export async function copyStatus(
   return { outcome: 'updated', reason };
 }
 
-/** Removes the status that came from a deleted copy. */
 export async function clearStatus(sync: KindSync, { virtual }: Observation, host: KubeObject): Promise<void> {
   const { kind } = sync;
   if (virtual === undefined || kind.statusPatch(virtual, host) !== undefined) return;
@@ -115,7 +113,6 @@ export function unlessAltered(
   return { ...result, waitMs: 0 };
 }
 
-/** True when the API server stored the object as it was sent. */
 export function isStoredAs(kind: SyncedKind, stored: KubeObject, sent: KubeObject): boolean {
   return !needsWrite(sent, stored, kind.content);
 }

@@ -98,7 +98,6 @@ export async function deleteVirtual(
   return { outcome: 'deleted', reason: HOST_DELETED };
 }
 
-/** There is neither a virtual object nor a copy of ours. */
 export function forget(sync: KindSync, key: ObjectKey): void {
   sync.states.forget(key);
   sync.references.clearReferences(key);

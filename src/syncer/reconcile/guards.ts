@@ -229,7 +229,6 @@ export class FoughtDeletions {
     return { waitMs, isReportable: waitMs > 0 && !fight.isReported };
   }
 
-  /** The current delay has been reported. */
   noteReported(group: string): void {
     const fight = this.#fights.get(group);
     if (fight !== undefined) fight.isReported = true;

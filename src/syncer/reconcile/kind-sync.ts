@@ -44,7 +44,6 @@ import {
 } from './observer.ts';
 import { createWriter, type WriteMetrics, type Writer } from './writer.ts';
 
-/** One kind with its patches. */
 export interface KindPlan {
   readonly kind: SyncedKind;
   readonly pipeline: PatchPipeline;
@@ -157,14 +156,12 @@ export class KindSync {
     return this.environment.clock.monotonicMs();
   }
 
-  /** Records Events of the virtual object, if there is one. */
   report(virtual: KubeObject | undefined, ...notices: readonly RecordedEvent[]): void {
     const { recorder } = this.environment;
     if (virtual !== undefined)
       for (const notice of notices) recorder.event(virtual, this.kind.resource, notice);
   }
 
-  /** Replaces the recorded references of the copy. */
   recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void {
     this.environment.listener?.referenced(this.kind, key, references);
     this.references.recordReferences(key, references);
@@ -336,7 +333,6 @@ export class KindSync {
     }
   }
 
-  /** An object of another kind has changed, which may decide whether objects of this kind are synced. */
   #enqueueRelated({ plural }: Resource, object: KubeObject): void {
     for (const key of this.kind.relatedKinds[plural]?.(object) ?? []) this.enqueue(key);
   }

@@ -152,7 +152,6 @@ export class ObjectState {
 
 const NO_CONTESTS: KeyContests = new Map();
 
-/** The states of all keys of a kind. */
 export class ObjectStates {
   readonly #states = new Map<ObjectKey, ObjectState>();
   /** The few objects that are refused because of a host Service, and its key: an index, so that an event of a Service finds them. */

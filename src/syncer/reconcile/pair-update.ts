@@ -48,7 +48,6 @@ const ECHO_RECHECK_MS = 1000;
 /** Admission has removed the record of the sync. */
 const RECORD_PATH = `metadata.annotations["${LAST_SYNCED}"]`;
 
-/** An observation of a pair: both objects exist. */
 type SeenPair = Observation & PlacedPair & { readonly host: KubeObject };
 
 export async function updatePair(sync: KindSync, observation: Observation): Promise<ReconcileResult> {

@@ -96,7 +96,6 @@ async function act(sync: KindSync, decision: Decision, seen: Observation): Promi
   }
 }
 
-/** Nothing has changed since the pair was written, so no update is needed. */
 function isUnchanged(sync: KindSync, seen: Observation): boolean {
   if (sync.references.isStale(seen.key)) return false;
   return sync.states.find(seen.key)?.isUnchanged(seen) === true;
