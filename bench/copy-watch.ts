@@ -77,6 +77,12 @@ export class CopyWatch implements AsyncDisposable {
     return this.#until(() => this.#marks.get(name) === mark, `${name} with ${mark}`);
   }
 
+  /** The next event. */
+  whenChanged(): Promise<number> {
+    const { events } = this;
+    return this.#until(() => this.events > events, 'a copy');
+  }
+
   whenAll(count: number, mark: string): Promise<number> {
     const areAll = (): boolean => (this.#counts.get(mark) ?? 0) === count;
     const timeoutMs = TIMEOUT_MS + (count / 1000) * TIMEOUT_PER_THOUSAND_MS;

@@ -1,8 +1,9 @@
 /** A daemon under measurement: its process, its configuration and its metrics. */
 
 import type { ChildProcess } from 'node:child_process';
-import { openSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import { existsSync, openSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { JsonObject } from '../src/base/json.ts';
 import type { RealClusters } from '../test/e2e/clusters.ts';
 import type { Guardian } from '../test/support/guardian.ts';
@@ -30,8 +31,10 @@ export interface DaemonOptions {
 }
 
 const ROOT = join(import.meta.dirname, '..');
-/** From the Dockerfile, and the program is the bundle, so that the memory is that of the image. */
+const PROGRAM = join(ROOT, 'dist', 'main.js');
+/** From the Dockerfile; the program is the bundle, and its log has the default level. */
 const IMAGE_ENV = {
+  NODE_ENV: 'production',
   MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '65536',
   MALLOC_TRIM_THRESHOLD_: '65536',
@@ -39,21 +42,40 @@ const IMAGE_ENV = {
 
 export async function startDaemon(options: DaemonOptions): Promise<Running> {
   const { directory, vcluster } = options;
+  // The commands of the Dockerfile.
+  await compileOnce(options, PROGRAM, [
+    ['run', '--help'],
+    ['eval', '1'],
+  ]);
   const [port = 0] = await freePorts(1);
   const file = join(directory, `${vcluster}-${port}.json`);
   writeFileSync(file, JSON.stringify(configuration(options, port)));
-  const args = [join(ROOT, 'dist', 'main.js'), 'run', '--config', file];
+  const args = [PROGRAM, 'run', '--config', file];
   return { ...startNode(options, args), url: `http://127.0.0.1:${port}` };
+}
+
+type Place = Pick<DaemonOptions, 'directory' | 'guardian' | 'vcluster'>;
+
+/** Fills the compile cache that the processes of a directory share by running a program with each of these arguments. */
+export async function compileOnce(
+  place: Place,
+  program: string,
+  commands: readonly string[][],
+): Promise<void> {
+  const file = join(place.directory, `${basename(program)}.compiled`);
+  if (existsSync(file)) return;
+  for (const args of commands) await once(startNode(place, [program, ...args]).child, 'exit');
+  writeFileSync(file, '');
 }
 
 /** A Node program whose output goes to the log of its virtual cluster. */
 export function startNode(
-  { directory, guardian, vcluster }: Pick<DaemonOptions, 'directory' | 'guardian' | 'vcluster'>,
+  { directory, guardian, vcluster }: Place,
   args: readonly string[],
 ): Omit<Running, 'url'> {
   const log = openSync(join(directory, `${vcluster}.log`), 'a');
   const startedMs = performance.now();
-  const env = { ...process.env, ...IMAGE_ENV };
+  const env = { ...process.env, ...IMAGE_ENV, NODE_COMPILE_CACHE: join(directory, 'compiled') };
   const child = guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log], env });
   return { child, pid: child.pid ?? 0, startedMs };
 }
@@ -69,7 +91,6 @@ function configuration(
       virtual: { kubeconfig: clusters.virtual.kubeconfigPath },
       host: { kubeconfig: clusters.host.kubeconfigPath, namespace: hostNamespace },
       http: { bindAddress: `127.0.0.1:${port}` },
-      log: { level: 'warn', format: 'json' },
       ...settings,
     },
   };

@@ -7,6 +7,8 @@ export interface ProcessCost {
   readonly cpuMs: number;
   /** Sum of VmRSS over the tree, bytes; pages that two of them share count twice. */
   readonly rssBytes: number;
+  /** The same of VmHWM, the largest that each process has had so far: what a limit of memory must hold. */
+  readonly peakBytes: number;
   readonly processes: number;
 }
 
@@ -28,7 +30,8 @@ export function costOf(rootPid: number): ProcessCost {
   const members = stats.filter(({ pid }) => tree.has(pid));
   return {
     cpuMs: members.reduce((sum, { ticks }) => sum + ticks, 0) * TICK_MS,
-    rssBytes: members.reduce((sum, { pid }) => sum + rssOf(pid), 0),
+    rssBytes: members.reduce((sum, { pid }) => sum + sizeOf('VmRSS', pid), 0),
+    peakBytes: members.reduce((sum, { pid }) => sum + sizeOf('VmHWM', pid), 0),
     processes: members.length,
   };
 }
@@ -51,9 +54,11 @@ function statOf(pid: number): Stat[] {
   }
 }
 
-function rssOf(pid: number): number {
+function sizeOf(name: 'VmRSS' | 'VmHWM', pid: number): number {
   try {
-    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    const match = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(
+      readFileSync(`/proc/${pid}/status`, 'utf8'),
+    );
     return Number(match?.[1] ?? 0) * 1024;
   } catch {
     return 0;

@@ -30,6 +30,7 @@ export interface Plan {
   readonly singles: number;
   readonly idleMs: number;
   readonly rounds: number;
+  readonly subjects: readonly Subject[];
   readonly controllers: boolean;
 }
 
@@ -37,6 +38,7 @@ export interface Plan {
 export interface Measured extends Bulk, Update, Singles, Idle, Partial<Restart>, Partial<HandOver> {
   /** Of the process that writes, and its children. */
   readonly rssBytes: number;
+  readonly peakBytes: number;
   readonly processes: number;
 }
 
@@ -80,21 +82,23 @@ async function measurePhases(
   { subject, place, plan }: { subject: Subject; place: Place; plan: Plan },
 ): Promise<Measured> {
   const start = (): Promise<Running> => startReplica(subject, place);
+  const firstCopy = workload.copies.whenChanged();
   const first = await start();
   const processes = [first];
   while (processes.length < replicasOf(subject)) processes.push(await start());
   const bulk = await bulkPhase(workload, {
     startedMs: first.startedMs,
+    firstCopy,
     writer: () => writerOf(processes),
   });
   const writer = await writerOf(processes);
   const updates = await updatePhase(workload, writer);
   const singles = await singlePhase(workload, plan.singles);
   const idle = await idlePhase(workload, writer, plan.idleMs);
-  const { rssBytes, processes: count } = costOf(writer.pid);
+  const { rssBytes, peakBytes, processes: count } = costOf(writer.pid);
   const ends =
     processes.length === 1
       ? await restartPhase(workload, writer, start)
       : await handOverPhase(workload, processes, start);
-  return { ...bulk, ...updates, ...singles, ...idle, rssBytes, processes: count, ...ends };
+  return { ...bulk, ...updates, ...singles, ...idle, rssBytes, peakBytes, processes: count, ...ends };
 }

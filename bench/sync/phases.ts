@@ -12,7 +12,9 @@ import { buildObject, FIRST_NODE, withNode, type BenchKind } from './kinds.ts';
 
 /** Times in ms, sizes in bytes. */
 export interface Bulk {
-  /** From process start to the host event of the last copy. */
+  /** From process start to the host event of the first copy. */
+  readonly firstCopyMs: number;
+  /** The same of the last copy. */
   readonly bulkMs: number;
   readonly bulkWrites: number;
   readonly bulkCpuMsPerObject: number;
@@ -52,6 +54,12 @@ export interface Workload {
   readonly objects: KubeObject[];
 }
 
+interface BulkOptions {
+  readonly startedMs: number;
+  readonly firstCopy: Promise<number>;
+  readonly writer: () => Promise<Running>;
+}
+
 const UPDATE_IN_FLIGHT = 10;
 const SINGLE_PAUSE_MS = 8;
 
@@ -83,14 +91,15 @@ export function whenCopied({ copies, objects }: Workload, index: number, node: s
   return copies.when(objects[index]?.metadata.name ?? '', node);
 }
 
-/** `writer` is called when all copies are up to date. */
+/** `firstCopy`: when it was seen. `writer` is called when all copies are up to date. */
 export async function bulkPhase(
   { copies, objects }: Workload,
-  { startedMs, writer }: { startedMs: number; writer: () => Promise<Running> },
+  { startedMs, firstCopy, writer }: BulkOptions,
 ): Promise<Bulk> {
   const doneMs = await copies.whenAll(objects.length, FIRST_NODE);
   const { cpuMs } = costOf((await writer()).pid);
   return {
+    firstCopyMs: (await firstCopy) - startedMs,
     bulkMs: doneMs - startedMs,
     bulkWrites: copies.events,
     bulkCpuMsPerObject: cpuMs / objects.length,

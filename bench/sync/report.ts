@@ -4,9 +4,9 @@ import type { JsonValue } from '../../src/base/json.ts';
 import type { Machine } from '../machine.ts';
 import type { Measured, Plan } from './measure.ts';
 import { ROWS, type Row, type Target } from './rows.ts';
-import { replicasOf, SUBJECTS, type Subject } from './subjects.ts';
+import { loopOf, replicasOf, SUBJECTS, type Subject } from './subjects.ts';
 
-type Medians = ReadonlyMap<Subject, Measured>;
+type Rounds = ReadonlyMap<Subject, readonly Measured[]>;
 
 interface Column {
   readonly subject: Subject;
@@ -31,7 +31,7 @@ const TABLES: readonly (readonly [Column, ...Column[]])[] = [
 ];
 
 export function report(
-  rounds: ReadonlyMap<Subject, readonly Measured[]>,
+  rounds: Rounds,
   about: { plan: Plan; machine: Machine; date: string },
 ): { json: JsonValue; table: string } {
   const { plan, machine, date } = about;
@@ -42,9 +42,15 @@ export function report(
     plan,
     results: Object.fromEntries(medians),
     rounds: Object.fromEntries(rounds),
-    targets: targetsOf(medians, plan),
+    targets: targetsOf(rounds, plan),
   };
-  const tables = TABLES.map((columns) => tableOf(columns, medians, plan));
+  const tables = TABLES.filter(([{ subject }]) => rounds.has(subject)).map((columns) =>
+    tableOf(
+      columns.filter(({ subject }) => rounds.has(subject)),
+      rounds,
+      plan,
+    ),
+  );
   return { json: JSON.parse(JSON.stringify(json)) as JsonValue, table: tables.join('\n\n') };
 }
 
@@ -52,45 +58,55 @@ export function report(
 function medianOf(rounds: readonly Measured[]): Measured {
   const [first] = rounds;
   if (first === undefined) throw new Error('no rounds');
-  const median = (of: (m: Measured) => number | undefined): number => {
-    const values = rounds.flatMap((measured) => of(measured) ?? []).toSorted((a, b) => a - b);
-    return values[Math.floor(values.length / 2)] ?? 0;
-  };
   const names = Object.keys(first) as (keyof Measured)[];
-  return Object.fromEntries(names.map((name) => [name, median((m) => m[name])])) as unknown as Measured; // the same keys
+  const medians = names.map((name) => [name, middle(rounds.flatMap((measured) => measured[name] ?? []))]);
+  return Object.fromEntries(medians) as unknown as Measured; // the same keys
+}
+
+function middle(values: readonly number[]): number | undefined {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
 interface Cell {
   readonly value: number;
+  /** The median over the rounds of the value divided by that of the bare loop. */
+  readonly timesLoop: number | undefined;
   readonly target: Target | undefined;
 }
 
 /** Undefined if it was not measured. */
-function cellOf(
-  row: Row,
-  subject: Subject,
-  { medians, plan }: { medians: Medians; plan: Plan },
-): Cell | undefined {
-  const [measured, base] = [medians.get(subject), medians.get('ours')];
-  const value = measured && row.value(measured);
-  if (value === undefined || base === undefined) return undefined;
+function cellOf(row: Row, subject: Subject, rounds: Rounds, plan: Plan): Cell | undefined {
+  const value = middle(valuesOf(row, subject, rounds));
+  if (value === undefined) return undefined;
   const isOurs = SUBJECTS[subject].program === 'daemon';
-  return { value, target: isOurs ? row.target?.(subject, base, plan) : undefined };
+  const loops = valuesOf(row, loopOf(subject), rounds);
+  const ratios = valuesOf(row, subject, rounds).map((one, round) => one / (loops[round] ?? Number.NaN));
+  const hasRatio = isOurs && row.timesLoop !== undefined && loops.length > 0;
+  const limit = row.timesLoop?.[subject];
+  const target = limit === undefined ? row.target?.(subject, plan) : { atMost: limit };
+  return { value, timesLoop: hasRatio ? middle(ratios) : undefined, target: isOurs ? target : undefined };
 }
 
-function targetsOf(medians: Medians, plan: Plan): JsonValue {
+function valuesOf({ value }: Row, subject: Subject, rounds: Rounds): number[] {
+  return (rounds.get(subject) ?? []).flatMap((measured) => value(measured) ?? []);
+}
+
+function targetsOf(rounds: Rounds, plan: Plan): JsonValue {
   return ROWS.flatMap((row) =>
-    [...medians.keys()].flatMap((subject) => {
-      const { value, target } = cellOf(row, subject, { medians, plan }) ?? {};
-      if (value === undefined || target === undefined) return [];
+    [...rounds.keys()].flatMap((subject) => {
+      const cell = cellOf(row, subject, rounds, plan);
+      if (cell?.target === undefined) return [];
+      const { value, timesLoop, target } = cell;
+      const ratio = timesLoop === undefined ? {} : { timesLoop };
       const { name, unit } = row;
-      return [{ name, subject, unit, value, target: { ...target }, reached: isReached(value, target) }];
+      return [{ name, subject, unit, value, ...ratio, target: { ...target }, reached: isReached(cell) }];
     }),
   );
 }
 
-function isReached(value: number, target: Target): boolean {
-  return 'atMost' in target ? value <= target.atMost : value === target.exactly;
+function isReached({ value, timesLoop = value, target }: Cell): boolean {
+  if (target === undefined) return true;
+  return 'atMost' in target ? timesLoop <= target.atMost : value === target.exactly;
 }
 
 function titleOf(subject: Subject, { objects, addresses, rounds }: Plan): string {
@@ -101,20 +117,25 @@ function titleOf(subject: Subject, { objects, addresses, rounds }: Plan): string
 }
 
 /** Without the rows that none of its columns has. */
-function tableOf(columns: readonly [Column, ...Column[]], medians: Medians, plan: Plan): string {
-  const lines = [[titleOf(columns[0].subject, plan), ...columns.map(({ title }) => title)]];
+function tableOf(columns: readonly Column[], rounds: Rounds, plan: Plan): string {
+  const title = titleOf(columns[0]?.subject ?? 'ours', plan);
+  const lines = [[title, ...columns.map(({ title }) => title)]];
   for (const row of ROWS) {
-    const cells = columns.map(({ subject }) => cellOf(row, subject, { medians, plan }));
+    const cells = columns.map(({ subject }) => cellOf(row, subject, rounds, plan));
     if (cells.every((cell) => cell === undefined)) continue;
     lines.push([row.name, ...cells.map((cell) => (cell === undefined ? '–' : cellText(cell, row.unit)))]);
   }
   return aligned(lines);
 }
 
-function cellText({ value, target }: Cell, unit: string): string {
-  const text = `${Number.isInteger(value) ? value : value.toFixed(value < 100 ? 2 : 0)} ${unit}`.trim();
-  if (target === undefined) return text;
-  return `${text} (${targetText(target)} ${isReached(value, target) ? 'ok' : 'MISSED'})`;
+function cellText(cell: Cell, unit: string): string {
+  const { value, timesLoop, target } = cell;
+  const ratio = timesLoop === undefined ? [] : [`${timesLoop.toFixed(2)} ×`];
+  const verdict =
+    target === undefined ? [] : [`(${targetText(target)} ${isReached(cell) ? 'ok' : 'MISSED'})`];
+  const digits = value < 100 ? 2 : 0;
+  const number = `${Number.isInteger(value) ? value : value.toFixed(digits)} ${unit}`.trim();
+  return [number, ...ratio, ...verdict].join(' ');
 }
 
 function targetText(target: Target): string {

@@ -9,7 +9,9 @@ export interface Row {
   /** Undefined: not measured on that subject. */
   readonly value: (measured: Measured) => number | undefined;
   /** Undefined: no target. `base` is `ours`. */
-  readonly target?: (subject: Subject, base: Measured, plan: Plan) => Target | undefined;
+  readonly target?: (subject: Subject, plan: Plan) => Target | undefined;
+  /** At most so many times the value of the bare loop in the same round. */
+  readonly timesLoop?: Partial<Record<Subject, number>>;
 }
 
 export type Target = { readonly atMost: number } | { readonly exactly: number };
@@ -18,48 +20,58 @@ const MIB = 2 ** 20;
 
 export const ROWS: readonly Row[] = [
   {
+    name: 'process start → first copy',
+    unit: 'ms',
+    value: (m) => m.firstCopyMs,
+    timesLoop: { ours: 1.5 },
+  },
+  {
     name: 'process start → last copy',
     unit: 'ms',
     value: (m) => m.bulkMs,
-    target: atMost({ ours: 2500 }),
+    timesLoop: { ours: 1.25, 'ours-with-expression': 1.4 },
   },
   {
     name: 'host writes, start',
     unit: '',
     value: (m) => m.bulkWrites,
-    target: (_subject, _base, plan) => ({ exactly: plan.objects }),
+    target: (_subject, plan) => ({ exactly: plan.objects }),
   },
   {
-    name: 'CPU per object, bulk',
+    name: 'CPU per object, start included',
     unit: 'ms',
     value: (m) => m.bulkCpuMsPerObject,
-    target: atMost({ ours: 1.5 }),
+    timesLoop: { ours: 1.7, 'ours-with-expression': 2 },
   },
-  { name: 'all updated once, first PUT → last copy', unit: 'ms', value: (m) => m.updateMs },
-  { name: 'the updating client’s own time', unit: 'ms', value: (m) => m.updateClientMs },
   {
-    name: 'update, ratio to the client’s own time',
-    unit: '×',
-    value: (m) => m.updateMs / m.updateClientMs,
-    target: atMost({ ours: 1.2 }),
+    name: 'all updated once, first PUT → last copy',
+    unit: 'ms',
+    value: (m) => m.updateMs,
+    timesLoop: { ours: 1.1, 'ours-with-expression': 1.3 },
   },
+  { name: 'the updating client’s own time', unit: 'ms', value: (m) => m.updateClientMs },
   {
     name: 'host writes, update',
     unit: '',
     value: (m) => m.updateWrites,
   },
-  { name: 'CPU per object, update', unit: 'ms', value: (m) => m.updateCpuMsPerObject },
+  {
+    name: 'CPU per object, update',
+    unit: 'ms',
+    value: (m) => m.updateCpuMsPerObject,
+    timesLoop: { ours: 1.9, 'ours-with-expression': 2.2 },
+  },
   {
     name: 'one update, PUT answered → host event, p50',
     unit: 'ms',
     value: (m) => m.singleP50Ms,
-    target: (subject, base) => atMost({ ours: 3.5, 'ours-with-expression': base.singleP50Ms + 1.5 })(subject),
+    timesLoop: { ours: 1.15, 'ours-with-expression': 1.3 },
   },
   {
     name: 'one update, p99',
     unit: 'ms',
     value: (m) => m.singleP99Ms,
-    target: atMost({ ours: 10 }),
+    timesLoop: { ours: 1.3, 'ours-with-expression': 1.5 },
   },
   { name: 'host writes while idle', unit: '', value: (m) => m.idleWrites, target: () => ({ exactly: 0 }) },
   { name: 'CPU while idle, per second', unit: 'ms', value: (m) => m.idleCpuMsPerSecond },
@@ -76,11 +88,12 @@ export const ROWS: readonly Row[] = [
     target: atMost({ ours: 800 }),
   },
   {
-    name: 'resident memory, all processes',
+    name: 'peak resident memory, all processes',
     unit: 'MiB',
-    value: (m) => m.rssBytes / MIB,
-    target: atMost({ ours: 130, 'ours-with-expression': 220 }),
+    value: (m) => m.peakBytes / MIB,
+    timesLoop: { ours: 1, 'ours-with-expression': 1.4 },
   },
+  { name: 'the same at rest', unit: 'MiB', value: (m) => m.rssBytes / MIB },
   { name: 'processes', unit: '', value: (m) => m.processes },
   {
     name: 'resident memory of a standby',

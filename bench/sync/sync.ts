@@ -2,7 +2,7 @@
  * cost, and a restart after kill -9; in the same run, the minimal loop of `peers/loop.ts`. Then the same with three replicas with leader
  * election, and two hand-overs instead of the restart.
  *
- *   npm run bench -- sync [--objects 1000] [--addresses 10] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
+ *   npm run bench -- sync [--objects 1000] [--addresses 10] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers] [--only ours,loop]
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -25,7 +25,8 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   await using clusters = await startRealClusters({ controllers: plan.controllers });
   const rounds = new Map<Subject, Measured[]>();
   for (let round = 0; round < plan.rounds; round++) {
-    for (const subject of Object.keys(SUBJECTS) as Subject[]) {
+    // In the other order each time, so that the load of a busy machine does not favour one.
+    for (const subject of round % 2 === 0 ? plan.subjects : plan.subjects.toReversed()) {
       process.stderr.write(`round ${round + 1} of ${plan.rounds}: ${subject}\n`);
       const measured = await measure(subject, { plan, clusters, guardian, directory, round });
       rounds.set(subject, [...(rounds.get(subject) ?? []), measured]);
@@ -47,9 +48,13 @@ function planOf(args: readonly string[]): Plan {
       'idle-seconds': { type: 'string', default: '5' },
       rounds: { type: 'string', default: '3' },
       controllers: { type: 'boolean', default: false },
+      only: { type: 'string' },
     },
   });
+  const known = Object.keys(SUBJECTS) as Subject[];
+  const only = values.only?.split(',');
   return {
+    subjects: known.filter((subject) => only?.includes(subject) ?? true),
     objects: Number(values.objects),
     addresses: Number(values.addresses),
     singles: Number(values.singles),
