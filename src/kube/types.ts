@@ -104,11 +104,19 @@ export interface WatchOptions extends RequestOptions {
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
 
+/** One version of one object. */
+export interface ObjectVersion extends NamespacedName {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
 export interface WatchHandler {
   /** The server has accepted the watch. */
   started(): void;
   /** Data has been received. */
   dataReceived(): void;
+  /** True if the event with this version changes nothing and has been counted: then {@link event} is not called. Absent: false. */
+  ignores?(type: 'ADDED' | 'MODIFIED', version: ObjectVersion): boolean;
   event(type: WatchEventType, object: KubeObject): void;
 }
 

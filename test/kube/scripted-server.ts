@@ -89,8 +89,9 @@ export interface Item {
 
 export function objectOf(item: Item): object {
   return {
-    apiVersion: 'v1',
+    // In the order of a kube-apiserver.
     kind: 'Endpoints',
+    apiVersion: 'v1',
     metadata: {
       name: item.name,
       namespace: 'default',

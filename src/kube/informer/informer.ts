@@ -1,6 +1,6 @@
 /** A cache of one resource, kept current by a list-watch, that publishes its changes to subscribers. */
 
-import { objectKey, type KubeObject, type ObjectKey, type Resource, isOlder } from '../object.ts';
+import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource, isOlder } from '../object.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -19,6 +19,7 @@ import type {
   IndexFunctions,
   Informer,
   MalformedItem,
+  ObjectVersion,
   WatchClient,
   WatchEventType,
 } from '../types.ts';
@@ -260,6 +261,14 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void {
     const kept = this.#keep(object);
     this.#publish(type === 'DELETED' ? this.#cache.remove(kept) : this.#cache.apply(kept));
+  }
+
+  /** As {@link ObjectCache.apply} of a version that it holds, of which only the metadata has been read. */
+  ignores({ uid, resourceVersion, ...name }: ObjectVersion): boolean {
+    const held = this.get(keyOf(name))?.metadata;
+    if (held?.uid !== uid || held.resourceVersion !== resourceVersion) return false;
+    this.#options.metrics.ignored();
+    return true;
   }
 
   #store(object: KubeObject): CacheEvent | undefined {

@@ -22,6 +22,7 @@ import {
   MalformedResponseError,
   type MalformedItem,
   type ObjectList,
+  type ObjectVersion,
   type WatchClient,
   type WatchEventType,
 } from '../types.ts';
@@ -35,6 +36,8 @@ export interface ListWatchSink {
    * been restored from a backup although its versions have passed the last known one since. */
   listComplete(resourceVersion: string): boolean;
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void;
+  /** True if an event with this version of an object changes nothing. Absent: false. */
+  ignores?(version: ObjectVersion): boolean;
 }
 
 export interface StartedList {
@@ -360,6 +363,7 @@ export class ListWatch {
           },
           dataReceived: () => this.#dataReceived(),
           event: (type, object) => this.#event(type, object),
+          ignores: (type, version) => this.#ignores(type, version),
         },
       );
       return { outcome: lifeMs(startedAtMs, clock) < BRIEF_MS ? 'brief' : 'ended' };
@@ -430,7 +434,19 @@ export class ListWatch {
     if (type === 'BOOKMARK') {
       if (isOlder(version, this.#version)) throw this.#rewound(version, this.#version);
     } else this.#take(() => sink.event(type, object));
-    // INVARIANT: only now, after the cache has stored the event, and never backwards.
+    this.#passed(version);
+  }
+
+  #ignores(type: WatchEventType, version: ObjectVersion): boolean {
+    const { metrics, sink } = this.#options;
+    if (sink.ignores?.(version) !== true) return false;
+    metrics.received(type);
+    this.#passed(version.resourceVersion);
+    return true;
+  }
+
+  /** INVARIANT: called when the cache has stored the event, or had it; the version never goes backwards. */
+  #passed(version: string): void {
     if (!isOlder(version, this.#version)) this.#version = version;
     this.#advance(version);
   }

@@ -1,8 +1,14 @@
 /** The parser of watch bodies, with chunk boundaries at any position. */
 
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MalformedStreamError, TransportError, type WatchHandler } from '../../../src/kube/types.ts';
+import {
+  MalformedStreamError,
+  TransportError,
+  type ObjectVersion,
+  type WatchHandler,
+} from '../../../src/kube/types.ts';
 import { WatchStream } from '../../../src/kube/client/watch-stream.ts';
 import { bookmarkLine, errorLine, eventLine } from '../scripted-server.ts';
 
@@ -98,5 +104,122 @@ describe('a watch stream', () => {
       '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1","annotations":{"__proto__":"x"}}}}\n';
     new WatchStream(handler).chunk(Buffer.from(text));
     expect(seen).toEqual(['ADDED a {"__proto__":"x"}']);
+  });
+});
+
+describe('an event that is ignored before it is parsed', () => {
+  const VERSION: ObjectVersion = { namespace: 'shop', name: 'web', uid: 'u-1', resourceVersion: '7' };
+  const OBJECT = {
+    kind: 'Endpoints',
+    apiVersion: 'v1',
+    metadata: { name: 'web', namespace: 'shop', uid: 'u-1', resourceVersion: '7', labels: { a: 'b' } },
+  };
+
+  const { name, ...rest } = OBJECT.metadata;
+
+  /** The versions that the stream asks for, and the events that it passes on. */
+  function follow(
+    text: string,
+    isIgnored: (version: ObjectVersion) => boolean,
+    cuts: readonly number[] = [],
+  ) {
+    const asked: ObjectVersion[] = [];
+    const seen: unknown[] = [];
+    const stream = new WatchStream({
+      started: () => undefined,
+      dataReceived: () => undefined,
+      event: (_, { metadata: { namespace = '', name: own, uid = '', resourceVersion = '' } }) =>
+        seen.push({ namespace, name: own, uid, resourceVersion }),
+      ignores: (_, version) => {
+        asked.push(version);
+        return isIgnored(version);
+      },
+    });
+    const bytes = Buffer.from(text);
+    const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted(
+      (a, b) => a - b,
+    );
+    for (let i = 1; i < places.length; i++) stream.chunk(bytes.subarray(places[i - 1], places[i]));
+    stream.end();
+    return { asked, seen };
+  }
+
+  const event = (type: string, object: unknown): string => `${JSON.stringify({ type, object })}\n`;
+
+  test.each(['ADDED', 'MODIFIED'])('is %s with the version that is held, in any chunks', (type) => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 5 }), (cuts) => {
+        const { asked, seen } = follow(event(type, OBJECT), () => true, cuts);
+        expect({ asked, seen }).toEqual({ asked: [VERSION], seen: [] });
+      }),
+    );
+  });
+
+  test.each([
+    ['of metadata alone', { ...OBJECT, kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }],
+    ['of a generated name', { ...OBJECT, metadata: { name, generateName: 'web-', ...rest } }],
+  ])('may be %s', (_, object) => {
+    expect(follow(event('MODIFIED', object), () => true).asked).toEqual([VERSION]);
+  });
+
+  test.each(['DELETED', 'BOOKMARK'])('is never a %s', (type) => {
+    expect(follow(event(type, OBJECT), () => true)).toEqual({ asked: [], seen: [VERSION] });
+  });
+
+  test('never has another version than the parsed object', () => {
+    const lookAlike = fc.constantFrom(
+      'web","namespace":"shop","uid":"u-1","resourceVersion":"7"',
+      '"metadata":{"name":"web","namespace":"shop","uid":"u-1","resourceVersion":"7"}',
+      '{"type":"MODIFIED","object":{"kind":"Endpoints","apiVersion":"v1","metadata":{"name":"web",',
+      '\\","resourceVersion":"7"',
+    );
+    const text = fc.oneof(lookAlike, fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 8 }));
+    const or = (usual: string): fc.Arbitrary<string> =>
+      fc.oneof({ weight: 4, arbitrary: fc.constant(usual) }, text);
+    const inAnyOrder = <T extends object>(members: T): fc.Arbitrary<T> => {
+      const all = Object.entries(members);
+      const shuffled = fc.shuffledSubarray(all, { minLength: all.length });
+      return fc.oneof(fc.constant(all), shuffled).map((entries) => Object.fromEntries(entries) as T); // the same members
+    };
+    const metadata = fc
+      .record(
+        {
+          name: or('web'),
+          generateName: text,
+          namespace: or('shop'),
+          uid: or('u-1'),
+          resourceVersion: fc.oneof(or('7'), fc.constantFrom('8', '77', '07')),
+          labels: fc.dictionary(text, text, { maxKeys: 2 }),
+          metadata: fc.constant(VERSION),
+        },
+        { requiredKeys: ['name', 'resourceVersion'] },
+      )
+      .chain(inAnyOrder);
+    const object = fc
+      .record({
+        kind: or('Endpoints'),
+        apiVersion: or('v1'),
+        metadata,
+        note: text,
+        object: fc.constant({ metadata: VERSION }),
+      })
+      .chain(inAnyOrder);
+    const type = fc.constantFrom('ADDED', 'MODIFIED', 'DELETED');
+    let ignored = 0;
+    fc.assert(
+      fc.property(type, object, (eventType, one) => {
+        const { metadata: own } = one;
+        const { namespace = '', uid = '', resourceVersion } = own;
+        const version = { namespace, name: own.name, uid, resourceVersion };
+        const isHeld = (asked: ObjectVersion): boolean => isDeepStrictEqual(asked, VERSION);
+        const { asked, seen } = follow(event(eventType, one), isHeld);
+        expect(asked).toEqual(asked.map(() => version));
+        const isIgnored = asked.some(isHeld);
+        expect(seen).toEqual(isIgnored ? [] : [version]);
+        if (isIgnored) ignored += 1;
+      }),
+      { numRuns: 2000 },
+    );
+    expect(ignored).toBeGreaterThan(0);
   });
 });
