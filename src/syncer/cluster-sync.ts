@@ -72,7 +72,6 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     clusters.checkRights(config, references),
     reportMissingHostNamespace({ config, client: clusters.host, logger }),
   ]);
-  await clusters.reportUsers();
   const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
   if (options.leaseAnnotations !== undefined) leadership.publish(options.leaseAnnotations);
@@ -101,7 +100,10 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     createSandbox,
     connection,
   };
-  const generation = await prepareGeneration({ ...parts, config, references });
+  const [generation] = await Promise.all([
+    prepareGeneration({ ...parts, config, references }),
+    clusters.reportUsers(),
+  ]);
   const sync = new RunningSync(parts, { config, generation }, resources.move());
   connection.keep();
   configuration.use(config);
@@ -245,13 +247,17 @@ class RunningSync implements ClusterSync {
 }
 
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
-  await reportCopiesLeft(options);
-  if (syncedKinds(options.config).length > 0) return createGeneration(options);
+  const isSyncing = syncedKinds(options.config).length > 0;
+  const [generation] = await Promise.all([
+    isSyncing ? createGeneration(options) : IDLE_GENERATION,
+    reportCopiesLeft(options),
+  ]);
+  if (isSyncing) return generation;
   options.logger.warn(
     {},
     'sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled are false: nothing is synced',
   );
-  return IDLE_GENERATION;
+  return generation;
 }
 
 /** The configuration with the host namespace, which may come from the kubeconfig context. Only now can mappings be validated against it. */

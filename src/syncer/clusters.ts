@@ -69,7 +69,7 @@ export interface Clusters extends AsyncDisposable {
   readonly servers: Readonly<Record<ClusterName, string>>;
   /** Rejects with a `TerminalError` that names every missing right. */
   checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
-  /** Logs as which user each API server knows this program, and warns of an administrator. */
+  /** Logs as which user each API server knows this program, and warns of an administrator. Never rejects. */
   reportUsers(): Promise<void>;
   /** Resolves the kinds that patches reference, in both clusters, without those that cannot be imported: the log names them. */
   resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
@@ -199,8 +199,15 @@ class ConnectedClusters implements Clusters {
   async checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void> {
     const { isDryRun, logger } = this.#options;
     const rights = requiredRights(config, { isDryRun, references });
-    // In sequence: a failure of one must not close the connections under the other.
-    const all = [...(await this.#missing('host', rights)), ...(await this.#missing('virtual', rights))];
+    // Both to the end: a failure of one must not close the connections under the other.
+    const checks = await Promise.allSettled([
+      this.#missing('host', rights),
+      this.#missing('virtual', rights),
+    ]);
+    const all = checks.flatMap((check) => {
+      if (check.status === 'rejected') throw check.reason;
+      return check.value;
+    });
     if (all.length === 0) return;
     for (const right of all) logger.error({ right: describeRight(right) }, 'right is missing');
     const count = all.length === 1 ? '1 right is' : `${all.length} rights are`;
@@ -212,23 +219,28 @@ class ConnectedClusters implements Clusters {
   }
 
   async reportUsers(): Promise<void> {
-    const { logger, config, host } = this.#options;
-    for (const cluster of host === undefined ? (['host', 'virtual'] as const) : (['virtual'] as const)) {
-      try {
-        const user = await ownUserName(this[cluster]);
-        const isAdministrator = (await missingRights(this[cluster], [EVERYTHING])).length === 0;
-        logger.info({ cluster, user }, 'connected');
-        // The Secret is vCluster's, with its administrator.
-        const isExpected = cluster === 'virtual' && config.virtual.secret !== '';
-        if (isAdministrator && !isExpected)
-          logger.warn(
-            { cluster, user },
-            'the user may do everything in this cluster; grant what "endpoint-syncer rbac" prints to a ServiceAccount, and use its token',
-          );
-      } catch (error) {
-        // An older server does not have the review, and nothing depends on it.
-        logger.debug({ cluster, error: String(error) }, 'the name of the user is not known');
-      }
+    const { host } = this.#options;
+    await Promise.all([host === undefined && this.#reportUser('host'), this.#reportUser('virtual')]);
+  }
+
+  async #reportUser(cluster: ClusterName): Promise<void> {
+    const { logger, config } = this.#options;
+    try {
+      const [user, denied] = await Promise.all([
+        ownUserName(this[cluster]),
+        missingRights(this[cluster], [EVERYTHING]),
+      ]);
+      logger.info({ cluster, user }, 'connected');
+      // The Secret is vCluster's, with its administrator.
+      const isExpected = cluster === 'virtual' && config.virtual.secret !== '';
+      if (denied.length === 0 && !isExpected)
+        logger.warn(
+          { cluster, user },
+          'the user may do everything in this cluster; grant what "endpoint-syncer rbac" prints to a ServiceAccount, and use its token',
+        );
+    } catch (error) {
+      // An older server does not have the review, and nothing depends on it.
+      logger.debug({ cluster, error: String(error) }, 'the name of the user is not known');
     }
   }
 

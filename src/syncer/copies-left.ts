@@ -54,27 +54,31 @@ export async function copiesLeft(
 ): Promise<readonly CopiesLeft[]> {
   const { config } = options;
   const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
-  const left: CopiesLeft[] = [];
-  for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural))) {
-    const { kind } = resource;
-    // Copies of other kinds without our record are vCluster's to keep.
-    const key = PATCHED_KEYS.find((shared) =>
-      PATCHED_KINDS.some((patched) => patched.resource === resource && patched.configKey === shared),
-    );
-    if (key !== undefined && config.sync.syncedByVcluster?.includes(key) === true) continue;
-    try {
-      const copies = await copiesOf(resource, options);
-      const own = copies.filter((object) => recordOf(object) !== undefined);
-      const others = copies.filter(
-        (object) => !own.includes(object) && !isKeptByController(object, resource),
-      );
-      const setting = key && `sync.toHost.${key}.enabled`;
-      left.push({ kind, own: own.length, others: key === undefined ? 0 : others.length, setting });
-    } catch (error) {
-      failed(kind, error);
-    }
+  const others = SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural));
+  return (await Promise.all(others.map((resource) => leftOf(resource, options, failed)))).flat();
+}
+
+async function leftOf(
+  resource: Resource,
+  options: CopiesOptions,
+  failed: (kind: string, error: unknown) => void,
+): Promise<readonly CopiesLeft[]> {
+  const { kind } = resource;
+  // Copies of other kinds without our record are vCluster's to keep.
+  const key = PATCHED_KEYS.find((shared) =>
+    PATCHED_KINDS.some((patched) => patched.resource === resource && patched.configKey === shared),
+  );
+  if (key !== undefined && options.config.sync.syncedByVcluster?.includes(key) === true) return [];
+  try {
+    const copies = await copiesOf(resource, options);
+    const own = copies.filter((object) => recordOf(object) !== undefined);
+    const others = copies.filter((object) => !own.includes(object) && !isKeptByController(object, resource));
+    const setting = key && `sync.toHost.${key}.enabled`;
+    return [{ kind, own: own.length, others: key === undefined ? 0 : others.length, setting }];
+  } catch (error) {
+    failed(kind, error);
+    return [];
   }
-  return left;
 }
 
 async function copiesOf(
