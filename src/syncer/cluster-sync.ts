@@ -175,12 +175,17 @@ class RunningSync implements ClusterSync {
     this.#parts.metrics.sync.reloaded('error');
   }
 
-  /** One line once every first list is cached. */
+  /** One line once every first list is cached, and one for all writes of the first pass. */
   async reportReady(startedMs: number): Promise<void> {
     const { clock, clusters, logger } = this.#parts;
-    if (!(await this.whenCached(this.#stopping.signal))) return;
-    const seconds = Math.round(clock.monotonicMs() - startedMs) / 1000;
-    logger.info({ servers: clusters.servers, objects: this.#running.generation.objects(), seconds }, 'ready');
+    const { signal } = this.#stopping;
+    const seconds = (): number => Math.round(clock.monotonicMs() - startedMs) / 1000;
+    if (!(await this.whenCached(signal))) return;
+    const objects = this.#running.generation.objects();
+    logger.info({ servers: clusters.servers, objects, seconds: seconds() }, 'ready');
+    await this.firstPass(signal);
+    if (signal.aborted) return;
+    logger.info({ ...this.#running.generation.initialOutcomes(), seconds: seconds() }, 'first pass complete');
   }
 
   async isStandby(signal: AbortSignal): Promise<boolean> {

@@ -106,6 +106,14 @@ export class Engine {
     return this.#isWorking && this.#isSwept && this.#kinds.every((kind) => kind.isIdle) && references.isIdle;
   }
 
+  /** How many objects of the first lists were written so far, by outcome. */
+  get initialOutcomes(): Readonly<Record<string, number>> {
+    const sums: Record<string, number> = {};
+    for (const { initialOutcomes } of this.#kinds)
+      for (const [outcome, count] of initialOutcomes) sums[outcome] = (sums[outcome] ?? 0) + count;
+    return sums;
+  }
+
   get isWorking(): boolean {
     return this.#isWorking;
   }

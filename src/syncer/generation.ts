@@ -63,6 +63,8 @@ export interface Generation {
   readonly isCached: () => boolean;
   /** Cached objects by cluster and kind. */
   readonly objects: () => Readonly<Record<string, number>>;
+  /** How many objects of the first lists were written so far, by outcome. */
+  readonly initialOutcomes: () => Readonly<Record<string, number>>;
   /** The first pass is over: nothing is queued or in progress. */
   readonly isIdle: () => boolean;
   /** `inherited`: the imported kinds of the generation before it. */
@@ -126,6 +128,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     },
     isCached: () => areSynced(Object.values(engine.informers)) && references.isOpened,
     objects: () => sizesOf(engine.informers),
+    initialOutcomes: () => engine.initialOutcomes,
     isIdle: () => engine.isIdle,
     importedKinds: () => references.importedKinds,
     start(inherited = []) {
@@ -161,6 +164,7 @@ export const IDLE_GENERATION: Generation = {
   checks: {},
   isCached: () => true,
   objects: () => ({}),
+  initialOutcomes: () => ({}),
   isIdle: () => true,
   importedKinds: () => [],
   start: () => undefined,

@@ -16,7 +16,9 @@ export function operationScenarios(newWorld: NewWorld): void {
   describe('the daemon', () => {
     test('serves /healthz, /readyz and /metrics, and exits with 0 on SIGTERM', async ({ expect }) => {
       await using world = await newWorld();
+      await world.virtual.create('Endpoints', endpoints('default/zero'));
       const daemon = await world.startDaemon();
+      await world.whenCopied('default/zero');
       expect((await daemon.get('/healthz')).status).toBe(200);
       expect((await daemon.get('/readyz?verbose')).text).toMatch(/virtual[\s\S]*host|host[\s\S]*virtual/);
       await world.virtual.create('Endpoints', endpoints('default/one'));
@@ -47,6 +49,17 @@ export function operationScenarios(newWorld: NewWorld): void {
         },
         seconds: expect.any(Number) as number,
       });
+      const summary = await eventually(
+        () => daemon.log.find(({ msg }) => msg === 'first pass complete'),
+        (line) => line !== undefined,
+      );
+      expect(summary).toMatchObject({ level: 'info', created: 1, seconds: expect.any(Number) as number });
+      await world.virtual.create('Endpoints', endpoints('default/two'));
+      const synced = await eventually(
+        () => daemon.log.filter(({ msg }) => msg === 'synced').map(({ key }) => key),
+        (keys) => keys.includes('default/two'),
+      );
+      expect(synced).not.toContain('default/zero');
       expect(daemon.stdout).toBe('');
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });

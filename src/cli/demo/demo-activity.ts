@@ -56,6 +56,7 @@ export class ActivityLogger implements Logger, Activity {
   }
 
   debug(fields: LogFields, message: string): void {
+    if (message === 'synced') this.#synced(fields);
     const { outcome, reason } = fields;
     if (message !== 'reconciled' || typeof fields['key'] !== 'string') return;
     const state = outcome === 'ignored' ? 'skipped' : 'unchanged';
@@ -63,10 +64,11 @@ export class ActivityLogger implements Logger, Activity {
   }
 
   info(fields: LogFields, message: string): void {
-    if (message !== 'synced') {
-      if (message === 'configuration reloaded') this.#show?.(`${time()}  configuration reloaded`);
-      return;
-    }
+    if (message === 'synced') this.#synced(fields);
+    else if (message === 'configuration reloaded') this.#show?.(`${time()}  configuration reloaded`);
+  }
+
+  #synced(fields: LogFields): void {
     const [key, latencyMs] = [subjectOf(fields), Number(fields['latencyMs'])];
     this.#latencies.set(key, latencyMs);
     const didFlowBack = fields['reason'] === 'changed on the host';

@@ -85,10 +85,18 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics;
 }
 
+/** When the oldest event came that a reconcile handles, and whether only the first lists have queued the key. */
+interface Arrival {
+  readonly sinceMs: number;
+  readonly isInitial: boolean;
+}
+
 /** What the controller knows of a key that is not synced yet; a key that is has none. */
 class Progress {
   /** Arrival time of the oldest event that is not synced yet; undefined: none is pending. */
   sinceMs: number | undefined;
+  /** Only the first lists have queued the key. */
+  isInitial = false;
   /** The last logged problem, and how often it occurred in a row. */
   problem: { readonly text: string; readonly count: number } | undefined;
   blockedBy: string | undefined;
@@ -106,6 +114,7 @@ export class Controller {
   /** Keys that are queued, in progress, or blocked. */
   readonly #progress = new Map<ObjectKey, Progress>();
   readonly #blockedCounts = new Map<string, number>();
+  readonly #initialOutcomes = new Map<string, number>();
   #active = 0;
   #turnStartedMs = 0;
   /** Resolves in the next turn of the event loop. */
@@ -116,8 +125,15 @@ export class Controller {
   }
 
   enqueue(key: ObjectKey, priority: KeyPriority = 'live'): void {
-    this.#progressOf(key).sinceMs ??= this.#options.clock.monotonicMs();
+    const progress = this.#progressOf(key);
+    progress.isInitial = priority !== 'live' && (progress.isInitial || progress.sinceMs === undefined);
+    progress.sinceMs ??= this.#options.clock.monotonicMs();
     this.#options.queue.add(key, priority);
+  }
+
+  /** How many objects of the first lists were written so far, by outcome. */
+  get initialOutcomes(): ReadonlyMap<string, number> {
+    return this.#initialOutcomes;
   }
 
   /** Runs until the queue is shut down and empty. */
@@ -168,13 +184,14 @@ export class Controller {
     const { clock, reconcile, queue, metrics } = this.#options;
     const startedMs = clock.monotonicMs();
     const progress = this.#progressOf(key);
-    const { sinceMs = startedMs } = progress;
+    const { sinceMs = startedMs, isInitial } = progress;
     progress.sinceMs = undefined;
+    progress.isInitial = false;
     let label: ReconcileLabel;
     try {
       const result = await reconcile(key);
       queue.forget(key);
-      label = this.#settle(key, result, sinceMs);
+      label = this.#settle(key, result, { sinceMs, isInitial });
     } catch (error) {
       label = await this.#fail(key, error);
     }
@@ -182,7 +199,7 @@ export class Controller {
     metrics.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
   }
 
-  #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
+  #settle(key: ObjectKey, result: ReconcileResult, arrival: Arrival): ReconcileLabel {
     const { queue, identify, dryRun } = this.#options;
     const progress = this.#progressOf(key);
     const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
@@ -191,14 +208,14 @@ export class Controller {
     const blockedBy = isBlocked ? result.reason : undefined;
     this.#block(key, blockedBy);
     dryRun?.settled(identify(key), blockedBy);
-    this.#log(key, result, sinceMs);
+    this.#log(key, result, arrival);
     const waitMs = result.outcome === 'refused' ? refusalDelayMs(progress.refusals++) : result.waitMs;
     if (waitMs === undefined) return 'success';
     queue.addAfter(key, waitMs);
     return 'requeue_after';
   }
 
-  #log(key: ObjectKey, result: ReconcileResult, sinceMs: number): void {
+  #log(key: ObjectKey, result: ReconcileResult, { sinceMs, isInitial }: Arrival): void {
     const { logger, metrics, clock, name, dryRun } = this.#options;
     const { outcome, reason } = result;
     const note = 'note' in result ? result.note : undefined;
@@ -215,7 +232,8 @@ export class Controller {
     }
     const latencyMs = clock.monotonicMs() - sinceMs;
     metrics.latency(latencyMs / 1000);
-    logger.info({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
+    if (isInitial) this.#initialOutcomes.set(outcome, (this.#initialOutcomes.get(outcome) ?? 0) + 1);
+    logger[isInitial ? 'debug' : 'info']({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {

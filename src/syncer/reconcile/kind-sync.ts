@@ -142,6 +142,11 @@ export class KindSync {
     this.#queue.shutDown();
   }
 
+  /** How many objects of the first lists were written so far, by outcome. */
+  get initialOutcomes(): ReadonlyMap<string, number> {
+    return this.#controller.initialOutcomes;
+  }
+
   /** Nothing is queued or in progress. */
   get isIdle(): boolean {
     return this.#queue.isIdle;

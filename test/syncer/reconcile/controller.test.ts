@@ -87,3 +87,45 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   // A controller that has ended blocks nothing.
   expect(blocked).toEqual(['contested 1', 'contested 0']);
 });
+
+test('a write is logged at debug level if only the first lists have queued its object, and counted', async () => {
+  const logged: string[] = [];
+  const logs = (level: string) => (fields: object, message: string) =>
+    void logged.push(`${level} ${message} ${(fields as { key: string }).key}`);
+  const queue = new WorkQueue({
+    clock: systemClock,
+    metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
+  });
+  const controller = new Controller({
+    queue,
+    name: 'endpoints',
+    identify: (key) => ({ group: '', kind: 'Endpoints', key }),
+    reconcile: async (key) => ({ outcome: key.startsWith('new') ? 'created' : 'updated' }),
+    warn: nothing,
+    createNamespace: undefined,
+    namespaceAdvice: '',
+    dryRun: undefined,
+    clock: systemClock,
+    logger: { ...silentLogger, debug: logs('debug'), info: logs('info') },
+    metrics: { running: nothing, reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
+  });
+  controller.enqueue('new/1', 'initial');
+  controller.enqueue('new/2', 'initial');
+  controller.enqueue('new/2', 'changed');
+  controller.enqueue('old/1', 'changed');
+  controller.enqueue('listed, then changed', 'initial');
+  controller.enqueue('listed, then changed');
+  controller.enqueue('live');
+  controller.enqueue('live', 'initial');
+  const running = controller.run();
+  queue.shutDown();
+  await running;
+  expect(logged.toSorted()).toEqual([
+    'debug synced new/1',
+    'debug synced new/2',
+    'debug synced old/1',
+    'info synced listed, then changed',
+    'info synced live',
+  ]);
+  expect(Object.fromEntries(controller.initialOutcomes)).toEqual({ created: 2, updated: 1 });
+});
