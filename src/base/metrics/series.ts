@@ -30,6 +30,33 @@ export interface Description {
   readonly labels?: readonly string[];
 }
 
+/**
+ * Values by labels since the last scrape. prom-client finds a series by a hash of its labels at each call, and there are a dozen calls per object.
+ */
+class Pending {
+  readonly #byLabels = new Map<string, { value: number; readonly store: Observe }>();
+
+  /** `open` is called once for these labels, and returns what stores a value in prom-client. */
+  of(labels: Labels, open: () => Observe): { value: number } {
+    const key = JSON.stringify(labels);
+    const series = this.#byLabels.get(key) ?? { value: 0, store: open() };
+    this.#byLabels.set(key, series);
+    return series;
+  }
+
+  delete(labels: Labels): void {
+    this.#byLabels.delete(JSON.stringify(labels));
+  }
+
+  /** `next`: the value that a series has afterwards. */
+  flush(next: (value: number) => number): void {
+    for (const series of this.#byLabels.values()) {
+      series.store(series.value);
+      series.value = next(series.value);
+    }
+  }
+}
+
 /** Families of series; `text()` renders all of them. */
 export class SeriesRegistry {
   readonly #registry = new Registry();
@@ -49,26 +76,39 @@ export class SeriesRegistry {
   }
 
   counter(description: Description): CounterFamily {
-    const counter = new Counter(this.#configuration(description));
+    const pending = new Pending();
+    const collect = (): void => pending.flush(() => 0);
+    const counter = new Counter({ ...this.#configuration(description), collect });
     return {
       of(labels) {
-        const child = counter.labels(labels);
-        child.inc(0);
-        return (amount) => child.inc(amount);
+        const series = pending.of(labels, () => (amount) => counter.inc({ ...labels }, amount));
+        return (amount = 1) => {
+          series.value += amount;
+        };
       },
     };
   }
 
   /** `refresh` is called before the series are rendered. */
   gauge(description: Description, refresh: () => void = () => undefined): GaugeFamily {
-    const gauge = new Gauge({ ...this.#configuration(description), collect: refresh });
+    const pending = new Pending();
+    const collect = (): void => {
+      refresh();
+      pending.flush((value) => value);
+    };
+    const gauge = new Gauge({ ...this.#configuration(description), collect });
     return {
       of(labels) {
-        const child = gauge.labels(labels);
-        child.inc(0); // a reload requests the series again, which keeps its value
-        return (value) => child.set(value);
+        // A reload requests the series again, which keeps its value.
+        const series = pending.of(labels, () => (value) => gauge.set({ ...labels }, value));
+        return (value) => {
+          series.value = value;
+        };
       },
-      remove: (labels) => gauge.remove(labels),
+      remove(labels) {
+        pending.delete(labels);
+        gauge.remove(labels);
+      },
     };
   }
 
