@@ -7,6 +7,9 @@ import { runInNewContext } from 'node:vm';
 /** Size of both semi-spaces. */
 const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
 
+/** The same of the daemon while it starts: twice as much takes no less time, and its peak is 15 MiB higher. */
+const START_YOUNG_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Above this size, a heap that doubles takes more memory than the rest of the process. */
 const LARGE_HEAP_BYTES = 128 * 1024 * 1024;
 
@@ -67,7 +70,7 @@ export function createStartupHeap(): StartupHeap {
   let observer: PerformanceObserver | undefined;
   return {
     grow() {
-      growYoungGeneration();
+      growYoungGeneration(START_YOUNG_BYTES_MAX);
       observer?.disconnect();
       observer = new PerformanceObserver(() => {
         if (getHeapStatistics().used_heap_size < LARGE_HEAP_BYTES) return;
