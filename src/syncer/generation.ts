@@ -104,7 +104,11 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const kinds = compiled.map(({ kind, patches }) => {
     const parts = { config, kind, compiled: patches, evaluator: sandbox, lookup, prepare };
     const pipeline = createPipeline(kind, pipelineOptions(parts));
-    return { kind, pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync) };
+    return {
+      kind,
+      pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync),
+      hasExpressions: patches.programs.length > 0,
+    };
   });
   const engine = new Engine({
     ...options,

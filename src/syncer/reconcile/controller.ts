@@ -44,7 +44,7 @@ export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 /** The cache has been updated. */
 export const STALE: Again = { outcome: 'again', reason: 'a cache was behind its API server', waitMs: 0 };
 
-/** Keys reconciled concurrently. High, so that patches form batches; requests in flight have a separate limit. */
+/** Keys reconciled concurrently. High, so that expressions form batches; requests in flight have a separate limit. */
 const DECISIONS_MAX = 256;
 
 /** Reconciles without I/O may block the event loop for this long. */
@@ -67,6 +67,8 @@ export interface ControllerMetrics {
 
 export interface ControllerOptions {
   readonly queue: WorkQueue;
+  /** Default: {@link DECISIONS_MAX}. */
+  readonly decisionsMax?: number | undefined;
   readonly reconcile: Reconcile;
   /** In logs: `endpoints`, `references`. */
   readonly name: string;
@@ -142,9 +144,9 @@ export class Controller {
     const now = this.#options.clock.monotonicMs();
     for (const progress of this.#progress.values())
       if (progress.sinceMs !== undefined) progress.sinceMs = now;
-    const { metrics } = this.#options;
+    const { metrics, decisionsMax = DECISIONS_MAX } = this.#options;
     metrics.running(true);
-    await Promise.all(Array.from({ length: DECISIONS_MAX }, () => this.#work()));
+    await Promise.all(Array.from({ length: decisionsMax }, () => this.#work()));
     metrics.running(false);
     // After a reload another controller counts what is blocked, or none does.
     for (const reason of this.#blockedCounts.keys()) metrics.blocked(reason, 0);

@@ -47,6 +47,8 @@ import { createWriter, type WriteMetrics, type Writer } from './writer.ts';
 export interface KindPlan {
   readonly kind: SyncedKind;
   readonly pipeline: PatchPipeline;
+  /** Some patch has an expression. */
+  readonly hasExpressions: boolean;
 }
 
 export interface KindMetrics {
@@ -94,7 +96,7 @@ export class KindSync {
   #isWorking = false;
 
   constructor(
-    { kind, pipeline }: KindPlan,
+    { kind, pipeline, hasExpressions }: KindPlan,
     environment: KindEnvironment,
     references: ReferenceRecords,
     reconcile: (sync: KindSync, key: ObjectKey) => Promise<ReconcileResult>,
@@ -118,7 +120,7 @@ export class KindSync {
       virtual: this.#createWriter('virtual'),
     };
     this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
-    this.#controller = this.#createController((key) => reconcile(this, key));
+    this.#controller = this.#createController((key) => reconcile(this, key), hasExpressions);
     this.#connect();
   }
 
@@ -190,13 +192,15 @@ export class KindSync {
     });
   }
 
-  #createController(reconcile: Reconcile): Controller {
+  #createController(reconcile: Reconcile, hasExpressions: boolean): Controller {
     const { config, metrics } = this.environment;
     const { resource } = this.kind;
     const createNamespace = namespaceCreator(this.environment);
     return new Controller({
       ...this.environment,
       queue: this.#queue,
+      // A copy that waits for a free request survives collections, and its memory grows the heap.
+      decisionsMax: hasExpressions ? undefined : 2 * config.workers,
       name: resource.plural,
       identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
       reconcile,
