@@ -125,11 +125,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const stopping = new AbortController();
   let running: Promise<unknown> | undefined;
   return {
-    checks: {
-      ...engineChecks(engine, options.leadership),
-      references: () => ({ isOk: true, detail: references.detail }),
-      sandbox: () => sandboxCheck(sandbox),
-    },
+    checks: checksOf({ engine, references, sandbox, leadership: options.leadership }),
     isCached: () => areSynced(Object.values(engine.informers)) && references.isOpened,
     objects: () => sizesOf(engine.informers),
     initialOutcomes: () => engine.initialOutcomes,
@@ -225,11 +221,20 @@ function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetr
   };
 }
 
-function engineChecks(engine: Engine, leadership: Leadership): Checks {
+interface CheckedParts {
+  readonly engine: Engine;
+  readonly references: References;
+  readonly sandbox: Sandbox | undefined;
+  readonly leadership: Leadership;
+}
+
+function checksOf({ engine, references, sandbox, leadership }: CheckedParts): Checks {
   const informers = Object.entries(engine.informers);
   return {
     ...Object.fromEntries(informers.map(([name, informer]) => [name, () => informerCheck(informer)])),
     workers: () => workersCheck(engine, leadership.isLeading),
+    references: () => ({ isOk: true, detail: references.detail }),
+    sandbox: () => sandboxCheck(sandbox),
   };
 }
 
