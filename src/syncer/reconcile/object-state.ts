@@ -73,7 +73,7 @@ export class ObjectState {
   }
 
   /** Nothing has changed since the pair was written, so no update is needed: both objects and the Service are exactly those of the last sync. */
-  isUnchanged({ virtual, host, service }: Observation): boolean {
+  isUnchanged({ virtual, host, service }: Pick<Observation, 'virtual' | 'host' | 'service'>): boolean {
     const { synced } = this;
     return (
       synced !== undefined &&
@@ -187,7 +187,8 @@ export class ObjectStates {
   }
 }
 
-function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean {
+/** Of the same object. */
+export function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean {
   return a.metadata.resourceVersion === b?.metadata.resourceVersion && a.metadata.uid === b?.metadata.uid;
 }
 

@@ -3,7 +3,7 @@
  */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import { isOptedOut } from '../reconcile/decide.ts';
+import { isOptedOut, SKIP_BACKSYNC } from '../reconcile/decide.ts';
 import { describeReference, type ReferencedKind } from './referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
 import { namedVirtual } from '../translate/ownership.ts';
@@ -115,6 +115,11 @@ function decideSource(
   return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
 }
 
+/** No copy names the object: what is imported is surplus. */
+export function decideUnreferenced(seen: ReferenceObservation): ReferenceDecision {
+  return { name: undefined, action: seen.ours.length > 0 || seen.imported ? 'none' : 'paused' };
+}
+
 /** The host copies that are no longer needed under this decision. */
 export function surplusCopies(
   seen: ReferenceObservation,
@@ -123,7 +128,11 @@ export function surplusCopies(
   if (decision.action === 'paused' || isOptedOut(seen.object)) return [];
   if (seen.object === undefined && seen.malformed !== undefined) return [];
   const kept = decision.action === 'to-host' && seen.target ? keyOf(seen.target) : undefined;
-  return seen.ours.filter((copy) => hostKeyOf(copy) !== kept && !isOptedOut(copy));
+  return seen.ours.filter((copy) => hostKeyOf(copy) !== kept && !isOptedOut(copy) && !isSkipped(copy));
+}
+
+function isSkipped({ metadata: { labels, annotations } }: KubeObject): boolean {
+  return labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
 }
 
 export function hostKeyOf({ metadata: { namespace = '', name } }: KubeObject): ObjectKey {

@@ -1,445 +1,472 @@
-/** Reconciles one referenced object: observe both sides, decide, remove copies that are no longer needed, import. Idempotent. */
+/**
+ * Reconciles one referenced object: observe both sides, decide, remove the copies that are no longer needed, and mirror the object to the side
+ * that lacks it. Idempotent. Both directions are one mechanism, {@link Mirror}: a copy that has to equal its source.
+ */
 
+import type { Clock } from '../../base/clock.ts';
 import { invariant } from '../../base/errors.ts';
-import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
-import { isAlreadyExists, isConflict } from '../../kube/status-error.ts';
-import { isNamespaceMissing, type ReconcileResult } from '../reconcile/controller.ts';
-import { SKIP_BACKSYNC } from '../reconcile/decide.ts';
-import { OBJECTION_MS, type DriftVerdict } from '../reconcile/guards.ts';
-import { changedPaths, listedPaths } from '../reconcile/object-diff.ts';
+import { jsonEquals } from '../../base/json.ts';
+import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import { ignoreNotFound, isAlreadyExists, isConflict, StatusError } from '../../kube/status-error.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { isNamespaceMissing, UNCHANGED, type ReconcileResult } from '../reconcile/controller.ts';
+import {
+  correctionWaitMs,
+  noteChange,
+  noteDeletion,
+  noteDrift,
+  OBJECTION_MS,
+  recreationWaitMs,
+  type DriftVerdict,
+  type RecreationDelays,
+} from '../reconcile/guards.ts';
+import { changedPaths } from '../reconcile/object-diff.ts';
+import { isSameVersion, ObjectState } from '../reconcile/object-state.ts';
 import { needsWrite } from '../translate/content.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
-import type { NameTranslator } from '../translate/types.ts';
 import {
   decideReference,
+  decideUnreferenced,
   hostKeyOf,
   namespaceNotFound,
   observeReference,
   surplusCopies,
   type ReferenceDecision,
   type ReferenceObservation,
+  type ReferenceProblem,
 } from './decide-reference.ts';
-import type { ReferenceListener } from './environment.ts';
-import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import-forge.ts';
-import type { ImportTracker } from './import-tracker.ts';
+import type { ReferenceEnvironment } from './environment.ts';
+import { forgeHostImport, forgeVirtualImport } from './import-forge.ts';
 import { isWhole } from './kind-caches.ts';
-import type { KindResources } from './kind-registry.ts';
-import { parseReferenceId, type ReferenceId } from './reference-index.ts';
-import { describeReference } from './referenced-kind.ts';
+import type { KindRegistry, KindResources, KindSide } from './kind-registry.ts';
+import type { Orphans } from './orphans.ts';
+import { parseReferenceId, type ReferenceId, type ReferenceIndex } from './reference-index.ts';
+import {
+  alteredNote,
+  contestedNote,
+  importedNote,
+  replacedNote,
+  type ReferenceNotices,
+} from './reference-notices.ts';
 import { refusalOfContent, refusalOfSource, type RefusalRules } from './refusals.ts';
 
 export interface ImporterOptions {
-  readonly forge: ImportForgeOptions;
-  readonly names: NameTranslator;
+  readonly environment: ReferenceEnvironment;
   readonly rules: RefusalRules;
-  /** Enqueues the reference and every referrer whose copy has to reference another object now. */
-  recheck(id: ReferenceId): void;
-  /** Reports a problem once to each referrer. Undefined: the problem is solved. */
-  reportProblem(id: ReferenceId, problem: ReferenceDecision['problem']): void;
-  reportImported(id: ReferenceId, note: string): void;
-  /** Sends a warning to every referrer, without deduplication. */
-  alert(id: ReferenceId, reason: 'ReferenceImported' | 'Contested', note: string): void;
-  /** Undefined while the kind is not watched. */
-  readonly resourcesOf: (id: ReferenceId) => KindResources | undefined;
-  isReferenced(id: ReferenceId): boolean;
-  /** Every synced object has been reconciled since the start. */
-  areReferencesKnown(): boolean;
-  /** False while the host copy of an object that cannot be translated may reference this import. */
-  isDispensable(copy: KubeObject): boolean;
-  /** Why the copies of objects that are gone must stay for now. */
-  readonly objection: () => Promise<string | undefined>;
-  /** A host copy still references this host object, although it should reference another one. */
-  isStillWritten(id: ReferenceId, hostKey: string): boolean;
-  readonly decided: ReferenceListener | undefined;
-  readonly trackers: Readonly<Record<'host' | 'virtual', ImportTracker>>;
+  readonly kinds: KindRegistry;
+  readonly index: ReferenceIndex;
+  readonly orphans: Orphans;
+  readonly notices: ReferenceNotices;
 }
 
-const UNREFERENCED = 'no longer referenced';
-/** Retry while a synced object that cannot be translated may still need the import. */
-const DISPENSABLE_RETRY_MS = 5000;
-const STILL_IN_USE: ReconcileResult = {
-  outcome: 'unchanged',
-  reason: 'still in use',
-  waitMs: DISPENSABLE_RETRY_MS,
-};
+/** One reference with the observation and the decision that it is reconciled by. */
+interface ImportJob {
+  readonly id: ReferenceId;
+  readonly resources: KindResources;
+  readonly seen: ReferenceObservation;
+  readonly decision: ReferenceDecision;
+  readonly isReferenced: boolean;
+}
 
+/** One direction of an import: the object at `place` on the side `to` has to equal `source`. */
+interface Mirror {
+  readonly to: ClusterName;
+  /** As cached, which may be metadata only. */
+  readonly source: KubeObject;
+  readonly copy: KubeObject | undefined;
+  readonly place: NamespacedName;
+  /** Undefined: it is not what the cache shows, or must not be copied. */
+  whole(): Promise<KubeObject | undefined>;
+  /** Everything of `actual` that is not copied is kept. */
+  forge(source: KubeObject, actual: KubeObject | undefined): Promise<KubeObject>;
+}
+
+/** Delays before a deleted copy is created again; of one in the virtual cluster so that a tenant can replace it with an own object. */
+const RECREATION: Readonly<Record<ClusterName, RecreationDelays | undefined>> = {
+  host: undefined,
+  virtual: { free: 0, baseMs: 1500 },
+};
+const DIFFERS = { host: 'differs from the virtual object', virtual: 'differs from the host object' } as const;
+const DELETED = { host: 'host copy was deleted', virtual: 'import was deleted' } as const;
+
+const UNREFERENCED = 'no longer referenced';
+/** A synced object that cannot be translated may still need the import. */
+const STILL_IN_USE: ReconcileResult = { outcome: 'unchanged', reason: 'still in use', waitMs: 5000 };
 const OF_ANOTHER_CLUSTER: ReconcileResult = {
   outcome: 'unchanged',
   reason: 'another virtual cluster',
   waitMs: OBJECTION_MS,
 };
 
-const DIFFERS_FROM_VIRTUAL = 'differs from the virtual object';
-const DIFFERS_FROM_HOST = 'differs from the host object';
+/** What this process knows of one referenced object. */
+class ImportState extends ObjectState {
+  /** The side that has the copy. */
+  readonly to: ClusterName;
 
-/** One reference with the observation that its decision is based on. */
-interface ImportJob {
-  readonly id: ReferenceId;
-  readonly resources: KindResources;
-  readonly seen: ReferenceObservation;
-}
+  constructor(to: ClusterName) {
+    super();
+    this.to = to;
+  }
 
-/** A job with its decision. */
-interface DecidedJob extends ImportJob {
-  readonly decision: ReferenceDecision;
-  readonly isReferenced: boolean;
+  isSourceUnchanged(source: KubeObject): boolean {
+    const { synced, to } = this;
+    return synced !== undefined && isSameVersion(to === 'host' ? synced.virtual : synced.host, source);
+  }
+
+  isInStep(source: KubeObject, copy: KubeObject): boolean {
+    return this.synced !== undefined && this.isUnchanged(this.#pair(source, copy));
+  }
+
+  /** Only the metadata: the caches hold no more of most of these objects. */
+  markSynced({ metadata: source }: KubeObject, { metadata: copy }: KubeObject): void {
+    this.remember(this.#pair({ metadata: source }, { metadata: copy }), undefined, false);
+  }
+
+  #pair(source: KubeObject, copy: KubeObject) {
+    const pair = this.to === 'host' ? { virtual: source, host: copy } : { virtual: copy, host: source };
+    return { ...pair, service: undefined };
+  }
 }
 
 export class Importer {
   readonly #options: ImporterOptions;
-  readonly #trackers: Readonly<Record<'host' | 'virtual', ImportTracker>>;
+  readonly #clock: Clock;
+  readonly #states = new Map<ReferenceId, ImportState>();
 
   constructor(options: ImporterOptions) {
     this.#options = options;
-    this.#trackers = options.trackers;
+    this.#clock = options.environment.clock;
   }
 
   async reconcile(id: ReferenceId): Promise<ReconcileResult> {
-    const resources = this.#options.resourcesOf(id);
+    const { kinds, index, rules, environment } = this.#options;
+    const { kind, namespace, name } = parseReferenceId(id);
+    const resources = kinds.resources(kind);
     if (resources === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
-    const isReferenced = this.#options.isReferenced(id);
+    const isReferenced = index.isReferenced(id);
     // References that are still unreferenced when all synced objects have been reconciled are enqueued again.
-    if (!isReferenced && !this.#options.areReferencesKnown()) return { outcome: 'ignored' };
-    const { namespace, name } = parseReferenceId(id);
-    const seen = observeReference(resources.caches, { namespace, name }, this.#options.names);
-    const decision = isReferenced ? decideReference(seen, this.#options.rules) : decideUnreferenced(seen);
-    this.#options.decided?.(seen, decision, isReferenced);
-    const job: DecidedJob = { id, resources, seen, decision, isReferenced };
+    if (!isReferenced && !index.isComplete) return { outcome: 'ignored' };
+    const seen = observeReference(resources.caches, { namespace, name }, environment.names);
+    const decision = isReferenced ? decideReference(seen, rules) : decideUnreferenced(seen);
+    environment.referenceDecided?.(seen, decision, isReferenced);
+    const job: ImportJob = { id, resources, seen, decision, isReferenced };
+    // The copies keep the name that they reference until a refused source is allowed.
     if (isReferenced && seen.source !== undefined && resources.caches.isRefusalOutdated(seen.source))
-      await this.#checkAgain(job, seen.source);
+      await this.#readAllowed(job, seen.source);
     return this.#act(job, await this.#removeSurplus(job));
   }
 
-  /** Another client deleted a copy. */
-  noteDeletion(id: ReferenceId, cluster: 'host' | 'virtual'): void {
-    this.#trackers[cluster].noteDeletion(id);
+  /** Another client deleted a copy, or a source. */
+  noteDeletion(id: ReferenceId, cluster: ClusterName): void {
+    const state = this.#states.get(id);
+    if (state?.to === cluster && state.synced !== undefined)
+      state.deletions = noteDeletion(state.deletions, this.#clock.monotonicMs());
   }
 
   /** After a restore from a backup, the same versions may have other content. */
   forgetVersions(id: ReferenceId): void {
-    for (const tracker of Object.values(this.#trackers)) tracker.clearState(id);
+    const state = this.#states.get(id);
+    if (state !== undefined) state.synced = undefined;
   }
 
-  async #act(job: DecidedJob, removed: ReconcileResult): Promise<ReconcileResult> {
+  async #act(job: ImportJob, removed: ReconcileResult): Promise<ReconcileResult> {
     switch (job.decision.action) {
       case 'paused':
-        this.#options.reportProblem(job.id, undefined);
-        return job.isReferenced
-          ? { outcome: 'ignored', reason: 'controlled by another' }
-          : { outcome: 'ignored' };
+        return this.#pause(job);
       case 'none':
         return this.#withoutImport(job, removed);
-      case 'to-host':
-        return this.#toHost(job, removed);
+      case 'to-host': {
+        this.#reportReplaced(job);
+        const result = await this.#mirror(job, this.#mirrorToHost(job));
+        return removed.waitMs === undefined ? result : { ...result, waitMs: removed.waitMs };
+      }
       case 'to-virtual':
-        return this.#importIntoVirtual(job);
+        return this.#mirror(job, this.#mirrorToVirtual(job));
     }
   }
 
-  async #toHost(job: DecidedJob, removed: ReconcileResult): Promise<ReconcileResult> {
-    const { id, seen } = job;
-    if (this.#trackers.virtual.has(id)) {
-      this.#reportReplaced(id, seen);
-      this.#trackers.virtual.forget(id);
-    }
-    const result = await this.#importIntoHost(job);
-    return removed.waitMs === undefined ? result : { ...result, waitMs: removed.waitMs };
+  #pause({ id, isReferenced }: ImportJob): ReconcileResult {
+    this.#options.notices.problem(id, undefined);
+    if (isReferenced) return { outcome: 'ignored', reason: 'controlled by another' };
+    this.#states.delete(id);
+    return { outcome: 'ignored' };
   }
 
-  #withoutImport({ id, seen, decision: { problem } }: DecidedJob, removed: ReconcileResult): ReconcileResult {
-    if (this.#trackers.virtual.has(id) && seen.object !== undefined) this.#reportReplaced(id, seen);
-    this.#trackers.virtual.clearState(id);
-    this.#trackers.host.clearState(id);
-    this.#options.reportProblem(id, problem);
-    if (problem !== undefined) return { outcome: 'refused', reason: problem.reason };
+  #withoutImport(job: ImportJob, removed: ReconcileResult): ReconcileResult {
+    const { id, seen, isReferenced } = job;
+    const { problem } = job.decision;
+    if (seen.object !== undefined) this.#reportReplaced(job);
+    if (isReferenced) this.forgetVersions(id);
+    else this.#states.delete(id);
+    if (problem !== undefined) return this.#refuse(id, problem);
+    this.#options.notices.problem(id, undefined);
     return removed;
   }
 
-  async #removeSurplus(job: DecidedJob): Promise<ReconcileResult> {
+  #refuse(id: ReferenceId, problem: ReferenceProblem): ReconcileResult {
+    this.#options.notices.problem(id, problem);
+    return { outcome: 'refused', reason: problem.reason };
+  }
+
+  async #removeSurplus(job: ImportJob): Promise<ReconcileResult> {
     const { id, resources, seen, decision, isReferenced } = job;
+    const { orphans, environment } = this.#options;
     const why = isReferenced ? 'no longer imported' : UNREFERENCED;
-    let result: ReconcileResult = { outcome: 'unchanged' };
+    let result = UNCHANGED;
     for (const copy of surplusCopies(seen, decision)) {
-      if (isSkipped(copy)) continue;
       if (this.#isNeeded(job, copy)) {
         result = STILL_IN_USE;
         continue;
       }
-      if (seen.object === undefined && (await this.#options.objection()) !== undefined) {
+      if (seen.object === undefined && (await environment.objection()) !== undefined) {
         result = OF_ANOTHER_CLUSTER;
         continue;
       }
-      await resources.host.delete(copy, why);
-      this.#trackers.host.forget(id);
+      await this.#delete(resources.host, copy, why);
+      this.#forget(id, 'host');
       result = { ...result, outcome: 'deleted', reason: UNREFERENCED };
     }
     const { imported } = seen;
     if (imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
       return result;
-    if (!isReferenced && !this.#options.isDispensable(imported)) return STILL_IN_USE;
-    await resources.virtual.delete(imported, why);
+    if (!isReferenced && !orphans.isDispensable(imported)) return STILL_IN_USE;
+    await this.#delete(resources.virtual, imported, why);
     resources.caches.forgetImport(imported.metadata.uid ?? '');
-    this.#trackers.virtual.forget(id);
+    this.#forget(id, 'virtual');
     return { outcome: 'deleted', reason: UNREFERENCED };
   }
 
+  async #delete({ writer }: KindSide, { metadata }: KubeObject, why: string): Promise<'deleted' | 'dryRun'> {
+    const { namespace = '', name, uid = '' } = metadata;
+    return writer.delete({ namespace, name }, uid, why);
+  }
+
   /** A synced object on the host may still reference this copy. */
-  #isNeeded({ id, decision: { name }, isReferenced }: DecidedJob, copy: KubeObject): boolean {
-    if (!isReferenced) return !this.#options.isDispensable(copy);
-    const isMoving = name !== undefined && keyOf(name) !== hostKeyOf(copy);
-    return isMoving && this.#options.isStillWritten(id, hostKeyOf(copy));
+  #isNeeded({ id, decision: { name }, isReferenced }: ImportJob, copy: KubeObject): boolean {
+    const { index, orphans } = this.#options;
+    if (!isReferenced) return !orphans.isDispensable(copy);
+    const hostKey = hostKeyOf(copy);
+    const isMoving = name !== undefined && keyOf(name) !== hostKey;
+    return (
+      isMoving && [...index.referrersOf(id)].some((referrer) => index.writtenBy(referrer, id) === hostKey)
+    );
   }
 
   /** A warning, because the host copies reference another object from now on. */
-  #reportReplaced(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
-    this.#options.alert(
-      id,
-      'ReferenceImported',
-      `${describeReference(kind, virtual)} of the virtual cluster replaces the one that was imported from the host.`,
-    );
+  #reportReplaced({ id, seen }: ImportJob): void {
+    const state = this.#states.get(id);
+    if (state?.to !== 'virtual' || state.synced === undefined) return;
+    this.#options.notices.alert(id, 'ReferenceImported', replacedNote(seen));
   }
 
-  async #importIntoHost(job: ImportJob): Promise<ReconcileResult> {
-    const { id, seen } = job;
-    const { object, target } = seen;
+  #mirrorToHost({ seen, resources }: ImportJob): Mirror {
+    const { object, target, ours } = seen;
     invariant(object && target, 'an object that is imported into the host exists and has a target there');
-    const copy = seen.ours.find((one) => hostKeyOf(one) === keyOf(target));
-    if (copy === undefined) return this.#createOnHost(job, object, target);
-    this.#options.reportProblem(id, undefined);
-    if (this.#trackers.host.isSynced(id, object, copy)) return { outcome: 'unchanged' };
-    const waitMs = this.#trackers.host.contentionWaitMs(id, object);
-    if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
-    return this.#updateOnHost(job, { object, target, copy });
+    return {
+      to: 'host',
+      source: object,
+      copy: ours.find((one) => hostKeyOf(one) === keyOf(target)),
+      place: target,
+      whole: async () => object,
+      forge: (source, host) =>
+        forgeHostImport(source, resources.caches.kind, { target, host }, this.#options.environment),
+    };
   }
 
-  async #updateOnHost(
-    job: ImportJob,
-    { object, target, copy }: { object: KubeObject; target: NamespacedName; copy: KubeObject },
-  ): Promise<ReconcileResult> {
-    const { id, resources } = job;
-    const isUnchanged = this.#trackers.host.isCopyUnchanged(id, copy);
-    const actual = isUnchanged ? copy : await resources.host.read(target, copy.metadata.uid ?? '');
-    if (actual === undefined || !isStillOurs(actual, copy)) return this.#copyHasChanged(job);
-    const forged = (host: KubeObject | undefined) =>
-      forgeHostImport(object, resources.caches.kind, { target, host }, this.#options.forge);
-    const wanted = await forged(actual);
-    if (!isUnchanged) {
-      if (!needsWrite(wanted, actual))
-        return this.#trackers.host.markSynced(id, object, actual, { outcome: 'unchanged' });
-      const verdict = this.#trackers.host.noteWrite(id, object);
-      if (verdict !== undefined) return this.#waitWhileContested(job, verdict);
-    }
-    const states = { actual, wanted, fresh: await forged(undefined) };
-    const stored = await this.#readCopyOnConflict(job, () =>
-      resources.host.replace(states, DIFFERS_FROM_VIRTUAL),
-    );
-    if (stored !== undefined) this.#reportAltered(job, 'host', await forged(stored), stored);
-    return this.#trackers.host.markSynced(id, object, stored ?? copy, {
-      outcome: 'updated',
-      reason: DIFFERS_FROM_VIRTUAL,
-    });
-  }
-
-  async #createOnHost(job: ImportJob, object: KubeObject, target: NamespacedName): Promise<ReconcileResult> {
-    const { id, resources } = job;
-    const waitMs = this.#trackers.host.recreationWaitMs(id);
-    if (waitMs > 0) return { outcome: 'waiting', reason: 'host copy was deleted', waitMs };
-    const { kind } = resources.caches;
-    const fresh = await forgeHostImport(object, kind, { target, host: undefined }, this.#options.forge);
-    try {
-      const stored = await resources.host.create(fresh, 'is referenced');
-      this.#options.reportProblem(id, undefined);
-      this.#options.reportImported(
-        id,
-        `${describeReference(kind, job.seen.virtual)} is imported into the host as "${keyOf(target)}".`,
-      );
-      if (stored !== undefined) {
-        const wanted = await forgeHostImport(object, kind, { target, host: stored }, this.#options.forge);
-        this.#reportAltered(job, 'host', wanted, stored);
-      }
-      return this.#trackers.host.markSynced(id, object, stored ?? fresh, { outcome: 'created' });
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-      return this.#resolveNameTaken(job, target, error);
-    }
-  }
-
-  /** The existing object is not in the cache: either it is our copy and the cache is behind, or this program did not create it. */
-  async #resolveNameTaken(job: ImportJob, target: NamespacedName, error: unknown): Promise<ReconcileResult> {
-    const { id, resources, seen } = job;
-    const { names, rules } = this.#options;
-    const existing = await resources.host.read(target, '');
-    if (existing === undefined) throw error;
-    if (existing.metadata.labels?.[MANAGED_BY_LABEL] === names.vcluster) {
-      resources.caches.copies.observeRead(existing);
-      const current = observeReference(resources.caches, seen.virtual, names);
-      if (current.ours.some((copy) => hostKeyOf(copy) === keyOf(target))) return this.#copyHasChanged(job);
-    }
-    const { problem } = decideReference({ ...seen, isTargetTaken: true }, rules);
-    this.#options.reportProblem(id, problem);
-    return { outcome: 'refused', reason: problem?.reason ?? 'NotManaged' };
-  }
-
-  /** After a conflict, the cache is behind. Reads the object once, so that the next attempt uses its current state. */
-  async #readCopyOnConflict<T>({ resources, seen }: ImportJob, write: () => Promise<T>): Promise<T> {
-    try {
-      return await write();
-    } catch (error) {
-      if (seen.target !== undefined && (isConflict(error) || isAlreadyExists(error))) {
-        const known = resources.caches.copies.get(keyOf(seen.target));
-        const existing = await resources.host.read(seen.target, known?.metadata.uid ?? '');
-        if (existing?.metadata.labels?.[MANAGED_BY_LABEL] === this.#options.names.vcluster)
-          resources.caches.copies.observeRead(existing);
-      }
-      throw error;
-    }
-  }
-
-  #copyHasChanged({ id }: ImportJob): ReconcileResult {
-    this.#options.recheck(id);
-    return requeued('host copy has changed');
-  }
-
-  async #importIntoVirtual(job: ImportJob): Promise<ReconcileResult> {
-    const { id, resources, seen } = job;
-    const { source, imported } = seen;
+  #mirrorToVirtual(job: ImportJob): Mirror {
+    const { seen, resources } = job;
+    const { source, imported, virtual } = seen;
     invariant(source, 'an object that is imported from the host exists');
-    this.#options.reportProblem(id, undefined);
-    if (imported !== undefined && this.#trackers.virtual.isSynced(id, source, imported))
-      return { outcome: 'unchanged' };
-    const recreationMs = imported === undefined ? this.#trackers.virtual.recreationWaitMs(id) : 0;
-    const waitMs = Math.max(recreationMs, this.#trackers.virtual.contentionWaitMs(id, source));
-    if (waitMs > 0) return { outcome: 'waiting', reason: 'import was deleted or contested', waitMs };
-    const full = await readWhole(resources, source);
-    if (full === undefined || this.#recordRefusal(job, full)) {
-      this.#options.recheck(id);
-      return requeued('source has changed');
+    const { vcluster } = this.#options.environment.names;
+    return {
+      to: 'virtual',
+      source,
+      copy: imported,
+      place: virtual,
+      whole: () => this.#readAllowed(job, source),
+      forge: async (full, current) =>
+        forgeVirtualImport(full, resources.caches.kind, { virtual, current }, vcluster),
+    };
+  }
+
+  async #mirror(job: ImportJob, mirror: Mirror): Promise<ReconcileResult> {
+    const { to, source, copy } = mirror;
+    const state = this.#stateOf(job.id, to);
+    const nowMs = this.#clock.monotonicMs();
+    if (copy === undefined) {
+      const waitMs = recreationWaitMs(state.deletions, nowMs, RECREATION[to]);
+      if (waitMs > 0) return { outcome: 'waiting', reason: DELETED[to], waitMs };
+    } else {
+      this.#options.notices.problem(job.id, undefined);
+      if (state.isInStep(source, copy)) return UNCHANGED;
+      // Only corrections are delayed. Changes of the source are written immediately.
+      const waitMs = state.isSourceUnchanged(source) ? correctionWaitMs(state.contest, nowMs) : 0;
+      if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     }
-    return imported === undefined
-      ? this.#createInVirtual(job, full)
-      : this.#updateInVirtual(job, full, imported);
+    const full = await mirror.whole();
+    if (full === undefined) return requeued('source has changed');
+    return copy === undefined
+      ? this.#create(job, mirror, full)
+      : this.#update(job, mirror, { full, copy, state });
   }
 
-  /** Checks the content of a refused source that has changed. The copies keep the name that they reference until it is allowed. */
-  async #checkAgain(job: ImportJob, source: KubeObject): Promise<void> {
-    const full = await readWhole(job.resources, source);
-    if (full !== undefined) this.#recordRefusal(job, full);
-  }
-
-  /** True if the object is refused. The cache holds metadata only, so the whole object is checked again right before it is copied. */
-  #recordRefusal({ resources }: ImportJob, full: KubeObject): boolean {
-    const { kind } = resources.caches;
-    const refusal =
-      refusalOfSource(full, kind.host, this.#options.rules) ??
-      refusalOfContent(full, kind.host, this.#options.rules);
-    resources.caches.recordRefusal(full, refusal);
-    return refusal !== undefined;
-  }
-
-  async #createInVirtual(job: ImportJob, full: KubeObject): Promise<ReconcileResult> {
-    const { id, resources, seen } = job;
-    const { kind } = resources.caches;
-    const wanted = this.#forgedImport(resources, seen, full, undefined);
+  async #create(job: ImportJob, mirror: Mirror, full: KubeObject): Promise<ReconcileResult> {
+    const { id, resources } = job;
+    const wanted = await mirror.forge(full, undefined);
     try {
-      const stored = await resources.virtual.create(wanted, 'is referenced');
-      if (stored !== undefined) this.#rememberStored(job, full, stored);
-      const source = { namespace: full.metadata.namespace ?? '', name: full.metadata.name };
-      this.#options.reportImported(
-        id,
-        `${describeReference(kind, source)} of the host is imported ` +
-          `into the virtual cluster as "${keyOf(seen.virtual)}".`,
-      );
-      return this.#trackers.virtual.markSynced(id, full, stored ?? wanted, { outcome: 'created' });
+      const stored = await resources[mirror.to].writer.create(wanted, 'is referenced');
+      this.#options.notices.problem(id, undefined);
+      this.#options.notices.imported(id, importedNote(job.seen, mirror));
+      await this.#markSynced(job, mirror, { full, stored, sent: wanted });
+      return { outcome: 'created' };
     } catch (error) {
-      if (isNamespaceMissing(error)) {
-        const problem = namespaceNotFound(seen);
-        this.#options.reportProblem(id, problem);
-        return { outcome: 'refused', reason: problem.reason };
-      }
-      if (isAlreadyExists(error)) await this.#readImport(resources, seen.virtual);
-      throw error;
+      if (mirror.to === 'virtual' && isNamespaceMissing(error))
+        return this.#refuse(id, namespaceNotFound(job.seen));
+      if (!isAlreadyExists(error)) throw error;
+      return this.#resolveNameTaken(job, mirror, error);
     }
   }
 
-  async #updateInVirtual(job: ImportJob, full: KubeObject, imported: KubeObject): Promise<ReconcileResult> {
-    const { id, resources, seen } = job;
-    const uid = imported.metadata.uid ?? '';
-    resources.caches.rememberImport(imported);
-    const isCached = isWhole(resources.caches.kind);
-    const current = isCached ? imported : await resources.virtual.read(seen.virtual, uid);
-    if (current?.metadata.uid !== uid) return requeued('import has changed');
-    const wanted = this.#forgedImport(resources, seen, full, current);
-    if (!needsWrite(wanted, current))
-      return this.#trackers.virtual.markSynced(id, full, current, { outcome: 'unchanged' });
-    const verdict = this.#trackers.virtual.noteWrite(id, full);
-    if (verdict !== undefined) return this.#waitWhileContested(job, verdict);
-    try {
-      const fresh = this.#forgedImport(resources, seen, full, undefined);
-      const stored = await resources.virtual.replace({ actual: current, wanted, fresh }, DIFFERS_FROM_HOST);
-      if (stored !== undefined) this.#rememberStored(job, full, stored);
-      return this.#trackers.virtual.markSynced(id, full, stored ?? current, {
-        outcome: 'updated',
-        reason: DIFFERS_FROM_HOST,
-      });
-    } catch (error) {
-      if (isConflict(error) || isAlreadyExists(error)) await this.#readImport(resources, seen.virtual);
-      throw error;
-    }
-  }
-
-  #rememberStored(job: ImportJob, full: KubeObject, stored: KubeObject): void {
+  /** The existing object is not in the cache: either it is our copy and the cache is behind, or another client created it. */
+  async #resolveNameTaken(job: ImportJob, mirror: Mirror, error: unknown): Promise<ReconcileResult> {
     const { resources, seen } = job;
-    resources.caches.rememberImport(stored);
-    this.#reportAltered(job, 'virtual cluster', this.#forgedImport(resources, seen, full, stored), stored);
+    const { environment, rules } = this.#options;
+    const existing = await this.#readPlace(job, mirror);
+    if (existing === undefined || mirror.to === 'virtual') throw error;
+    const { ours } = observeReference(resources.caches, seen.virtual, environment.names);
+    if (ours.some((copy) => hostKeyOf(copy) === keyOf(mirror.place)))
+      return requeued('host copy has changed');
+    const { problem } = decideReference({ ...seen, isTargetTaken: true }, rules);
+    invariant(problem, 'an object whose name is taken on the host is refused');
+    return this.#refuse(job.id, problem);
   }
 
-  /** The copy stays as the API server has stored it until its source changes. */
-  #reportAltered({ id, seen }: ImportJob, whose: string, wanted: KubeObject, stored: KubeObject): void {
-    if (!needsWrite(wanted, stored)) return;
-    this.#options.alert(
-      id,
-      'Contested',
-      `The copy of ${describeReference(seen.kind, seen.virtual)} was changed by the ${whose}'s admission: ` +
-        `${listedPaths(changedPaths(wanted, stored))}. Exempt the copy from the webhook or policy that changes it.`,
-    );
-  }
-
-  #forgedImport(
-    { caches }: KindResources,
-    { virtual }: ReferenceObservation,
-    full: KubeObject,
-    current: KubeObject | undefined,
-  ): KubeObject {
-    return forgeVirtualImport(full, caches.kind, { virtual, current }, this.#options.names.vcluster);
-  }
-
-  /** A tenant may have created the object: an event, because the copies of its referrers name it from now on. */
-  async #readImport({ caches, virtual }: KindResources, key: NamespacedName): Promise<void> {
-    const existing = await virtual.read(key, caches.virtual(keyOf(key))?.metadata.uid ?? '');
-    if (existing !== undefined) caches.virtualCache.observeRead(existing);
-  }
-
-  /** The correction is delayed, and an Event reports the reason. */
-  #waitWhileContested({ id, seen }: ImportJob, { waitMs, isReportable }: DriftVerdict): ReconcileResult {
-    if (isReportable) {
-      this.#options.alert(
-        id,
-        'Contested',
-        `Another writer keeps overwriting the copy of ${describeReference(seen.kind, seen.virtual)}; ` +
-          `it is corrected again in ${waitMs / 1000} s. ` +
-          'Stop that writer, or opt the object out with the label vcluster.loft.sh/controlled-by.',
-      );
+  async #update(
+    job: ImportJob,
+    mirror: Mirror,
+    { full, copy, state }: { full: KubeObject; copy: KubeObject; state: ImportState },
+  ): Promise<ReconcileResult> {
+    const { resources } = job;
+    const { to } = mirror;
+    if (to === 'virtual') resources.caches.rememberImport(copy);
+    const isCached = to === 'virtual' && isWhole(resources.caches.kind);
+    const actual = isCached ? copy : await this.#readPlace(job, mirror);
+    if (!isSameObject(actual, copy)) return requeued('copy has changed');
+    const wanted = await mirror.forge(full, actual);
+    if (!needsWrite(wanted, actual)) {
+      state.markSynced(full, actual);
+      return UNCHANGED;
     }
+    const verdict = this.#drift(state, full);
+    if (verdict.waitMs > 0) return this.#waitWhileContested(job, verdict);
+    try {
+      const { writer, resource } = resources[to];
+      if (isKnownImmutable(actual, wanted, resource))
+        return await this.#deleteToRecreate(job, mirror, actual);
+      const stored = await writer.update(wanted, DIFFERS[to]);
+      await this.#markSynced(job, mirror, { full, stored, sent: actual });
+      return { outcome: 'updated', reason: DIFFERS[to] };
+    } catch (error) {
+      if (isRefusedAsImmutable(error, resources[to].resource))
+        return this.#deleteToRecreate(job, mirror, actual);
+      if (isConflict(error)) await this.#readPlace(job, mirror);
+      throw error;
+    }
+  }
+
+  /** The API server rejects the update. The key is requeued immediately, and the next reconcile creates the copy. */
+  async #deleteToRecreate(
+    { id, resources }: ImportJob,
+    { to }: Mirror,
+    actual: KubeObject,
+  ): Promise<ReconcileResult> {
+    const reason = `${DIFFERS[to]}, and it is immutable`;
+    const outcome = await this.#delete(resources[to], actual, reason);
+    this.forgetVersions(id);
+    // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
+    return { outcome: 'deleted', reason, ...(outcome === 'dryRun' ? {} : { waitMs: 0 }) };
+  }
+
+  /** Reads what is in the place of the copy, for which the cache is, or may be, behind. Undefined: nothing. */
+  async #readPlace({ resources }: ImportJob, { to, place }: Mirror): Promise<KubeObject | undefined> {
+    const { client, resource, cache } = resources[to];
+    const key = keyOf(place);
+    const existing = await ignoreNotFound(client.get(resource, place));
+    if (existing === undefined) cache.observeAbsence(key, cache.get(key)?.metadata.uid ?? '');
+    // The host cache has only objects with our marker. A tenant may have created the object in the virtual cluster: an event, because the
+    // copies of its referrers name it from now on.
+    else if (to === 'virtual' || this.#isMarked(existing)) cache.observeRead(existing);
+    return existing;
+  }
+
+  #isMarked({ metadata: { labels } }: KubeObject): boolean {
+    return labels?.[MANAGED_BY_LABEL] === this.#options.environment.names.vcluster;
+  }
+
+  /**
+   * Reads the whole source; the cache holds metadata only, so its content is checked right before it is copied. Undefined: another object has taken
+   * its place, or it is refused.
+   */
+  async #readAllowed({ resources }: ImportJob, source: KubeObject): Promise<KubeObject | undefined> {
+    const { client, resource } = resources.host;
+    const { namespace = '', name, uid } = source.metadata;
+    const full = await ignoreNotFound(client.get(resource, { namespace, name }));
+    if (full === undefined || full.metadata.uid !== uid) return undefined;
+    const { rules } = this.#options;
+    const refusal = refusalOfSource(full, resource, rules) ?? refusalOfContent(full, resource, rules);
+    resources.caches.recordRefusal(full, refusal);
+    return refusal === undefined ? full : undefined;
+  }
+
+  /** Call before a correction is written. It may have to wait if another client changed the copy and its source did not change. */
+  #drift(state: ImportState, source: KubeObject): DriftVerdict {
+    if (!state.isSourceUnchanged(source)) {
+      state.contest = noteChange(state.contest);
+      return { waitMs: 0, isReportable: false };
+    }
+    const { contest, verdict } = noteDrift(state.contest, this.#clock.monotonicMs());
+    state.contest = contest;
+    return verdict;
+  }
+
+  #waitWhileContested({ id, seen }: ImportJob, { waitMs, isReportable }: DriftVerdict): ReconcileResult {
+    if (isReportable) this.#options.notices.alert(id, 'Contested', contestedNote(seen, waitMs));
     return { outcome: 'waiting', reason: 'Contested', waitMs };
   }
-}
 
-function decideUnreferenced(seen: ReferenceObservation): ReferenceDecision {
-  return { name: undefined, action: seen.ours.length > 0 || seen.imported ? 'none' : 'paused' };
-}
+  /** `stored`: what the API server has made of the copy, which stays like that until its source changes; undefined in a dry run. */
+  async #markSynced(
+    job: ImportJob,
+    mirror: Mirror,
+    { full, stored, sent }: { full: KubeObject; stored: KubeObject | undefined; sent: KubeObject },
+  ): Promise<void> {
+    const { id, resources } = job;
+    if (stored !== undefined) {
+      if (mirror.to === 'virtual') resources.caches.rememberImport(stored);
+      const wanted = await mirror.forge(full, stored);
+      if (needsWrite(wanted, stored))
+        this.#options.notices.alert(
+          id,
+          'Contested',
+          alteredNote(job.seen, mirror.to, changedPaths(wanted, stored)),
+        );
+    }
+    this.#stateOf(id, mirror.to).markSynced(full, stored ?? sent);
+  }
 
-function isSkipped({ metadata: { labels, annotations } }: KubeObject): boolean {
-  return labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
+  /** Creates it where there is none, or one of the other direction. */
+  #stateOf(id: ReferenceId, to: ClusterName): ImportState {
+    const known = this.#states.get(id);
+    if (known?.to === to) return known;
+    const state = new ImportState(to);
+    this.#states.set(id, state);
+    return state;
+  }
+
+  /** The copy on this side is deleted. */
+  #forget(id: ReferenceId, to: ClusterName): void {
+    if (this.#states.get(id)?.to === to) this.#states.delete(id);
+  }
 }
 
 /** The cache is behind the API server, or the object is being deleted; the event usually arrives sooner. */
@@ -450,16 +477,22 @@ function requeued(reason: string): ReconcileResult {
   return { outcome: 'again', reason, waitMs: REQUEUE_AFTER_MS };
 }
 
-/** True when the object that was read from the API server is still the copy that the cache showed. */
-function isStillOurs(actual: KubeObject, copy: KubeObject): boolean {
-  return actual.metadata.uid === copy.metadata.uid && actual.metadata.deletionTimestamp === undefined;
+/** What was read is still the copy that the cache showed. */
+function isSameObject(actual: KubeObject | undefined, copy: KubeObject): actual is KubeObject {
+  return actual?.metadata.uid === copy.metadata.uid && actual?.metadata.deletionTimestamp === undefined;
 }
 
-/** Undefined if another object has taken its place. */
-async function readWhole(
-  { host }: KindResources,
-  { metadata: { namespace = '', name, uid = '' } }: KubeObject,
-): Promise<KubeObject | undefined> {
-  const full = await host.read({ namespace, name }, uid);
-  return full?.metadata.uid === uid ? full : undefined;
+/** The data of an immutable Secret or ConfigMap, and the type of any Secret. Deleting objects of other kinds could have side effects. */
+function mayBeImmutable({ group, kind }: Resource): boolean {
+  return group === '' && (kind === 'Secret' || kind === 'ConfigMap');
+}
+
+function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resource: Resource): boolean {
+  if (!mayBeImmutable(resource) || actual['immutable'] !== true) return false;
+  const members = ['data', 'binaryData', 'immutable', 'type'];
+  return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
+}
+
+function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
+  return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
 }

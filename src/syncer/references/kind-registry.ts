@@ -1,23 +1,29 @@
 /** The watched kinds: kinds that patches name from the start, other kinds from their first reference on. */
 
 import { messageOf, TerminalError } from '../../base/errors.ts';
-import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import type { GroupVersionKind } from '../../kube/object.ts';
+import type { CacheEvent, ClusterClient, ClusterName, Informer } from '../../kube/types.ts';
+import type { GroupVersionKind, Resource } from '../../kube/object.ts';
+import { createWriter, type Writer } from '../reconcile/writer.ts';
 import { sleep, withinTime } from '../../base/clock.ts';
 import { RetryDelay } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
 import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
-import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { KindCaches } from './kind-caches.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 import type { KindParts } from './orphans.ts';
 
-/** The caches of one referenced kind, and the writers of its copies. */
-export interface KindResources {
+/** Where the copies of one referenced kind are on one side. */
+export interface KindSide {
+  readonly client: ClusterClient;
+  readonly resource: Resource;
+  readonly cache: Informer;
+  readonly writer: Writer;
+}
+
+/** The caches of one referenced kind, and both sides of its copies. */
+export interface KindResources extends Readonly<Record<ClusterName, KindSide>> {
   readonly caches: KindCaches;
-  readonly host: CopyWriter;
-  readonly virtual: CopyWriter;
 }
 
 export interface KindListener {
@@ -225,25 +231,24 @@ export class KindRegistry {
 
   #add(kind: ReferencedKind): KindCaches {
     const caches = new KindCaches(kind, this.#environment);
-    const host = this.#copyWriter('host', caches);
-    const virtual = this.#copyWriter('virtual', caches);
+    const [host, virtual] = [this.#side('host', caches), this.#side('virtual', caches)];
     this.#resources.set(kind.id, { caches, host, virtual });
     caches.subscribe((cluster, event) => this.#listener.changed(caches, cluster, event));
     return caches;
   }
 
-  #copyWriter(cluster: ClusterName, caches: KindCaches): CopyWriter {
+  #side(cluster: ClusterName, caches: KindCaches): KindSide {
     const { clients, dryRun, logger, metrics, listener } = this.#environment;
-    return createCopyWriter({
+    const side = {
       client: clients[cluster],
       resource: caches.kind[cluster],
       cache: cluster === 'host' ? caches.copies : caches.virtualCache,
-      inFlight: this.#inFlight,
-      dryRun,
-      logger,
-      metrics: metrics.writes,
-      listener,
-    });
+    };
+    const inFlight = this.#inFlight;
+    return {
+      ...side,
+      writer: createWriter({ ...side, inFlight, dryRun, logger, metrics: metrics.writes, listener }),
+    };
   }
 
   #watch(caches: KindCaches): void {

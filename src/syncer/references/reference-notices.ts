@@ -1,9 +1,11 @@
 /** Kubernetes Events about references, recorded on the referrers. */
 
 import type { Logger } from '../../base/logger.ts';
-import type { EventRecorder } from '../../kube/types.ts';
-import type { KubeObject, Resource } from '../../kube/object.ts';
-import type { ReferenceProblem } from './decide-reference.ts';
+import type { ClusterName, EventRecorder, RecordedEvent } from '../../kube/types.ts';
+import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import { listedPaths } from '../reconcile/object-diff.ts';
+import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
+import { describeReference } from './referenced-kind.ts';
 import type { ReferenceIndex, ReferrerId, ReferenceId } from './reference-index.ts';
 
 /** A synced object that references others. */
@@ -60,7 +62,7 @@ export class ReferenceNotices {
 
   imported(id: ReferenceId, note: string): void {
     for (const key of this.#options.index.referrersOf(id))
-      this.#event(key, 'Normal', 'ReferenceImported', note);
+      this.#event(key, { type: 'Normal', reason: 'ReferenceImported', note });
   }
 
   /** Sends a warning to every referrer, without deduplication. */
@@ -69,12 +71,55 @@ export class ReferenceNotices {
   }
 
   warn(key: ReferrerId, reason: string, note: string): void {
-    this.#event(key, 'Warning', reason, note);
+    this.#event(key, { type: 'Warning', reason, note });
   }
 
-  #event(key: ReferrerId, type: 'Normal' | 'Warning', reason: string, note: string): void {
+  #event(key: ReferrerId, event: RecordedEvent): void {
     const referrer = this.#options.referrer(key);
-    if (referrer !== undefined)
-      this.#options.recorder.event(referrer.object, referrer.resource, { type, reason, note });
+    if (referrer !== undefined) this.#options.recorder.event(referrer.object, referrer.resource, event);
   }
+}
+
+type Referenced = Pick<ReferenceObservation, 'kind' | 'virtual'>;
+
+/** `place`: of the copy that was created on the side `to`. */
+export function importedNote(
+  { kind, virtual }: Referenced,
+  {
+    to,
+    source,
+    place,
+  }: { readonly to: ClusterName; readonly source: KubeObject; readonly place: NamespacedName },
+): string {
+  if (to === 'host')
+    return `${describeReference(kind, virtual)} is imported into the host as "${keyOf(place)}".`;
+  const { namespace = '', name } = source.metadata;
+  const what = describeReference(kind, { namespace, name });
+  return `${what} of the host is imported into the virtual cluster as "${keyOf(place)}".`;
+}
+
+/** The host copies reference another object from now on. */
+export function replacedNote({ kind, virtual }: Referenced): string {
+  return `${describeReference(kind, virtual)} of the virtual cluster replaces the one that was imported from the host.`;
+}
+
+export function contestedNote({ kind, virtual }: Referenced, waitMs: number): string {
+  return (
+    `Another writer keeps overwriting the copy of ${describeReference(kind, virtual)}; ` +
+    `it is corrected again in ${waitMs / 1000} s. ` +
+    'Stop that writer, or opt the object out with the label vcluster.loft.sh/controlled-by.'
+  );
+}
+
+/** `paths`: what the side of the copy stores other than it was sent. */
+export function alteredNote(
+  { kind, virtual }: Referenced,
+  to: ClusterName,
+  paths: readonly string[],
+): string {
+  const whose = to === 'host' ? 'host' : 'virtual cluster';
+  return (
+    `The copy of ${describeReference(kind, virtual)} was changed by the ${whose}'s admission: ` +
+    `${listedPaths(paths)}. Exempt the copy from the webhook or policy that changes it.`
+  );
 }

@@ -4,7 +4,7 @@
 
 import { withinTime } from '../../base/clock.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import { groupOf, keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import { groupOf, keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
@@ -15,7 +15,6 @@ import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 import { decideReference, sourceKeyOf, virtualNamed } from './decide-reference.ts';
 import { refusalRules, type RefusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import { ImportTracker } from './import-tracker.ts';
 import { Importer } from './importer.ts';
 import {
   parseReferenceId,
@@ -42,9 +41,6 @@ export interface Referrers {
   /** All existing referrers. */
   all(): readonly ReferrerId[];
 }
-
-/** Delay before a deleted import is recreated, so that a tenant can replace it with an own object. */
-const IMPORT_RETURN_MS = 1500;
 
 /** The longest that the first reconcile waits for the removal of imports whose kinds are no longer configured, and perhaps cannot be listed. */
 const REMOVAL_MS = 15_000;
@@ -105,7 +101,14 @@ export class References {
       hostCopy: (id) => referrers.hostCopy(id),
       enqueue,
     });
-    this.#importer = this.#createImporter();
+    this.#importer = new Importer({
+      environment,
+      rules: this.#rules,
+      kinds: this.#kinds,
+      index,
+      orphans: this.#orphans,
+      notices: this.#notices,
+    });
     this.#controller = this.#createController();
     this.lookup = this.#createLookup();
     this.prepare = (kinds) => this.#kinds.open(kinds.map(kindIdOf));
@@ -270,33 +273,6 @@ export class References {
       clock,
       logger,
       metrics: metrics.controller,
-    });
-  }
-
-  #createImporter(): Importer {
-    const { names, labels, owner, clock } = this.#environment;
-    const { index } = this;
-    const isWrittenBy = (id: ReferenceId, hostKey: ObjectKey) => (referrer: ReferrerId) =>
-      index.writtenBy(referrer, id) === hostKey;
-    return new Importer({
-      resourcesOf: (id) => this.#kinds.resources(parseReferenceId(id).kind),
-      forge: { names, labels, owner },
-      names,
-      rules: this.#rules,
-      isReferenced: (id) => index.isReferenced(id),
-      objection: this.#environment.objection,
-      decided: this.#environment.referenceDecided,
-      areReferencesKnown: () => index.isComplete,
-      isDispensable: (copy) => this.#orphans.isDispensable(copy),
-      isStillWritten: (id, hostKey) => [...index.referrersOf(id)].some(isWrittenBy(id, hostKey)),
-      recheck: (id) => this.#changes.recheck(id),
-      reportProblem: (id, problem) => this.#notices.problem(id, problem),
-      reportImported: (id, note) => this.#notices.imported(id, note),
-      alert: (id, reason, note) => this.#notices.alert(id, reason, note),
-      trackers: {
-        host: new ImportTracker(clock),
-        virtual: new ImportTracker(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
-      },
     });
   }
 

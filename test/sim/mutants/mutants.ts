@@ -339,15 +339,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: an unreferenced import into the virtual cluster stays',
     file: IMPORTER,
-    snippet: 'if (!isReferenced && !this.#options.isDispensable(imported)) return STILL_IN_USE;',
+    snippet: 'if (!isReferenced && !orphans.isDispensable(imported)) return STILL_IN_USE;',
     replacement: 'if (!isReferenced) return result;',
   },
   {
     name: 'references: an edited copy is not corrected',
-    file: 'syncer/references/import-tracker.ts',
-    snippet:
-      'return this.isSourceUnchanged(id, source) && this.#states.get(id)?.synced?.copy === versionOf(copy);',
-    replacement: 'return this.isSourceUnchanged(id, source);',
+    file: IMPORTER,
+    snippet: 'if (state.isInStep(source, copy)) return UNCHANGED;',
+    replacement: 'if (state.isSourceUnchanged(source)) return UNCHANGED;',
   },
   // The decision and the import check every rule alike, each as a defence of its own: a bug must be in a rule, or in the last look.
   {
@@ -359,14 +358,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: the whole object is not checked before it is copied',
     file: IMPORTER,
-    snippet: 'return refusal !== undefined;',
-    replacement: "return refusal === '';",
+    snippet: 'return refusal === undefined ? full : undefined;',
+    replacement: 'return full;',
   },
   {
     name: 'references: an object that is read instead of a name is not noticed',
     file: IMPORTER,
-    snippet: 'caches.virtualCache.observeRead(existing)',
-    replacement: 'caches.virtualCache.observeWrite(existing)',
+    snippet: 'cache.observeRead(existing)',
+    replacement: 'cache.observeWrite(existing)',
   },
   {
     name: 'references: a refused virtual object is exported',
