@@ -9,9 +9,13 @@ import {
   type Resource,
 } from '../kube/object.ts';
 import type { Lister } from '../kube/types.ts';
-import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/reference-index.ts';
-import type { Referrer } from './references/reference-notices.ts';
-import type { Referrers } from './references/references.ts';
+import {
+  parseReferrerId,
+  referrerIdOf,
+  type Referrer,
+  type ReferrerId,
+  type Referrers,
+} from './references/reference-index.ts';
 import type { NameTranslator } from './translate/types.ts';
 
 /** The caches and the queue of one synced kind. */

@@ -39,7 +39,7 @@ import type { ReferenceEnvironment } from './environment.ts';
 import { forgeHostImport, forgeVirtualImport } from './import-forge.ts';
 import { isWhole } from './kind-caches.ts';
 import type { KindRegistry, KindResources, KindSide } from './kind-registry.ts';
-import type { Orphans } from './orphans.ts';
+import type { ReferenceChanges } from './reference-changes.ts';
 import { parseReferenceId, type ReferenceId, type ReferenceIndex } from './reference-index.ts';
 import {
   alteredNote,
@@ -55,7 +55,7 @@ export interface ImporterOptions {
   readonly rules: RefusalRules;
   readonly kinds: KindRegistry;
   readonly index: ReferenceIndex;
-  readonly orphans: Orphans;
+  readonly changes: ReferenceChanges;
   readonly notices: ReferenceNotices;
 }
 
@@ -210,7 +210,7 @@ export class Importer {
 
   async #removeSurplus(job: ImportJob): Promise<ReconcileResult> {
     const { id, resources, seen, decision, isReferenced } = job;
-    const { orphans, environment } = this.#options;
+    const { changes, environment } = this.#options;
     const why = isReferenced ? 'no longer imported' : UNREFERENCED;
     let result = UNCHANGED;
     for (const copy of surplusCopies(seen, decision)) {
@@ -229,7 +229,7 @@ export class Importer {
     const { imported } = seen;
     if (imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
       return result;
-    if (!isReferenced && !orphans.isDispensable(imported)) return STILL_IN_USE;
+    if (!isReferenced && !changes.isDispensable(imported)) return STILL_IN_USE;
     await this.#delete(resources.virtual, imported, why);
     resources.caches.forgetImport(imported.metadata.uid ?? '');
     this.#forget(id, 'virtual');
@@ -243,8 +243,8 @@ export class Importer {
 
   /** A synced object on the host may still reference this copy. */
   #isNeeded({ id, decision: { name }, isReferenced }: ImportJob, copy: KubeObject): boolean {
-    const { index, orphans } = this.#options;
-    if (!isReferenced) return !orphans.isDispensable(copy);
+    const { index, changes } = this.#options;
+    if (!isReferenced) return !changes.isDispensable(copy);
     const hostKey = hostKeyOf(copy);
     const isMoving = name !== undefined && keyOf(name) !== hostKey;
     return (

@@ -1,18 +1,23 @@
-/** Maps changes to keys. A change of a referenced object, of an object at its host names, or of the references of a host copy enqueues the
- * reference for the importer. If a copy has to reference another object, its referrer is enqueued for its reconciler.
+/**
+ * Maps changes to keys. A change of a referenced object, of an object at its host names, or of the references of a host copy enqueues the
+ * reference for the importer. If a copy has to reference another object, its referrer is enqueued for its reconciler. Imports without a reference
+ * are enqueued once every reference is known.
  */
 
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { keyOf, type NamespacedName, type ObjectKey, parseKey } from '../../kube/object.ts';
+import {
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  objectKey,
+  parseKey,
+} from '../../kube/object.ts';
+import type { ObjectReference } from '../patch/types.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { type KindId, kindIdOf } from '../translate/last-synced.ts';
-import {
-  decideReference,
-  type ReferenceObservation,
-  copiedFrom,
-  observeReference,
-  sourceKeyOf,
-} from './decide-reference.ts';
+import { copiedFrom, decideReference, observeReference, sourceKeyOf } from './decide-reference.ts';
+import type { ReferenceDecision } from './decide-reference.ts';
 import type { RefusalRules } from './refusals.ts';
 import { isImport } from './import-forge.ts';
 import {
@@ -21,23 +26,26 @@ import {
   referenceIdOf,
   type RecordedReferences,
   type ReferenceIndex,
+  type ReferenceObserver,
   type ReferrerId,
+  type Referrers,
 } from './reference-index.ts';
 import type { KindCaches } from './kind-caches.ts';
+import type { KindRegistry } from './kind-registry.ts';
+import type { ReferenceNotices } from './reference-notices.ts';
 
 export interface ReferenceChangesOptions {
   readonly index: ReferenceIndex;
   readonly names: NameTranslator;
   readonly rules: RefusalRules;
-  /** Undefined while the caches of the kind are not in sync. */
-  readonly cachesOf: (kind: KindId) => KindCaches | undefined;
+  readonly kinds: KindRegistry;
+  readonly notices: ReferenceNotices;
+  readonly referrers: Referrers;
   /** Adds a reference to the importer's queue. */
   readonly enqueue: (id: ReferenceId) => void;
-  /** Adds a referrer to the queue of its reconciler. */
-  readonly enqueueReferrer: (id: ReferrerId) => void;
 }
 
-export class ReferenceChanges {
+export class ReferenceChanges implements ReferenceObserver {
   readonly #options: ReferenceChangesOptions;
   readonly #hostNames: HostNames;
 
@@ -46,19 +54,27 @@ export class ReferenceChanges {
     this.#hostNames = new HostNames(options.names);
   }
 
-  /** The references of a host copy have been recorded. */
-  recorded({ referrer, references, changed }: RecordedReferences): void {
+  recorded({ referrer, references, changed, wasUnknown }: RecordedReferences): void {
+    const { kinds, index, enqueue } = this.#options;
     for (const id of changed) {
       this.#linkHostNames(id);
-      this.#options.enqueue(id);
+      enqueue(id);
     }
     for (const reference of references) {
+      const kind = kindIdOf(reference);
+      if (kinds.caches(kind) === undefined) this.#warnUnavailable(referrer, reference);
       // Both clusters may have changed while the patches ran.
-      const id = referenceIdOf(kindIdOf(reference), reference);
+      const id = referenceIdOf(kind, reference);
       const name = this.#nameOf(id);
-      if (name !== undefined && name !== this.#options.index.writtenBy(referrer, id))
-        this.#decideAgain(referrer);
+      if (name !== undefined && name !== index.writtenBy(referrer, id)) this.#decideAgain(referrer);
     }
+    if (wasUnknown) this.completed();
+  }
+
+  /** An import without referrers is an orphan from now on; unknown references protect all imports. */
+  completed(): void {
+    if (this.#options.index.isComplete)
+      for (const caches of this.#options.kinds.all()) this.#enqueueImportsOf(caches);
   }
 
   /** The references that a cache event affects. */
@@ -77,11 +93,12 @@ export class ReferenceChanges {
   }
 
   /** The caches of this kind are in sync. */
-  kindOpened({ kind }: KindCaches): void {
-    for (const id of this.#referencesTo(kind.id)) {
+  kindOpened(caches: KindCaches): void {
+    for (const id of this.#referencesTo(caches.kind.id)) {
       this.#linkHostNames(id);
       this.recheck(id);
     }
+    if (this.#options.index.isComplete) this.#enqueueImportsOf(caches);
   }
 
   /** The caches of this kind may be opened again. */
@@ -90,8 +107,36 @@ export class ReferenceChanges {
       for (const referrer of this.#options.index.referrersOf(id)) this.#decideAgain(referrer);
   }
 
-  observe(caches: KindCaches, { namespace, name }: NamespacedName): ReferenceObservation {
-    return observeReference(caches, { namespace, name }, this.#options.names);
+  decide(caches: KindCaches, { namespace, name }: NamespacedName): ReferenceDecision {
+    const { names, rules } = this.#options;
+    return decideReference(observeReference(caches, { namespace, name }, names), rules);
+  }
+
+  /** False while the host copy of an object that cannot be translated may reference this import. */
+  isDispensable({ metadata: { name } }: KubeObject): boolean {
+    const { index, referrers } = this.#options;
+    if (!index.isComplete) return false;
+    const mayName = (referrer: ReferrerId): boolean =>
+      JSON.stringify(referrers.hostCopy(referrer) ?? null).includes(name);
+    return ![...index.unknown].some(mayName);
+  }
+
+  #enqueueImportsOf({ kind, copies, virtualCache }: KindCaches): void {
+    const { names, enqueue } = this.#options;
+    for (const copy of copies.list()) {
+      const virtual = copiedFrom(copy, kind, names);
+      if (virtual !== undefined) enqueue(referenceIdOf(kind.id, virtual));
+    }
+    for (const object of virtualCache.list())
+      if (isImport(object, names.vcluster)) enqueue(referenceIdOf(kind.id, parseKey(objectKey(object))));
+  }
+
+  #warnUnavailable(referrer: ReferrerId, reference: ObjectReference): void {
+    const { kinds, notices } = this.#options;
+    const { kind, namespace, name } = reference;
+    const why = kinds.whyUnavailable(kindIdOf(reference));
+    const note = `${kind} "${namespace}/${name}" is referenced, but ${why}; its name is translated, but the object is not imported.`;
+    notices.warn(referrer, 'ReferenceNotFound', note);
   }
 
   #referencesTo(kind: KindId): readonly ReferenceId[] {
@@ -116,21 +161,22 @@ export class ReferenceChanges {
 
   #decideAgain(referrer: ReferrerId): void {
     this.#options.index.markStale(referrer);
-    this.#options.enqueueReferrer(referrer);
+    this.#options.referrers.enqueue(referrer);
   }
 
   /** The host object that host copies should reference; undefined while this is unknown, `''` while another virtual object has the name. */
   #nameOf(id: ReferenceId): ObjectKey | undefined {
     const parts = parseReferenceId(id);
-    const caches = this.#options.cachesOf(parts.kind);
+    const caches = this.#options.kinds.caches(parts.kind);
     if (caches === undefined) return undefined;
-    const { name, holder } = decideReference(this.observe(caches, parts), this.#options.rules);
+    const { name, holder } = this.decide(caches, parts);
     return holder === undefined ? name && keyOf(name) : '';
   }
 
   #linkHostNames(id: ReferenceId): void {
-    const caches = this.#options.cachesOf(parseReferenceId(id).kind);
-    if (caches !== undefined) this.#hostNames.set(id, caches, this.#options.index.isReferenced(id));
+    const { kinds, index } = this.#options;
+    const caches = kinds.caches(parseReferenceId(id).kind);
+    if (caches !== undefined) this.#hostNames.set(id, caches, index.isReferenced(id));
   }
 }
 

@@ -3,7 +3,13 @@
  * import may be removed as unreferenced.
  */
 
-import { keyOf, type ObjectKey, type Resource, type NamespacedName } from '../../kube/object.ts';
+import {
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  type Resource,
+  type NamespacedName,
+} from '../../kube/object.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { ReferenceRecords } from '../reconcile/environment.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
@@ -37,6 +43,23 @@ export function referrerIdOf({ plural }: Resource, key: ObjectKey): ReferrerId {
 export function parseReferrerId(id: ReferrerId): { readonly plural: string; readonly key: ObjectKey } {
   const colon = id.indexOf(':');
   return { plural: id.slice(0, colon), key: id.slice(colon + 1) };
+}
+
+/** A synced object that references others. */
+export interface Referrer {
+  readonly object: KubeObject;
+  readonly resource: Resource;
+}
+
+/** Access to the synced objects that hold references, and to their queues. */
+export interface Referrers {
+  virtual(id: ReferrerId): Referrer | undefined;
+  /** The host object at the place of its copy. */
+  hostCopy(id: ReferrerId): KubeObject | undefined;
+  /** Adds it to the queue of its reconciler. */
+  enqueue(id: ReferrerId): void;
+  /** All existing referrers. */
+  all(): readonly ReferrerId[];
 }
 
 /** The current references of one host copy. */

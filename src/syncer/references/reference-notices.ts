@@ -2,17 +2,11 @@
 
 import type { Logger } from '../../base/logger.ts';
 import type { ClusterName, EventRecorder, RecordedEvent } from '../../kube/types.ts';
-import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import { listedPaths } from '../reconcile/object-diff.ts';
 import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
 import { describeReference } from './referenced-kind.ts';
-import type { ReferenceIndex, ReferrerId, ReferenceId } from './reference-index.ts';
-
-/** A synced object that references others. */
-export interface Referrer {
-  readonly object: KubeObject;
-  readonly resource: Resource;
-}
+import type { ReferenceIndex, Referrer, ReferrerId, ReferenceId } from './reference-index.ts';
 
 export interface NoticesOptions {
   readonly recorder: EventRecorder;

@@ -4,7 +4,7 @@
 
 import { withinTime } from '../../base/clock.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
-import { groupOf, keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { groupOf, keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
@@ -12,35 +12,18 @@ import { namespaceAdvice, namespaceCreator } from '../reconcile/environment.ts';
 import { Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
-import { decideReference, sourceKeyOf, virtualNamed } from './decide-reference.ts';
-import { refusalRules, type RefusalRules } from './refusals.ts';
+import { sourceKeyOf, virtualNamed } from './decide-reference.ts';
+import { refusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { Importer } from './importer.ts';
-import {
-  parseReferenceId,
-  type ReferenceId,
-  ReferenceIndex,
-  type RecordedReferences,
-  type ReferrerId,
-} from './reference-index.ts';
+import { parseReferenceId, type ReferenceId, ReferenceIndex, type Referrers } from './reference-index.ts';
 import type { KindCaches } from './kind-caches.ts';
 import { KindRegistry, partsOfKind } from './kind-registry.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
-import { Orphans, createSweeper, writerFor, type KindParts } from './orphans.ts';
+import { createSweeper, writerFor, type KindParts } from './orphans.ts';
 import { ReferenceChanges } from './reference-changes.ts';
-import { ReferenceNotices, type Referrer } from './reference-notices.ts';
+import { ReferenceNotices } from './reference-notices.ts';
 import { deleteUnmapped, type UnmappedOptions } from './unmapped-copies.ts';
-
-/** Access to the synced objects that hold references, and to their queues. */
-export interface Referrers {
-  virtual(id: ReferrerId): Referrer | undefined;
-  /** The host object at the place of its copy. */
-  hostCopy(id: ReferrerId): KubeObject | undefined;
-  /** Adds it to the queue of its reconciler. */
-  enqueue(id: ReferrerId): void;
-  /** All existing referrers. */
-  all(): readonly ReferrerId[];
-}
 
 /** The longest that the first reconcile waits for the removal of imports whose kinds are no longer configured, and perhaps cannot be listed. */
 const REMOVAL_MS = 15_000;
@@ -54,14 +37,12 @@ export class References {
   readonly prepare: NonNullable<ReferenceRules['prepare']>;
   readonly #environment: ReferenceEnvironment;
   readonly #referrers: Referrers;
-  readonly #rules: RefusalRules;
   readonly #kinds: KindRegistry;
   readonly #notices: ReferenceNotices;
   readonly #queue: WorkQueue;
   readonly #importer: Importer;
   readonly #controller: Controller;
   readonly #changes: ReferenceChanges;
-  readonly #orphans: Orphans;
   /** Of imports whose kinds are no longer configured. */
   #removing: Promise<unknown> = Promise.resolve();
   /** See {@link inherit}. */
@@ -72,7 +53,6 @@ export class References {
     const { index } = this;
     this.#environment = environment;
     this.#referrers = referrers;
-    this.#rules = refusalRules(config);
     this.#queue = new WorkQueue({ clock, metrics: metrics.queue });
     this.#notices = new ReferenceNotices({
       recorder,
@@ -82,40 +62,17 @@ export class References {
     });
     this.#kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
-      opened: (caches) => this.#onOpened(caches),
+      opened: (caches) => this.#changes.kindOpened(caches),
       retry: (kind) => this.#changes.kindRetried(kind),
     });
+    const parts = { index, rules: refusalRules(config), kinds: this.#kinds, notices: this.#notices };
     const enqueue = (id: ReferenceId): void => this.#queue.add(id);
-    this.#changes = new ReferenceChanges({
-      index,
-      names,
-      rules: this.#rules,
-      cachesOf: (kind) => this.#kinds.caches(kind),
-      enqueue,
-      enqueueReferrer: (id) => referrers.enqueue(id),
-    });
-    this.#orphans = new Orphans({
-      index,
-      names,
-      allCaches: () => this.#kinds.all(),
-      hostCopy: (id) => referrers.hostCopy(id),
-      enqueue,
-    });
-    this.#importer = new Importer({
-      environment,
-      rules: this.#rules,
-      kinds: this.#kinds,
-      index,
-      orphans: this.#orphans,
-      notices: this.#notices,
-    });
+    this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
+    this.#importer = new Importer({ ...parts, environment, changes: this.#changes });
     this.#controller = this.#createController();
     this.lookup = this.#createLookup();
     this.prepare = (kinds) => this.#kinds.open(kinds.map(kindIdOf));
-    index.observe({
-      recorded: (record) => this.#onRecorded(record),
-      completed: () => this.#orphans.completed(),
-    });
+    index.observe(this.#changes);
   }
 
   /** Kinds of which imports may exist. */
@@ -213,14 +170,6 @@ export class References {
     await Promise.all([this.#removing, this.#kinds.closed()]);
   }
 
-  #onRecorded(record: RecordedReferences): void {
-    const { referrer, references, wasUnknown } = record;
-    for (const reference of references)
-      if (this.#kinds.caches(kindIdOf(reference)) === undefined) this.#warnUnavailable(referrer, reference);
-    this.#changes.recorded(record);
-    if (wasUnknown) this.#orphans.referrerKnown();
-  }
-
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
     for (const id of this.#changes.affectedBy(caches, cluster, event)) {
       if (event.mayBeRestored === true) this.#importer.forgetVersions(id);
@@ -230,17 +179,12 @@ export class References {
     }
   }
 
-  #onOpened(caches: KindCaches): void {
-    this.#changes.kindOpened(caches);
-    this.#orphans.kindOpened(caches);
-  }
-
   #createLookup(): ReferenceLookup {
     return (reference, direction, onHost) => {
       const caches = this.#kinds.caches(kindIdOf(reference));
       if (caches === undefined) return direction === 'toHost' ? this.#kept(reference, onHost?.()) : undefined;
       if (direction === 'toHost') {
-        const { name, holder } = decideReference(this.#changes.observe(caches, reference), this.#rules);
+        const { name, holder } = this.#changes.decide(caches, reference);
         return holder === undefined ? name : { holder };
       }
       return virtualNamed(caches, reference, this.#environment.names);
@@ -274,13 +218,6 @@ export class References {
       logger,
       metrics: metrics.controller,
     });
-  }
-
-  #warnUnavailable(referrer: ReferrerId, reference: ObjectReference): void {
-    const { kind, namespace, name } = reference;
-    const why = this.#kinds.whyUnavailable(kindIdOf(reference));
-    const note = `${kind} "${namespace}/${name}" is referenced, but ${why}; its name is translated, but the object is not imported.`;
-    this.#notices.warn(referrer, 'ReferenceNotFound', note);
   }
 }
 

@@ -339,7 +339,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: an unreferenced import into the virtual cluster stays',
     file: IMPORTER,
-    snippet: 'if (!isReferenced && !orphans.isDispensable(imported)) return STILL_IN_USE;',
+    snippet: 'if (!isReferenced && !changes.isDispensable(imported)) return STILL_IN_USE;',
     replacement: 'if (!isReferenced) return result;',
   },
   {
