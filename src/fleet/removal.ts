@@ -13,7 +13,7 @@ import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { isOptedOut } from '../syncer/reconcile/decide.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import { partsOfKind } from '../syncer/references/kind-registry.ts';
-import { listMarked } from '../syncer/references/orphans.ts';
+import { listMarked } from '../syncer/reconcile/marked-copies.ts';
 import { recordedKinds, recordOf, type KindId } from '../syncer/translate/last-synced.ts';
 import { namedVirtual } from '../syncer/translate/ownership.ts';
 import { createTranslators } from '../syncer/translation.ts';

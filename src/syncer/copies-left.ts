@@ -6,8 +6,7 @@ import { ENDPOINT_SLICES, type KubeObject, type Resource } from '../kube/object.
 import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
 import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
-import { listMarked } from './references/orphans.ts';
-import { CLEANUP } from './references/unmapped-copies.ts';
+import { CLEANUP, listMarked } from './reconcile/marked-copies.ts';
 import { namedVirtual } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';

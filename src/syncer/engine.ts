@@ -16,8 +16,7 @@ import { KindSync, type KindEnvironment, type KindMetrics, type KindPlan } from 
 import { reconcile } from './reconcile/reconciler.ts';
 import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
-import { SWEEP_ATTEMPTS } from './references/orphans.ts';
-import { deleteUnmapped } from './references/unmapped-copies.ts';
+import { deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';

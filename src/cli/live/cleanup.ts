@@ -28,7 +28,7 @@ import { planSnapshot, withConnection } from './session.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
-import { isCopyFrom, unmappedVirtual } from '../../syncer/references/unmapped-copies.ts';
+import { isCopyFrom, unmappedVirtual } from '../../syncer/reconcile/marked-copies.ts';
 import { VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../../syncer/translate/labels.ts';
 import { namedVirtual } from '../../syncer/translate/ownership.ts';

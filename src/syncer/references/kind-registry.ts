@@ -11,7 +11,6 @@ import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from '.
 import type { ReferenceEnvironment } from './environment.ts';
 import { KindCaches } from './kind-caches.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
-import type { KindParts } from './orphans.ts';
 
 /** Where the copies of one referenced kind are on one side. */
 export interface KindSide {
@@ -260,6 +259,11 @@ export class KindRegistry {
 
 const UNLISTED =
   'objects of a kind that a patch references cannot be listed: references keep the names that copies have, and nothing of this kind is imported';
+
+export interface KindParts {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
 
 export function partsOfKind(id: KindId): KindParts {
   const [apiVersion = '', kind = ''] = id.split(' ');

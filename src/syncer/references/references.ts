@@ -2,7 +2,6 @@
  * objects record references in the index. The importer observes the index and has its own work queue, keyed by referenced object.
  */
 
-import { withinTime } from '../../base/clock.ts';
 import { WorkQueue } from '../../kube/work-queue.ts';
 import { groupOf, keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
@@ -20,13 +19,10 @@ import { parseReferenceId, type ReferenceId, ReferenceIndex, type Referrers } fr
 import type { KindCaches } from './kind-caches.ts';
 import { KindRegistry, partsOfKind } from './kind-registry.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
-import { createSweeper, writerFor, type KindParts } from './orphans.ts';
+import { FormerKinds, uncachedWriter } from './former-kinds.ts';
 import { ReferenceChanges } from './reference-changes.ts';
 import { ReferenceNotices } from './reference-notices.ts';
-import { deleteUnmapped, type UnmappedOptions } from './unmapped-copies.ts';
-
-/** The longest that the first reconcile waits for the removal of imports whose kinds are no longer configured, and perhaps cannot be listed. */
-const REMOVAL_MS = 15_000;
+import { deleteUnmapped, type UnmappedOptions } from '../reconcile/marked-copies.ts';
 
 export class References {
   /** Written by the reconcilers. */
@@ -38,15 +34,12 @@ export class References {
   readonly #environment: ReferenceEnvironment;
   readonly #referrers: Referrers;
   readonly #kinds: KindRegistry;
+  readonly #former: FormerKinds;
   readonly #notices: ReferenceNotices;
   readonly #queue: WorkQueue;
   readonly #importer: Importer;
   readonly #controller: Controller;
   readonly #changes: ReferenceChanges;
-  /** Of imports whose kinds are no longer configured. */
-  #removing: Promise<unknown> = Promise.resolve();
-  /** See {@link inherit}. */
-  #inherited: readonly KindId[] = [];
 
   constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], referrers: Referrers) {
     const { config, clock, metrics, names, recorder } = environment;
@@ -65,6 +58,7 @@ export class References {
       opened: (caches) => this.#changes.kindOpened(caches),
       retry: (kind) => this.#changes.kindRetried(kind),
     });
+    this.#former = new FormerKinds(environment, this.#kinds);
     const parts = { index, rules: refusalRules(config), kinds: this.#kinds, notices: this.#notices };
     const enqueue = (id: ReferenceId): void => this.#queue.add(id);
     this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
@@ -77,14 +71,14 @@ export class References {
 
   /** Kinds of which imports may exist. */
   get importedKinds(): readonly KindId[] {
-    return [...this.#kinds.ids, ...this.#inherited];
+    return [...this.#kinds.ids, ...this.#former.inherited];
   }
 
   /** Called before {@link start} with the {@link importedKinds} of the configuration before a reload: the last copy that recorded a kind may
    * be deleted before the imports of this kind are.
    */
   inherit(kinds: readonly KindId[]): void {
-    this.#inherited = kinds;
+    this.#former.inherit(kinds);
   }
 
   /** Opens the watches. Events are received immediately, but nothing is written before {@link run}. */
@@ -107,27 +101,9 @@ export class References {
     return this.#kinds.detail;
   }
 
-  /** Called before the first reconcile. `recorded`: the kinds in the sync records of host copies. Kinds that the configuration still allows
-   * are watched again; imports of all other kinds are removed.
-   */
+  /** Called before the first reconcile: see {@link FormerKinds.recover}. */
   async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
-    const { policy } = this.#kinds;
-    const kinds = [...new Set([...recorded, ...this.#inherited])]
-      .filter((id) => !this.#kinds.isKnown(id))
-      .map(partsOfKind);
-    const isReachable = ({ apiVersion, kind }: KindParts): boolean =>
-      policy.isAllowed(apiVersion, kind) &&
-      // A named kind that is not served yet keeps its imports.
-      (policy.isOpen || policy.named.some((named) => named.apiVersion === apiVersion && named.kind === kind));
-    const sweeper = createSweeper(this.#environment, signal);
-    const { clock } = this.#environment;
-    this.#removing = Promise.all(
-      kinds.filter((one) => !isReachable(one)).map((kind) => sweeper.removeAll(kind)),
-    );
-    await withinTime(this.#removing, { clock, ms: REMOVAL_MS, signal });
-    const left = policy.isOpen ? await sweeper.kindsWithImports(policy.reachable) : [];
-    await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
-    if (!signal.aborted) this.#inherited = [];
+    await this.#former.recover(recorded, signal);
   }
 
   /** Runs until {@link shutDown} has been called and the queue is empty. */
@@ -145,7 +121,7 @@ export class References {
         resource: kind.host,
         names,
         virtual: virtualCache,
-        writer: writerFor(this.#environment, 'host', kind.host),
+        writer: uncachedWriter(this.#environment, 'host', kind.host),
         retry: attempts,
         logger,
       });
@@ -167,7 +143,7 @@ export class References {
   }
 
   async closed(): Promise<void> {
-    await Promise.all([this.#removing, this.#kinds.closed()]);
+    await Promise.all([this.#former.closed(), this.#kinds.closed()]);
   }
 
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {

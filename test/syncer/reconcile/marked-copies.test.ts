@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
-import { isCopyFrom, unmappedVirtual } from '../../../src/syncer/references/unmapped-copies.ts';
+import { isCopyFrom, unmappedVirtual } from '../../../src/syncer/reconcile/marked-copies.ts';
 import { translators } from '../translate/setup.ts';
 
 const { names } = translators();

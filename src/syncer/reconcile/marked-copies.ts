@@ -1,7 +1,8 @@
 /**
- * Copies in host namespaces that the configuration does not map any more. The caches need not cover these namespaces, so the copies are listed once,
- * after the start and after each reload, where the rights allow it. The marker alone proves nothing there: another virtual cluster of this name may
- * have its copies in another namespace. So a copy is deleted only if this virtual cluster has the object that it was made from.
+ * Copies that the caches need not cover, found by the marker of this virtual cluster. Those in host namespaces that the configuration does not map
+ * any more are deleted: they are listed once, after the start and after each reload, where the rights allow it. The marker alone proves nothing
+ * there: another virtual cluster of this name may have its copies in another namespace. So a copy is deleted only if this virtual cluster has the
+ * object that it was made from.
  */
 
 import { messageOf } from '../../base/errors.ts';
@@ -9,15 +10,47 @@ import type { Logger } from '../../base/logger.ts';
 import { retry, type RetryOptions } from '../../base/retry.ts';
 import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
 import { isTransient } from '../../kube/status-error.ts';
-import type { ClusterClient, Lister } from '../../kube/types.ts';
-import { isOptedOut } from '../reconcile/decide.ts';
-import type { Writer } from '../reconcile/writer.ts';
-import { listMarked } from './orphans.ts';
+import type { ClusterClient, Lister, RequestOptions } from '../../kube/types.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { virtualByAnnotations } from '../translate/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
+import { isOptedOut } from './decide.ts';
+import type { Writer } from './writer.ts';
+
+const PAGE_SIZE = 500;
+
+/** Attempts of a request that has to succeed once after a start. */
+export const SWEEP_ATTEMPTS = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
+
+/** The metadata of all objects with the marker. `namespaces` undefined: every namespace. */
+export async function listMarked(
+  client: ClusterClient,
+  resource: Resource,
+  {
+    vcluster,
+    namespaces,
+    ...options
+  }: RequestOptions & { readonly vcluster: string; readonly namespaces: readonly string[] | undefined },
+): Promise<readonly KubeObject[]> {
+  const labelSelector = `${MANAGED_BY_LABEL}=${vcluster}`;
+  const found: KubeObject[] = [];
+  for (const namespace of namespaces ?? [undefined]) {
+    let continueToken = '';
+    do {
+      const scope = {
+        labelSelector,
+        isMetadataOnly: true,
+        ...(namespace === undefined ? {} : { namespace }),
+      };
+      const page = await client.list(resource, { ...options, ...scope, limit: PAGE_SIZE, continueToken });
+      found.push(...page.items);
+      continueToken = page.continueToken;
+    } while (continueToken !== '');
+  }
+  return found;
+}
 
 /** The object whose copy this program made there, according to the copy; undefined: it is no such copy, or its namespace is mapped. */
 export function unmappedVirtual(
