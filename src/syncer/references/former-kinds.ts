@@ -84,11 +84,34 @@ export class FormerKinds {
   async #remove(cluster: ClusterName, { apiVersion, kind }: KindParts, signal: AbortSignal): Promise<void> {
     const { discoveries } = this.#environment;
     const resource = await discoveries[cluster].resolveNamespaced(apiVersion, kind, { signal });
-    const writer = uncachedWriter(this.#environment, cluster, resource);
+    const writer = this.#writer(cluster, resource);
     for (const { metadata } of await this.#imports(cluster, resource, signal)) {
       const { name, namespace = '', uid = '' } = metadata;
       await writer.delete({ namespace, name }, uid, 'its kind is no longer referenced by a patch');
     }
+  }
+
+  /** Without a cache. One request at a time. */
+  #writer(cluster: ClusterName, resource: Resource): Writer {
+    const { clients, dryRun, logger, metrics, listener } = this.#environment;
+    const ignore = (): void => undefined;
+    const cache = {
+      observeWrite: ignore,
+      observeDelete: ignore,
+      observeRead: ignore,
+      observeAbsence: ignore,
+    };
+    const [client, inFlight] = [clients[cluster], createSemaphore(1)];
+    return createWriter({
+      client,
+      resource,
+      cache,
+      inFlight,
+      dryRun,
+      logger,
+      metrics: metrics.writes,
+      listener,
+    });
   }
 
   /** Of the built-in kinds `reachable` (`group/Kind`), those with imports on the host. */
@@ -124,27 +147,6 @@ export class FormerKinds {
       namedVirtual(object, resource, names) !== undefined;
     return marked.filter((object) => (cluster === 'host' ? isOnHost(object) : isImport(object, vcluster)));
   }
-}
-
-/** For objects that no cache needs to cover. One request at a time. */
-export function uncachedWriter(
-  { clients, dryRun, logger, metrics, listener }: ReferenceEnvironment,
-  cluster: ClusterName,
-  resource: Resource,
-): Writer {
-  const ignore = (): void => undefined;
-  const cache = { observeWrite: ignore, observeDelete: ignore, observeRead: ignore, observeAbsence: ignore };
-  const [client, inFlight] = [clients[cluster], createSemaphore(1)];
-  return createWriter({
-    client,
-    resource,
-    cache,
-    inFlight,
-    dryRun,
-    logger,
-    metrics: metrics.writes,
-    listener,
-  });
 }
 
 /** Errors that a retry cannot fix: rights are missing, or the kind is not served any more or has no such verb. */

@@ -37,8 +37,8 @@ import {
 } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { forgeHostImport, forgeVirtualImport } from './import-forge.ts';
-import { isWhole } from './kind-caches.ts';
-import type { KindRegistry, KindResources, KindSide } from './kind-registry.ts';
+import { isWhole, type KindCaches, type KindSide } from './kind-caches.ts';
+import type { KindRegistry } from './kind-registry.ts';
 import type { ReferenceChanges } from './reference-changes.ts';
 import { parseReferenceId, type ReferenceId, type ReferenceIndex } from './reference-index.ts';
 import {
@@ -62,7 +62,7 @@ export interface ImporterOptions {
 /** One reference with the observation and the decision that it is reconciled by. */
 interface ImportJob {
   readonly id: ReferenceId;
-  readonly resources: KindResources;
+  readonly caches: KindCaches;
   readonly seen: ReferenceObservation;
   readonly decision: ReferenceDecision;
   readonly isReferenced: boolean;
@@ -141,17 +141,17 @@ export class Importer {
   async reconcile(id: ReferenceId): Promise<ReconcileResult> {
     const { kinds, index, rules, environment } = this.#options;
     const { kind, namespace, name } = parseReferenceId(id);
-    const resources = kinds.resources(kind);
-    if (resources === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
+    const caches = kinds.caches(kind);
+    if (caches === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
     const isReferenced = index.isReferenced(id);
     // References that are still unreferenced when all synced objects have been reconciled are enqueued again.
     if (!isReferenced && !index.isComplete) return { outcome: 'ignored' };
-    const seen = observeReference(resources.caches, { namespace, name }, environment.names);
+    const seen = observeReference(caches, { namespace, name }, environment.names);
     const decision = isReferenced ? decideReference(seen, rules) : decideUnreferenced(seen);
     environment.referenceDecided?.(seen, decision, isReferenced);
-    const job: ImportJob = { id, resources, seen, decision, isReferenced };
+    const job: ImportJob = { id, caches, seen, decision, isReferenced };
     // The copies keep the name that they reference until a refused source is allowed.
-    if (isReferenced && seen.source !== undefined && resources.caches.isRefusalOutdated(seen.source))
+    if (isReferenced && seen.source !== undefined && caches.isRefusalOutdated(seen.source))
       await this.#readAllowed(job, seen.source);
     return this.#act(job, await this.#removeSurplus(job));
   }
@@ -209,7 +209,7 @@ export class Importer {
   }
 
   async #removeSurplus(job: ImportJob): Promise<ReconcileResult> {
-    const { id, resources, seen, decision, isReferenced } = job;
+    const { id, caches, seen, decision, isReferenced } = job;
     const { changes, environment } = this.#options;
     const why = isReferenced ? 'no longer imported' : UNREFERENCED;
     let result = UNCHANGED;
@@ -222,7 +222,7 @@ export class Importer {
         result = OF_ANOTHER_CLUSTER;
         continue;
       }
-      await this.#delete(resources.host, copy, why);
+      await this.#delete(caches.sides.host, copy, why);
       this.#forget(id, 'host');
       result = { ...result, outcome: 'deleted', reason: UNREFERENCED };
     }
@@ -230,8 +230,8 @@ export class Importer {
     if (imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
       return result;
     if (!isReferenced && !changes.isDispensable(imported)) return STILL_IN_USE;
-    await this.#delete(resources.virtual, imported, why);
-    resources.caches.forgetImport(imported.metadata.uid ?? '');
+    await this.#delete(caches.sides.virtual, imported, why);
+    caches.forgetImport(imported.metadata.uid ?? '');
     this.#forget(id, 'virtual');
     return { outcome: 'deleted', reason: UNREFERENCED };
   }
@@ -259,7 +259,7 @@ export class Importer {
     this.#options.notices.alert(id, 'ReferenceImported', replacedNote(seen));
   }
 
-  #mirrorToHost({ seen, resources }: ImportJob): Mirror {
+  #mirrorToHost({ seen, caches }: ImportJob): Mirror {
     const { object, target, ours } = seen;
     invariant(object && target, 'an object that is imported into the host exists and has a target there');
     return {
@@ -269,12 +269,12 @@ export class Importer {
       place: target,
       whole: async () => object,
       forge: (source, host) =>
-        forgeHostImport(source, resources.caches.kind, { target, host }, this.#options.environment),
+        forgeHostImport(source, caches.kind, { target, host }, this.#options.environment),
     };
   }
 
   #mirrorToVirtual(job: ImportJob): Mirror {
-    const { seen, resources } = job;
+    const { seen, caches } = job;
     const { source, imported, virtual } = seen;
     invariant(source, 'an object that is imported from the host exists');
     const { vcluster } = this.#options.environment.names;
@@ -284,8 +284,7 @@ export class Importer {
       copy: imported,
       place: virtual,
       whole: () => this.#readAllowed(job, source),
-      forge: async (full, current) =>
-        forgeVirtualImport(full, resources.caches.kind, { virtual, current }, vcluster),
+      forge: async (full, current) => forgeVirtualImport(full, caches.kind, { virtual, current }, vcluster),
     };
   }
 
@@ -311,10 +310,10 @@ export class Importer {
   }
 
   async #create(job: ImportJob, mirror: Mirror, full: KubeObject): Promise<ReconcileResult> {
-    const { id, resources } = job;
+    const { id, caches } = job;
     const wanted = await mirror.forge(full, undefined);
     try {
-      const stored = await resources[mirror.to].writer.create(wanted, 'is referenced');
+      const stored = await caches.sides[mirror.to].writer.create(wanted, 'is referenced');
       this.#options.notices.problem(id, undefined);
       this.#options.notices.imported(id, importedNote(job.seen, mirror));
       await this.#markSynced(job, mirror, { full, stored, sent: wanted });
@@ -329,11 +328,11 @@ export class Importer {
 
   /** The existing object is not in the cache: either it is our copy and the cache is behind, or another client created it. */
   async #resolveNameTaken(job: ImportJob, mirror: Mirror, error: unknown): Promise<ReconcileResult> {
-    const { resources, seen } = job;
+    const { caches, seen } = job;
     const { environment, rules } = this.#options;
     const existing = await this.#readPlace(job, mirror);
     if (existing === undefined || mirror.to === 'virtual') throw error;
-    const { ours } = observeReference(resources.caches, seen.virtual, environment.names);
+    const { ours } = observeReference(caches, seen.virtual, environment.names);
     if (ours.some((copy) => hostKeyOf(copy) === keyOf(mirror.place)))
       return requeued('host copy has changed');
     const { problem } = decideReference({ ...seen, isTargetTaken: true }, rules);
@@ -346,10 +345,10 @@ export class Importer {
     mirror: Mirror,
     { full, copy, state }: { full: KubeObject; copy: KubeObject; state: ImportState },
   ): Promise<ReconcileResult> {
-    const { resources } = job;
+    const { caches } = job;
     const { to } = mirror;
-    if (to === 'virtual') resources.caches.rememberImport(copy);
-    const isCached = to === 'virtual' && isWhole(resources.caches.kind);
+    if (to === 'virtual') caches.rememberImport(copy);
+    const isCached = to === 'virtual' && isWhole(caches.kind);
     const actual = isCached ? copy : await this.#readPlace(job, mirror);
     if (!isSameObject(actual, copy)) return requeued('copy has changed');
     const wanted = await mirror.forge(full, actual);
@@ -360,14 +359,14 @@ export class Importer {
     const verdict = this.#drift(state, full);
     if (verdict.waitMs > 0) return this.#waitWhileContested(job, verdict);
     try {
-      const { writer, resource } = resources[to];
+      const { writer, resource } = caches.sides[to];
       if (isKnownImmutable(actual, wanted, resource))
         return await this.#deleteToRecreate(job, mirror, actual);
       const stored = await writer.update(wanted, DIFFERS[to]);
       await this.#markSynced(job, mirror, { full, stored, sent: actual });
       return { outcome: 'updated', reason: DIFFERS[to] };
     } catch (error) {
-      if (isRefusedAsImmutable(error, resources[to].resource))
+      if (isRefusedAsImmutable(error, caches.sides[to].resource))
         return this.#deleteToRecreate(job, mirror, actual);
       if (isConflict(error)) await this.#readPlace(job, mirror);
       throw error;
@@ -376,20 +375,20 @@ export class Importer {
 
   /** The API server rejects the update. The key is requeued immediately, and the next reconcile creates the copy. */
   async #deleteToRecreate(
-    { id, resources }: ImportJob,
+    { id, caches }: ImportJob,
     { to }: Mirror,
     actual: KubeObject,
   ): Promise<ReconcileResult> {
     const reason = `${DIFFERS[to]}, and it is immutable`;
-    const outcome = await this.#delete(resources[to], actual, reason);
+    const outcome = await this.#delete(caches.sides[to], actual, reason);
     this.forgetVersions(id);
     // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
     return { outcome: 'deleted', reason, ...(outcome === 'dryRun' ? {} : { waitMs: 0 }) };
   }
 
   /** Reads what is in the place of the copy, for which the cache is, or may be, behind. Undefined: nothing. */
-  async #readPlace({ resources }: ImportJob, { to, place }: Mirror): Promise<KubeObject | undefined> {
-    const { client, resource, cache } = resources[to];
+  async #readPlace({ caches }: ImportJob, { to, place }: Mirror): Promise<KubeObject | undefined> {
+    const { client, resource, cache } = caches.sides[to];
     const key = keyOf(place);
     const existing = await ignoreNotFound(client.get(resource, place));
     if (existing === undefined) cache.observeAbsence(key, cache.get(key)?.metadata.uid ?? '');
@@ -407,14 +406,14 @@ export class Importer {
    * Reads the whole source; the cache holds metadata only, so its content is checked right before it is copied. Undefined: another object has taken
    * its place, or it is refused.
    */
-  async #readAllowed({ resources }: ImportJob, source: KubeObject): Promise<KubeObject | undefined> {
-    const { client, resource } = resources.host;
+  async #readAllowed({ caches }: ImportJob, source: KubeObject): Promise<KubeObject | undefined> {
+    const { client, resource } = caches.sides.host;
     const { namespace = '', name, uid } = source.metadata;
     const full = await ignoreNotFound(client.get(resource, { namespace, name }));
     if (full === undefined || full.metadata.uid !== uid) return undefined;
     const { rules } = this.#options;
     const refusal = refusalOfSource(full, resource, rules) ?? refusalOfContent(full, resource, rules);
-    resources.caches.recordRefusal(full, refusal);
+    caches.recordRefusal(full, refusal);
     return refusal === undefined ? full : undefined;
   }
 
@@ -440,9 +439,9 @@ export class Importer {
     mirror: Mirror,
     { full, stored, sent }: { full: KubeObject; stored: KubeObject | undefined; sent: KubeObject },
   ): Promise<void> {
-    const { id, resources } = job;
+    const { id, caches } = job;
     if (stored !== undefined) {
-      if (mirror.to === 'virtual') resources.caches.rememberImport(stored);
+      if (mirror.to === 'virtual') caches.rememberImport(stored);
       const wanted = await mirror.forge(full, stored);
       if (needsWrite(wanted, stored))
         this.#options.notices.alert(

@@ -13,11 +13,20 @@
 import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../../kube/informer/owned-fields.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { CacheEvent, ClusterName, MalformedItem } from '../../kube/types.ts';
-import { keyOf, parseKey, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
+import type { Semaphore } from '../../base/semaphore.ts';
+import type { CacheEvent, ClusterClient, ClusterName, Informer, MalformedItem } from '../../kube/types.ts';
+import {
+  keyOf,
+  parseKey,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type Resource,
+} from '../../kube/object.ts';
 import { isBookkeepingAnnotation, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { CONTROLLED_BY } from '../reconcile/decide.ts';
+import { createWriter, type Writer } from '../reconcile/writer.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
 import { SERVICE_ACCOUNT_NAME } from './refusals.ts';
 import { copiedFrom, type KindView } from './decide-reference.ts';
@@ -28,6 +37,14 @@ import { recordOf } from '../translate/last-synced.ts';
 export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
 const BY_VIRTUAL_KEY = 'virtualKey';
+
+/** Where the copies of one kind are on one side. */
+export interface KindSide {
+  readonly client: ClusterClient;
+  readonly resource: Resource;
+  readonly cache: Informer;
+  readonly writer: Writer;
+}
 
 interface Refusal {
   readonly why: string;
@@ -40,6 +57,7 @@ export class KindCaches implements KindView {
   readonly copies: ObservableInformer;
   /** Undefined if host objects of the kind are not imported. */
   readonly sources: ObservableInformer | undefined;
+  readonly sides: Readonly<Record<ClusterName, KindSide>>;
   /** By uid. */
   readonly #refusals = new Map<string, Refusal>();
   /** Uids of virtual objects that this process created. */
@@ -49,7 +67,8 @@ export class KindCaches implements KindView {
   /** Of the last list of the virtual cluster. */
   #malformed: ReadonlyMap<ObjectKey | undefined, string> = new Map();
 
-  constructor(kind: ReferencedKind, environment: ReferenceEnvironment) {
+  /** `inFlight` bounds the writes of all kinds together. */
+  constructor(kind: ReferencedKind, environment: ReferenceEnvironment, inFlight: Semaphore) {
     const { names, config } = environment;
     const marker = `${MANAGED_BY_LABEL}=${names.vcluster}`;
     this.kind = kind;
@@ -76,6 +95,10 @@ export class KindCaches implements KindView {
         },
       },
     });
+    this.sides = {
+      host: sideOf('host', environment, { resource: kind.host, cache: this.copies, inFlight }),
+      virtual: sideOf('virtual', environment, { resource: kind.virtual, cache: this.virtualCache, inFlight }),
+    };
     if (!kind.isNamed || !kind.isImportable) return;
     this.sources = informer('host', environment, {
       resource: kind.host,
@@ -190,6 +213,18 @@ export class KindCaches implements KindView {
 /** Whole objects are cached only if their content is copied from the cache. */
 export function isWhole({ isSynced, isImportable }: ReferencedKind): boolean {
   return isSynced && isImportable;
+}
+
+function sideOf(
+  cluster: ClusterName,
+  { clients, dryRun, logger, metrics, listener }: ReferenceEnvironment,
+  { inFlight, ...place }: Pick<KindSide, 'resource' | 'cache'> & { readonly inFlight: Semaphore },
+): KindSide {
+  const side = { client: clients[cluster], ...place };
+  return {
+    ...side,
+    writer: createWriter({ ...side, inFlight, dryRun, logger, metrics: metrics.writes, listener }),
+  };
 }
 
 interface Scope {

@@ -1,9 +1,8 @@
 /** The watched kinds: kinds that patches name from the start, other kinds from their first reference on. */
 
 import { messageOf, TerminalError } from '../../base/errors.ts';
-import type { CacheEvent, ClusterClient, ClusterName, Informer } from '../../kube/types.ts';
-import type { GroupVersionKind, Resource } from '../../kube/object.ts';
-import { createWriter, type Writer } from '../reconcile/writer.ts';
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import type { GroupVersionKind } from '../../kube/object.ts';
 import { sleep, withinTime } from '../../base/clock.ts';
 import { RetryDelay } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
@@ -11,19 +10,6 @@ import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from '.
 import type { ReferenceEnvironment } from './environment.ts';
 import { KindCaches } from './kind-caches.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
-
-/** Where the copies of one referenced kind are on one side. */
-export interface KindSide {
-  readonly client: ClusterClient;
-  readonly resource: Resource;
-  readonly cache: Informer;
-  readonly writer: Writer;
-}
-
-/** The caches of one referenced kind, and both sides of its copies. */
-export interface KindResources extends Readonly<Record<ClusterName, KindSide>> {
-  readonly caches: KindCaches;
-}
 
 export interface KindListener {
   changed(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void;
@@ -46,7 +32,7 @@ export class KindRegistry {
   readonly policy: KindPolicy;
   readonly #environment: ReferenceEnvironment;
   readonly #listener: KindListener;
-  readonly #resources = new Map<KindId, KindResources>();
+  readonly #kinds = new Map<KindId, KindCaches>();
   readonly #opening = new Map<KindId, Promise<void>>();
   /** Kinds that cannot be watched at the moment, with the reason. */
   readonly #unavailable = new Map<KindId, string>();
@@ -79,31 +65,26 @@ export class KindRegistry {
   }
 
   all(): readonly KindCaches[] {
-    return [...this.#resources.values()].map(({ caches }) => caches);
+    return [...this.#kinds.values()];
   }
 
   get ids(): readonly KindId[] {
-    return [...this.#resources.keys()];
+    return [...this.#kinds.keys()];
   }
 
   isKnown(id: KindId): boolean {
-    return this.#resources.has(id);
+    return this.#kinds.has(id);
   }
 
   /** Undefined while the caches of the kind are not in sync. */
   caches(id: KindId): KindCaches | undefined {
-    return this.resources(id)?.caches;
-  }
-
-  resources(id: KindId): KindResources | undefined {
-    const resources = this.#resources.get(id);
-    return resources?.caches.isSynced === true ? resources : undefined;
+    const caches = this.#kinds.get(id);
+    return caches?.isSynced === true ? caches : undefined;
   }
 
   /** For messages: why a kind is not watched. */
   whyUnavailable(id: KindId): string {
-    const caches = this.#resources.get(id)?.caches;
-    return caches?.whyUnlisted ?? this.#unavailable.get(id) ?? 'its kind cannot be watched';
+    return this.#kinds.get(id)?.whyUnlisted ?? this.#unavailable.get(id) ?? 'its kind cannot be watched';
   }
 
   /** What the policy says about a kind that may be unknown to the clusters. */
@@ -202,7 +183,7 @@ export class KindRegistry {
     const { discoveries, logger } = this.#environment;
     const signal = this.#signal ?? AbortSignal.abort();
     try {
-      const known = this.#resources.get(id)?.caches;
+      const known = this.#kinds.get(id);
       const caches =
         known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy, { signal }));
       if (known === undefined) this.#watch(caches);
@@ -229,25 +210,10 @@ export class KindRegistry {
   }
 
   #add(kind: ReferencedKind): KindCaches {
-    const caches = new KindCaches(kind, this.#environment);
-    const [host, virtual] = [this.#side('host', caches), this.#side('virtual', caches)];
-    this.#resources.set(kind.id, { caches, host, virtual });
+    const caches = new KindCaches(kind, this.#environment, this.#inFlight);
+    this.#kinds.set(kind.id, caches);
     caches.subscribe((cluster, event) => this.#listener.changed(caches, cluster, event));
     return caches;
-  }
-
-  #side(cluster: ClusterName, caches: KindCaches): KindSide {
-    const { clients, dryRun, logger, metrics, listener } = this.#environment;
-    const side = {
-      client: clients[cluster],
-      resource: caches.kind[cluster],
-      cache: cluster === 'host' ? caches.copies : caches.virtualCache,
-    };
-    const inFlight = this.#inFlight;
-    return {
-      ...side,
-      writer: createWriter({ ...side, inFlight, dryRun, logger, metrics: metrics.writes, listener }),
-    };
   }
 
   #watch(caches: KindCaches): void {

@@ -19,7 +19,7 @@ import { parseReferenceId, type ReferenceId, ReferenceIndex, type Referrers } fr
 import type { KindCaches } from './kind-caches.ts';
 import { KindRegistry, partsOfKind } from './kind-registry.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
-import { FormerKinds, uncachedWriter } from './former-kinds.ts';
+import { FormerKinds } from './former-kinds.ts';
 import { ReferenceChanges } from './reference-changes.ts';
 import { ReferenceNotices } from './reference-notices.ts';
 import { deleteUnmapped, type UnmappedOptions } from '../reconcile/marked-copies.ts';
@@ -115,16 +115,9 @@ export class References {
   /** Deletes imports in host namespaces that are not mapped any more. */
   async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
     const { clients, names, logger } = this.#environment;
-    const ofKind = ({ kind, virtualCache }: KindCaches): Promise<void> =>
-      deleteUnmapped({
-        host: clients.host,
-        resource: kind.host,
-        names,
-        virtual: virtualCache,
-        writer: uncachedWriter(this.#environment, 'host', kind.host),
-        retry: attempts,
-        logger,
-      });
+    const parts = { host: clients.host, names, retry: attempts, logger };
+    const ofKind = ({ virtualCache, sides: { host } }: KindCaches): Promise<void> =>
+      deleteUnmapped({ ...parts, resource: host.resource, virtual: virtualCache, writer: host.writer });
     const kinds = this.#kinds.all().filter(({ kind }) => kind.isSynced);
     await Promise.all(kinds.map(ofKind));
   }
