@@ -1,7 +1,14 @@
-/** Builds imported copies in both directions. Pure. Status and finalizers are never copied. */
+/** Builds imported copies in both directions, and tells which changes of them no API server takes. Pure. Status and finalizers are never copied. */
 
-import { apiVersionOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
-import type { JsonValue } from '../../base/json.ts';
+import {
+  apiVersionOf,
+  asJson,
+  type KubeObject,
+  type NamespacedName,
+  type Resource,
+} from '../../kube/object.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { jsonEquals, type JsonValue } from '../../base/json.ts';
 import { OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
 import { NO_CONTENT } from '../translate/content.ts';
 import { carryMetadata, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
@@ -88,4 +95,21 @@ function contentOf(object: KubeObject): Record<string, JsonValue> {
 
 function statusOf(object: KubeObject): JsonValue {
   return (object['status'] ?? null) as JsonValue; // everything but metadata is JSON
+}
+
+/** The data of an immutable Secret or ConfigMap, and the type of any Secret. Deleting objects of other kinds could have side effects. */
+function mayBeImmutable({ group, kind }: Resource): boolean {
+  return group === '' && (kind === 'Secret' || kind === 'ConfigMap');
+}
+
+/** The API server rejects this change of the copy, so the copy has to be deleted and created again. */
+export function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resource: Resource): boolean {
+  if (!mayBeImmutable(resource) || actual['immutable'] !== true) return false;
+  const members = ['data', 'binaryData', 'immutable', 'type'];
+  return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
+}
+
+/** It has rejected it. */
+export function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
+  return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
 }

@@ -5,9 +5,8 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { invariant } from '../../base/errors.ts';
-import { jsonEquals } from '../../base/json.ts';
-import { asJson, keyOf, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
-import { ignoreNotFound, isAlreadyExists, isConflict, StatusError } from '../../kube/status-error.ts';
+import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { ignoreNotFound, isAlreadyExists, isConflict } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { isNamespaceMissing, UNCHANGED, type ReconcileResult } from '../reconcile/controller.ts';
 import {
@@ -36,7 +35,12 @@ import {
   type ReferenceProblem,
 } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import { forgeHostImport, forgeVirtualImport } from './import-forge.ts';
+import {
+  forgeHostImport,
+  forgeVirtualImport,
+  isKnownImmutable,
+  isRefusedAsImmutable,
+} from './import-forge.ts';
 import { isWhole, type KindCaches, type KindSide } from './kind-caches.ts';
 import type { KindRegistry } from './kind-registry.ts';
 import type { ReferenceChanges } from './reference-changes.ts';
@@ -298,6 +302,7 @@ export class Importer {
     } else {
       this.#options.notices.problem(job.id, undefined);
       if (state.isInStep(source, copy)) return UNCHANGED;
+      if (isBeingDeleted(copy)) return WAITING_FOR_FINALIZERS;
       // Only corrections are delayed. Changes of the source are written immediately.
       const waitMs = state.isSourceUnchanged(source) ? correctionWaitMs(state.contest, nowMs) : 0;
       if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
@@ -468,7 +473,15 @@ export class Importer {
   }
 }
 
-/** The cache is behind the API server, or the object is being deleted; the event usually arrives sooner. */
+/** Its removal causes an event. */
+const WAITING_FOR_FINALIZERS: ReconcileResult = {
+  outcome: 'waiting',
+  reason: 'copy is being deleted',
+  waitMs: 5000,
+  isTransient: true,
+};
+
+/** The cache is behind the API server; the event usually arrives sooner. */
 const REQUEUE_AFTER_MS = 500;
 
 /** The result where an object is no longer what the cache showed: another attempt follows. */
@@ -476,22 +489,11 @@ function requeued(reason: string): ReconcileResult {
   return { outcome: 'again', reason, waitMs: REQUEUE_AFTER_MS };
 }
 
+function isBeingDeleted({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
 /** What was read is still the copy that the cache showed. */
 function isSameObject(actual: KubeObject | undefined, copy: KubeObject): actual is KubeObject {
-  return actual?.metadata.uid === copy.metadata.uid && actual?.metadata.deletionTimestamp === undefined;
-}
-
-/** The data of an immutable Secret or ConfigMap, and the type of any Secret. Deleting objects of other kinds could have side effects. */
-function mayBeImmutable({ group, kind }: Resource): boolean {
-  return group === '' && (kind === 'Secret' || kind === 'ConfigMap');
-}
-
-function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resource: Resource): boolean {
-  if (!mayBeImmutable(resource) || actual['immutable'] !== true) return false;
-  const members = ['data', 'binaryData', 'immutable', 'type'];
-  return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
-}
-
-function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
-  return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
+  return actual !== undefined && actual.metadata.uid === copy.metadata.uid && !isBeingDeleted(actual);
 }
