@@ -6,7 +6,7 @@ import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } fr
 import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
-import { partsOfKind } from '../../syncer/references/kind-registry.ts';
+import { partsOfKind } from '../../syncer/references/referenced-kind.ts';
 import {
   kindPolicy,
   resolveKind,

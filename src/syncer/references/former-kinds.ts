@@ -15,7 +15,8 @@ import { hostNamespaces } from '../translate/namespace-mappings.ts';
 import { namedVirtual } from '../translate/ownership.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { isImport } from './import-forge.ts';
-import { partsOfKind, type KindParts, type KindRegistry } from './kind-registry.ts';
+import type { KindRegistry } from './kind-registry.ts';
+import { partsOfKind, type KindParts } from './referenced-kind.ts';
 
 /** The longest that the first reconcile waits for the removal of imports whose kinds are no longer configured, and perhaps cannot be listed. */
 const REMOVAL_MS = 15_000;

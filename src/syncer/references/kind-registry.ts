@@ -2,11 +2,16 @@
 
 import { messageOf, TerminalError } from '../../base/errors.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import type { GroupVersionKind } from '../../kube/object.ts';
 import { sleep, withinTime } from '../../base/clock.ts';
 import { RetryDelay } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
-import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
+import {
+  kindPolicy,
+  partsOfKind,
+  resolveKind,
+  type KindPolicy,
+  type ReferencedKind,
+} from './referenced-kind.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { KindCaches } from './kind-caches.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
@@ -85,11 +90,6 @@ export class KindRegistry {
   /** For messages: why a kind is not watched. */
   whyUnavailable(id: KindId): string {
     return this.#kinds.get(id)?.whyUnlisted ?? this.#unavailable.get(id) ?? 'its kind cannot be watched';
-  }
-
-  /** What the policy says about a kind that may be unknown to the clusters. */
-  describe(kind: Pick<GroupVersionKind, 'group' | 'kind'>): Pick<ReferencedKind, 'isNamed' | 'isImportable'> {
-    return { isNamed: this.policy.isNamed(kind), isImportable: this.policy.isImportable(kind) };
   }
 
   start(signal: AbortSignal): void {
@@ -225,13 +225,3 @@ export class KindRegistry {
 
 const UNLISTED =
   'objects of a kind that a patch references cannot be listed: references keep the names that copies have, and nothing of this kind is imported';
-
-export interface KindParts {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
-export function partsOfKind(id: KindId): KindParts {
-  const [apiVersion = '', kind = ''] = id.split(' ');
-  return { apiVersion, kind };
-}

@@ -49,11 +49,19 @@ export interface KindPolicy {
   readonly reachable: readonly string[];
 }
 
-export interface NamedKind {
-  /** `sync.toHost.endpoints.patches[0]`. */
-  readonly patch: string;
+export interface KindParts {
   readonly apiVersion: string;
   readonly kind: string;
+}
+
+export function partsOfKind(id: KindId): KindParts {
+  const [apiVersion = '', kind = ''] = id.split(' ');
+  return { apiVersion, kind };
+}
+
+export interface NamedKind extends KindParts {
+  /** `sync.toHost.endpoints.patches[0]`. */
+  readonly patch: string;
 }
 
 export function kindPolicy(sync: SyncConfig): KindPolicy {
@@ -148,7 +156,7 @@ export interface Discoveries {
 
 /** Resolves the kind in both clusters. Rejects with a `TerminalError` if a cluster does not serve it or it is cluster-scoped. */
 export async function resolveKind(
-  { apiVersion, kind }: { apiVersion: string; kind: string },
+  { apiVersion, kind }: KindParts,
   discoveries: Discoveries,
   policy: KindPolicy,
   options?: RequestOptions,

@@ -1,5 +1,12 @@
-/** References of synced objects to other objects: translation of the names, and import of the referenced objects. The reconcilers of synced
- * objects record references in the index. The importer observes the index and has its own work queue, keyed by referenced object.
+/**
+ * References of synced objects to other objects: translation of the names, and import of the named objects.
+ *
+ * The reconcilers record in the index which objects a host copy names, and patches ask {@link References.lookup} for names. Everything else is
+ * keyed by referenced object and has a work queue of its own:
+ * - `reference-changes.ts`: which of them an event, or a recorded reference, concerns, and which copies have to name another object;
+ * - `decide-reference.ts`: what both sides hold of one, its name on the host, and in which direction it is imported;
+ * - `importer.ts`: removes the copies that are not needed, and writes the one that is;
+ * - `kind-registry.ts`, `former-kinds.ts`: kinds that appear later, that cannot be watched, and that no patch names any more.
  */
 
 import { WorkQueue } from '../../kube/work-queue.ts';
@@ -17,8 +24,8 @@ import type { ReferenceEnvironment } from './environment.ts';
 import { Importer } from './importer.ts';
 import { parseReferenceId, type ReferenceId, ReferenceIndex, type Referrers } from './reference-index.ts';
 import type { KindCaches } from './kind-caches.ts';
-import { KindRegistry, partsOfKind } from './kind-registry.ts';
-import type { ReferencedKind } from './referenced-kind.ts';
+import { KindRegistry } from './kind-registry.ts';
+import { partsOfKind, type ReferencedKind } from './referenced-kind.ts';
 import { FormerKinds } from './former-kinds.ts';
 import { ReferenceChanges } from './reference-changes.ts';
 import { ReferenceNotices } from './reference-notices.ts';
@@ -162,12 +169,10 @@ export class References {
 
   /** The copy names an object of the host: while its kind is not watched, no event tells that it is gone. */
   #kept(reference: ObjectReference, onHost: NamespacedName | undefined): NamespacedName | undefined {
-    const group = groupOf(reference.apiVersion);
-    const source = sourceKeyOf(
-      this.#kinds.describe({ group, kind: reference.kind }),
-      reference,
-      this.#environment.names,
-    );
+    const { policy } = this.#kinds;
+    const kind = { group: groupOf(reference.apiVersion), kind: reference.kind };
+    const parts = { isNamed: policy.isNamed(kind), isImportable: policy.isImportable(kind) };
+    const source = sourceKeyOf(parts, reference, this.#environment.names);
     return onHost && keyOf(onHost) === source ? onHost : undefined;
   }
 
