@@ -12,7 +12,7 @@ import { leaseName } from '../syncer/leadership.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { isOptedOut } from '../syncer/reconcile/decide.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
-import { partsOfKind } from '../syncer/references/kind-registry.ts';
+import { partsOfKind } from '../syncer/references/referenced-kind.ts';
 import { listMarked } from '../syncer/reconcile/marked-copies.ts';
 import { recordedKinds, recordOf, type KindId } from '../syncer/translate/last-synced.ts';
 import { namedVirtual } from '../syncer/translate/ownership.ts';

@@ -475,10 +475,9 @@ export class Importer {
 
 /** Its removal causes an event. */
 const WAITING_FOR_FINALIZERS: ReconcileResult = {
-  outcome: 'waiting',
+  outcome: 'again',
   reason: 'copy is being deleted',
   waitMs: 5000,
-  isTransient: true,
 };
 
 /** The cache is behind the API server; the event usually arrives sooner. */
