@@ -1,0 +1,271 @@
+/** One member, on a clock of the test and with syncs that only remember what became of them. */
+
+import { afterEach, describe, expect, test } from 'vitest';
+import { TerminalError } from '../../src/base/errors.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import type { Config } from '../../src/config/config.ts';
+import { Member, type MemberStatus, type StartOptions } from '../../src/fleet/member.ts';
+import type { ClusterSync } from '../../src/syncer/cluster-sync.ts';
+import { eventually } from '../support/eventually.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { validConfig } from '../config/setup.ts';
+
+/** A sync that leads and has its caches from the start. */
+class PlainSync implements ClusterSync {
+  config: Config;
+  isStopped = false;
+  /** Reloads wait for it. */
+  gate: Promise<void> = Promise.resolve();
+  problem: string | undefined;
+  readonly #failing = Promise.withResolvers<string>();
+
+  constructor(config: Config) {
+    this.config = config;
+  }
+
+  readonly failed = this.#failing.promise;
+
+  fail(reason: string): void {
+    this.#failing.resolve(reason);
+  }
+
+  reloads = 0;
+
+  async reload(config: Config): Promise<void> {
+    this.reloads += 1;
+    await this.gate;
+    if (this.problem !== undefined) throw new TerminalError(this.problem);
+    this.config = config;
+  }
+
+  reloadFailed(): void {}
+
+  async isStandby(): Promise<boolean> {
+    return false;
+  }
+
+  async whenLeading(): Promise<void> {}
+
+  async whenCached(signal: AbortSignal): Promise<boolean> {
+    return !signal.aborted;
+  }
+
+  checks(): ReturnType<ClusterSync['checks']> {
+    return {};
+  }
+
+  failedChecks(): readonly string[] {
+    return [];
+  }
+
+  async firstPass(): Promise<[]> {
+    return [];
+  }
+
+  async stop(): Promise<number> {
+    this.isStopped = true;
+    return 0;
+  }
+}
+
+const ended: Member[] = [];
+afterEach(() => Promise.all(ended.splice(0).map((member) => member.end())));
+
+interface World {
+  readonly member: Member;
+  readonly syncs: readonly PlainSync[];
+  readonly clock: FakeClock;
+  readonly statuses: readonly MemberStatus[];
+}
+
+/** `start` decides about each start in turn. */
+function world(
+  start: (attempt: number, options: StartOptions) => Promise<void> = async () => undefined,
+): World {
+  const clock = new FakeClock();
+  const syncs: PlainSync[] = [];
+  const statuses: MemberStatus[] = [];
+  let attempts = 0;
+  const member = new Member({
+    async startSync(config, options) {
+      await start(++attempts, options);
+      const sync = new PlainSync(config);
+      syncs.push(sync);
+      return sync;
+    },
+    reported: (status) => statuses.push(status),
+    clock,
+    random: () => 1,
+    logger: silentLogger,
+  });
+  ended.push(member);
+  return { member, syncs, clock, statuses };
+}
+
+function config(lines = ''): Config {
+  return validConfig(`endpointSyncer: {name: vc}\n${lines}`);
+}
+
+const PATCHED = `sync: {toHost: {endpoints: {patches: [{path: metadata.annotations.a, expression: '"b"'}]}}}`;
+const OTHER = 'endpointSyncer: {name: vc, requireService: true}';
+
+function join(member: Member, of: Config, accessVersion = '1'): void {
+  member.follow({ kind: 'joined', config: of, warnings: [] }, accessVersion);
+}
+
+async function whenState(member: Member, state: string): Promise<void> {
+  await eventually(
+    () => member.status.state,
+    (now) => now === state,
+    { what: state },
+  );
+}
+
+describe('a member', () => {
+  test('reloads changes of sync, restarts for others, and does neither for none', async () => {
+    const { member, syncs } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    join(member, config());
+    join(member, config(PATCHED));
+    await eventually(
+      () => syncs[0]?.config.sync.endpoints.patches.length,
+      (count) => count === 1,
+    );
+    expect(syncs).toHaveLength(1);
+    join(member, validConfig(OTHER));
+    await eventually(
+      () => syncs.length,
+      (count) => count === 2,
+    );
+    expect(syncs.map(({ isStopped }) => isStopped)).toEqual([true, false]);
+    await whenState(member, 'joined');
+  });
+
+  test('a start that fails is tried again with back-off, and at once when something else is wanted', async () => {
+    const { member, syncs, clock, statuses } = world(async (attempt) => {
+      if (attempt <= 2) throw new TerminalError(`no ${attempt}`);
+    });
+    join(member, config());
+    await whenState(member, 'failed');
+    expect(clock.nextDelayMs).toBe(1000);
+    clock.advance(1000);
+    await eventually(
+      () => member.status.reason,
+      (reason) => reason === 'no 2',
+    );
+    expect(clock.nextDelayMs).toBe(2000);
+    join(member, config(), '2');
+    await whenState(member, 'joined');
+    expect(syncs).toHaveLength(1);
+    expect(statuses.map(({ state }) => state)).toEqual([
+      'starting',
+      'failed',
+      'starting',
+      'failed',
+      'starting',
+      'joined',
+    ]);
+  });
+
+  test('a start that hangs delays neither a change nor the end', async () => {
+    const { member, syncs } = world(async (attempt, { signal, onWait }) => {
+      if (attempt === 2) return;
+      onWait('no response');
+      await new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('aborted')));
+      });
+    });
+    join(member, config());
+    await eventually(
+      () => member.status,
+      ({ state, reason }) => state === 'starting' && reason === 'no response',
+    );
+    join(member, config(), '2');
+    await whenState(member, 'joined');
+    join(member, validConfig(OTHER));
+    await eventually(
+      () => syncs[0]?.isStopped,
+      (isStopped) => isStopped === true,
+    );
+    await member.end();
+    expect(syncs).toHaveLength(1);
+  });
+
+  test('a reload that hangs is superseded by the next change: the sync is restarted with it', async () => {
+    const { member, syncs } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    const [first] = syncs;
+    if (first === undefined) throw new Error('no sync was started');
+    first.gate = new Promise(() => undefined);
+    join(member, config(PATCHED));
+    await eventually(
+      () => first.reloads,
+      (count) => count === 1,
+    );
+    join(member, config(PATCHED), '2');
+    await eventually(
+      () => syncs.length,
+      (count) => count === 2,
+    );
+    expect(first.isStopped).toBe(true);
+    expect(syncs[1]?.config.sync.endpoints.patches).toHaveLength(1);
+  });
+
+  test('a reload that fails leaves the sync running, and is tried again', async () => {
+    const { member, syncs, clock } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    const [first] = syncs;
+    if (first === undefined) throw new Error('no sync was started');
+    first.problem = 'a right is missing';
+    join(member, config(PATCHED));
+    await whenState(member, 'failed');
+    expect(member.status.reason).toBe('the changed configuration is not applied: a right is missing');
+    expect(first.isStopped).toBe(false);
+    first.problem = undefined;
+    clock.advance(1000);
+    await whenState(member, 'joined');
+    expect(first.config.sync.endpoints.patches).toHaveLength(1);
+  });
+
+  test('a sync that loses its Lease is started anew', async () => {
+    const { member, syncs, clock } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    syncs[0]?.fail('the lease was lost to another');
+    await whenState(member, 'failed');
+    expect(member.status.reason).toBe('the lease was lost to another');
+    expect(syncs[0]?.isStopped).toBe(true);
+    clock.advance(1000);
+    await whenState(member, 'joined');
+    expect(syncs).toHaveLength(2);
+  });
+
+  test('what becomes invalid runs on, what falls asleep stops, and both join again', async () => {
+    const { member, syncs } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    member.follow({ kind: 'invalid', reason: 'no YAML' }, '1');
+    expect(member.status).toEqual({
+      state: 'invalid',
+      reason: 'no YAML; the configuration before is still in use',
+    });
+    expect(member.isSyncing).toBe(true);
+    member.follow({ kind: 'waiting', reason: 'no Secret' }, '');
+    expect(member.status.state).toBe('joined');
+    member.follow({ kind: 'asleep', reason: 'scaled to 0 replicas' }, '1');
+    await eventually(
+      () => syncs[0]?.isStopped,
+      (isStopped) => isStopped === true,
+    );
+    expect(member.status).toEqual({ state: 'asleep', reason: 'scaled to 0 replicas' });
+    join(member, config());
+    await eventually(
+      () => syncs.length,
+      (count) => count === 2,
+    );
+    await whenState(member, 'joined');
+  });
+});
