@@ -22,7 +22,7 @@ import { connectHost, type HostConnection } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
 import { informerCheck } from '../syncer/generation.ts';
-import { leaseName } from '../syncer/leadership.ts';
+import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { describeRight } from '../syncer/rights.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
@@ -338,8 +338,9 @@ class RunningFleet implements Fleet {
       );
   }
 
-  #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
+  async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
     const { host, isDryRun, clock, random, version } = this.#parts;
+    await this.#warnOfSidecar(start);
     return startClusterSync({
       ...start,
       isDryRun,
@@ -351,6 +352,19 @@ class RunningFleet implements Fleet {
       ...this.#lockOptions(),
       leaseAnnotations: { [FLEET_MEMBER]: 'true' },
     });
+  }
+
+  /** A daemon without leader election does not hold the Lease, but has its configuration there until it ends. */
+  async #warnOfSidecar({ config, logger }: Pick<MemberStart, 'config' | 'logger'>): Promise<void> {
+    const key = { namespace: config.host.namespace, name: leaseName(config.name) };
+    const lease = await this.#parts.host.client.get(LEASES, key).catch(() => undefined);
+    const { [CONFIGURATION]: hash = '', [FLEET_MEMBER]: isOwn } = lease?.metadata.annotations ?? {};
+    const holder = lease === undefined ? '' : textAt(asJson(lease), 'spec', 'holderIdentity');
+    if (hash === '' || isOwn !== undefined || holder !== '') return;
+    logger.warn(
+      { lease: keyOf(key) },
+      'a daemon without leader election syncs this vCluster, or did not end in an orderly way: if a sidecar still runs, remove it, or the label that selects the vCluster, because both write the same copies',
+    );
   }
 
   async #remove(config: Config, logger: Logger): Promise<void> {

@@ -339,6 +339,27 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
         'error: --fleet has no values of a chart: leave out -o helm\n',
       );
     });
+
+    test('a sidecar without leader election is warned of', async ({ expect }) => {
+      await using world = await newWorld();
+      const one = await world.install('one');
+      await world.host.create('Lease', {
+        metadata: {
+          name: 'endpoint-syncer-one',
+          namespace: one.namespace,
+          annotations: { 'endpoint-syncer/configuration': 'of the sidecar' },
+        },
+        spec: {},
+      });
+      const fleet = await world.start();
+      await world.whenState(fleet, one, 'joined');
+      const warning = /^a daemon without leader election syncs this vCluster/u;
+      expect(fleet.log.find(({ msg }) => warning.test(String(msg)))).toMatchObject({
+        level: 'warn',
+        vcluster: one.key,
+        lease: 'team-one/endpoint-syncer-one',
+      });
+    });
   });
 }
 
