@@ -8,7 +8,7 @@ import { isReported, type Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
-import { type Config, configurationHash, diffConfig } from '../config/config.ts';
+import { type Config, configurationHash, diffConfig, type FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
 import type { ConfigChecks } from '../config/types.ts';
 import { missingRights } from '../kube/access-review.ts';
@@ -34,7 +34,7 @@ import { Members, type MemberStart } from './members.ts';
 import { replicaOf } from './placement.ts';
 import { removeCopies } from './removal.ts';
 import { type LeaseTimes, Replicas } from './replicas.ts';
-import { fleetRights } from './rights.ts';
+import { fleetRights, usableNamespaces } from './rights.ts';
 import { DEPLOYMENTS, serverOf, STATEFUL_SETS } from './vcluster.ts';
 import { textAt } from '../base/json.ts';
 
@@ -95,8 +95,9 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const host = connectHost({ config, clock, metrics, version, watchesMax: WATCHES_MAX });
   resources.defer(() => host.client[Symbol.asyncDispose]());
   const located = { ...options, config: locatedIn(host, config) };
-  await checkRights(host, located);
-  const fleet = new RunningFleet({ ...located, host, metrics, companion }, health.url);
+  const include = await allowedNamespaces(host, located);
+  const namespaces = { ...config.fleet.namespaces, include: [...include] };
+  const fleet = new RunningFleet({ ...located, host, metrics, companion, namespaces }, health.url);
   resources.defer(() => fleet.close());
   fleetSeries(metrics.registry, () => fleet.members.states());
   served.registries = () => [metrics.registry, ...fleet.members.registries()];
@@ -115,10 +116,11 @@ function locatedIn({ namespace: own, description }: HostConnection, config: Conf
   );
 }
 
-async function checkRights(
+/** The included namespaces in which the fleet has its rights. Rejects with a `TerminalError` if there is none. */
+async function allowedNamespaces(
   { client }: HostConnection,
   { config, clock, random, logger, signal }: FleetOptions,
-): Promise<void> {
+): Promise<readonly string[]> {
   let attempts = 0;
   const missing = await retry(() => missingRights(client, fleetRights(config)), {
     ...CONNECT_DELAYS,
@@ -138,17 +140,23 @@ async function checkRights(
     if (signal.aborted) throw new TerminalError('the host cluster does not respond', { cause });
     throw new TerminalError(`The host cluster refused: ${messageOf(cause)}`, { cause });
   });
-  if (missing.length === 0) return;
   for (const right of missing) logger.error({ right: describeRight(right) }, 'right is missing');
-  throw new TerminalError(
-    `${missing.length} rights of the fleet are missing on the host; grant them to the user of the kubeconfig`,
-  );
+  const usable = usableNamespaces(config, missing);
+  const grant = 'grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
+  if (usable.length === 0)
+    throw new TerminalError(`${missing.length} rights of the fleet are missing on the host; ${grant}`);
+  const left = config.fleet.namespaces.include.filter((name) => !usable.includes(name));
+  if (left.length > 0)
+    logger.warn({ namespaces: left }, `these namespaces are left out until a restart; ${grant}`);
+  return usable;
 }
 
 interface FleetParts extends FleetOptions {
   readonly host: HostConnection;
   readonly metrics: Metrics;
   readonly companion: Companion;
+  /** As far as rights allow. */
+  readonly namespaces: FleetConfig['namespaces'];
 }
 
 class RunningFleet implements Fleet {
@@ -179,7 +187,7 @@ class RunningFleet implements Fleet {
     });
     this.#discovery = new FleetDiscovery({
       ...parts,
-      fleet: config.fleet,
+      fleet: fleetOf(parts, config),
       client: host.client,
       informerMetrics: ({ plural }) => metrics.informer('host', plural),
     });
@@ -320,7 +328,7 @@ class RunningFleet implements Fleet {
 
   #reportSelection(): void {
     const { logger } = this.#parts;
-    const { fleet } = this.#config;
+    const fleet = fleetOf(this.#parts, this.#config);
     const isInNamespaces = ({ metadata: { namespace = '' } }: KubeObject): boolean =>
       isFleetNamespace(namespace, fleet.namespaces);
     const workloads = this.#discovery.workloads().filter(isInNamespaces);
@@ -383,7 +391,7 @@ class RunningFleet implements Fleet {
     const { host, logger } = this.#parts;
     const { signal } = this.#stopping;
     try {
-      for (const namespace of exactNamespaces(this.#config.fleet) ?? ['']) {
+      for (const namespace of exactNamespaces(fleetOf(this.#parts, this.#config)) ?? ['']) {
         const { items } = await host.client.list(LEASES, { signal, ...(namespace !== '' && { namespace }) });
         for (const lease of items) {
           const key = formerMember(lease);
@@ -407,6 +415,11 @@ function formerMember(lease: KubeObject): string | undefined {
     : undefined;
 }
 
-function rulesOf({ checks }: FleetOptions, { fleet, defaults, host }: Config): FleetRules {
-  return { fleet, defaults, host, checks };
+function rulesOf(parts: FleetParts, config: Config): FleetRules {
+  const { defaults, host } = config;
+  return { fleet: fleetOf(parts, config), defaults, host, checks: parts.checks };
+}
+
+function fleetOf({ namespaces }: FleetParts, { fleet }: Config): FleetConfig {
+  return { ...fleet, namespaces };
 }

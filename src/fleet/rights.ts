@@ -37,6 +37,20 @@ function rightsIn(namespace: string, needed: readonly (readonly [Resource, reado
   );
 }
 
+/**
+ * The included namespaces in which no right is missing: one that was deleted with its Role keeps no other from being synced. None without the rights
+ * in the fleet's own.
+ */
+export function usableNamespaces(
+  { fleet: { namespaces }, host }: Pick<Config, 'fleet' | 'host'>,
+  missing: readonly Right[],
+): readonly string[] {
+  const without = new Set(missing.map(({ namespace }) => namespace));
+  return without.has('') || without.has(host.namespace)
+    ? []
+    : namespaces.include.filter((name) => !without.has(name));
+}
+
 /** What every member needs, whatever its name. Its patches may name kinds of which it imports objects: their rights are not in here. */
 export function memberRights({ fleet, defaults, host }: Config, checks: ConfigChecks): readonly Right[] {
   return namespacesOf(fleet).flatMap((namespace) => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/parse.ts';
 import type { Config } from '../../src/config/config.ts';
 import { decideMember } from '../../src/fleet/decide-member.ts';
-import { fleetRights, memberRights } from '../../src/fleet/rights.ts';
+import { fleetRights, memberRights, usableNamespaces } from '../../src/fleet/rights.ts';
 import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
 import { ANY_KIND } from '../config/setup.ts';
 
@@ -51,4 +51,17 @@ test.each([
   const namespaces = new Set(granted.map((right) => right.namespace));
   expect([...namespaces]).toEqual(['own', ...(namespace === '' ? [''] : ['team-a', 'team-b'])]);
   expect(granted.every(({ cluster }) => cluster === 'host')).toBe(true);
+});
+
+test.each<[string, (namespace: string) => boolean, string[]]>([
+  ['[team-a, team-b]', () => false, ['team-a', 'team-b']],
+  ['[team-a, team-b]', (namespace) => namespace === 'team-a', ['team-b']],
+  ['[team-a, team-b]', () => true, []],
+  ['["team-*"]', () => false, ['team-*']],
+  ['["team-*"]', () => true, []],
+  ['["team-*"]', (namespace) => namespace === 'own', []],
+])('namespaces %s: one without its rights is left out', (include, isMissing, expected) => {
+  const config = fleet(include);
+  const missing = fleetRights(config).filter(({ namespace }) => isMissing(namespace));
+  expect(usableNamespaces(config, missing)).toEqual(expected);
 });
