@@ -40,18 +40,36 @@ const IMAGE_ENV = {
   MALLOC_TRIM_THRESHOLD_: '65536',
 };
 
-export async function startDaemon(options: DaemonOptions): Promise<Running> {
-  const { directory, vcluster } = options;
+export function startDaemon(options: DaemonOptions): Promise<Running> {
+  const { clusters, vcluster, hostNamespace, toHost, settings } = options;
+  return startProgram(options, {
+    sync: { toHost },
+    endpointSyncer: {
+      name: vcluster,
+      virtual: { kubeconfig: clusters.virtual.kubeconfigPath },
+      host: { kubeconfig: clusters.host.kubeconfigPath, namespace: hostNamespace },
+      ...settings,
+    },
+  });
+}
+
+/** `run` with this configuration. */
+export async function startProgram(
+  place: Place,
+  { endpointSyncer, ...sections }: JsonObject & { readonly endpointSyncer: JsonObject },
+): Promise<Running> {
+  const { directory, vcluster } = place;
   // The commands of the Dockerfile.
-  await compileOnce(options, PROGRAM, [
+  await compileOnce(place, PROGRAM, [
     ['run', '--help'],
     ['eval', '1'],
   ]);
   const [port = 0] = await freePorts(1);
   const file = join(directory, `${vcluster}-${port}.json`);
-  writeFileSync(file, JSON.stringify(configuration(options, port)));
+  const http = { bindAddress: `127.0.0.1:${port}` };
+  writeFileSync(file, JSON.stringify({ ...sections, endpointSyncer: { http, ...endpointSyncer } }));
   const args = [PROGRAM, 'run', '--config', file];
-  return { ...startNode(options, args), url: `http://127.0.0.1:${port}` };
+  return { ...startNode(place, args), url: `http://127.0.0.1:${port}` };
 }
 
 type Place = Pick<DaemonOptions, 'directory' | 'guardian' | 'vcluster'>;
@@ -78,22 +96,6 @@ export function startNode(
   const env = { ...process.env, ...IMAGE_ENV, NODE_COMPILE_CACHE: join(directory, 'compiled') };
   const child = guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log], env });
   return { child, pid: child.pid ?? 0, startedMs };
-}
-
-function configuration(
-  { clusters, vcluster, hostNamespace, toHost, settings }: DaemonOptions,
-  port: number,
-): JsonObject {
-  return {
-    sync: { toHost },
-    endpointSyncer: {
-      name: vcluster,
-      virtual: { kubeconfig: clusters.virtual.kubeconfigPath },
-      host: { kubeconfig: clusters.host.kubeconfigPath, namespace: hostNamespace },
-      http: { bindAddress: `127.0.0.1:${port}` },
-      ...settings,
-    },
-  };
 }
 
 /** Resolves when the daemon is ready and nothing is queued. */

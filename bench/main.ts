@@ -16,6 +16,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'the key and token API with 100 000 keys: start, list, authentication, memory',
     load: () => import('./api-scale.ts'),
   },
+  fleet: {
+    summary: 'one process for 1, 10 and 100 virtual clusters, compared to as many daemons',
+    load: () => import('./fleet.ts'),
+  },
   neighbours: {
     summary: "the effect of one tenant's hostile objects on the patches of others",
     load: () => import('./neighbours.ts'),

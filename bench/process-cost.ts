@@ -15,6 +15,21 @@ export interface ProcessCost {
 const TICK_MS = 10;
 
 export function costOf(rootPid: number): ProcessCost {
+  const members = treeOf(rootPid);
+  return {
+    cpuMs: members.reduce((sum, { ticks }) => sum + ticks, 0) * TICK_MS,
+    rssBytes: members.reduce((sum, { pid }) => sum + sizeOf('VmRSS', pid), 0),
+    peakBytes: members.reduce((sum, { pid }) => sum + sizeOf('VmHWM', pid), 0),
+    processes: members.length,
+  };
+}
+
+/** Memory of the tree that no other process shares, bytes. */
+export function privateBytesOf(rootPid: number): number {
+  return treeOf(rootPid).reduce((sum, { pid }) => sum + privateOf(pid), 0);
+}
+
+function treeOf(rootPid: number): readonly Stat[] {
   const stats = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => statOf(Number(name)));
@@ -27,13 +42,7 @@ export function costOf(rootPid: number): ProcessCost {
         grown = true;
       }
   }
-  const members = stats.filter(({ pid }) => tree.has(pid));
-  return {
-    cpuMs: members.reduce((sum, { ticks }) => sum + ticks, 0) * TICK_MS,
-    rssBytes: members.reduce((sum, { pid }) => sum + sizeOf('VmRSS', pid), 0),
-    peakBytes: members.reduce((sum, { pid }) => sum + sizeOf('VmHWM', pid), 0),
-    processes: members.length,
-  };
+  return stats.filter(({ pid }) => tree.has(pid));
 }
 
 interface Stat {
@@ -51,6 +60,15 @@ function statOf(pid: number): Stat[] {
     return [{ pid, parent: Number(fields[1]), ticks }];
   } catch {
     return []; // it ended in between
+  }
+}
+
+function privateOf(pid: number): number {
+  try {
+    const lines = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').matchAll(/^Private_\w+:\s+(\d+) kB$/gm);
+    return [...lines].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);
+  } catch {
+    return 0;
   }
 }
 
