@@ -272,6 +272,7 @@ class RunningFleet implements Fleet {
         ]),
       ),
       'management-api': () => companion.check(),
+      replicas: () => this.#replicas?.check() ?? { isOk: true, detail: 'a dry run' },
       ...this.members.checks(),
     };
   }

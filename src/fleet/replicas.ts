@@ -5,6 +5,7 @@
 
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
+import type { CheckResult } from '../base/health.ts';
 import { isJsonObject, textAt } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
@@ -113,6 +114,15 @@ export class Replicas {
   /** Aborts when this replica leaves. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
+  }
+
+  /** For readiness: without its Lease, this replica syncs no member. */
+  check(): CheckResult {
+    const { namespace } = this.#options;
+    const count = this.live().length;
+    return this.isLive && count > 0
+      ? { isOk: true, detail: `${count} live` }
+      : { isOk: false, detail: `the Lease ${this.identity} in the namespace "${namespace}" is not held yet` };
   }
 
   /**

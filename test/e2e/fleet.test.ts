@@ -6,7 +6,13 @@ import { textAt } from '../../src/base/json.ts';
 import { asJson } from '../../src/kube/object.ts';
 import { Daemon } from '../scenarios/daemon.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
-import { annotating, FleetWorld, type FleetCluster, type Installed } from '../scenarios/fleet-world.ts';
+import {
+  annotating,
+  FLEET_NAMESPACE,
+  FleetWorld,
+  type FleetCluster,
+  type Installed,
+} from '../scenarios/fleet-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { Guardian } from '../support/guardian.ts';
@@ -37,6 +43,7 @@ beforeAll(async () => {
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
   );
+  await world.host.ensureNamespace(FLEET_NAMESPACE);
   for (const [index, name] of NAMES.entries())
     members.push(
       await world.install(name, {
