@@ -199,15 +199,8 @@ class ConnectedClusters implements Clusters {
   async checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void> {
     const { isDryRun, logger } = this.#options;
     const rights = requiredRights(config, { isDryRun, references });
-    // Both to the end: a failure of one must not close the connections under the other.
-    const checks = await Promise.allSettled([
-      this.#missing('host', rights),
-      this.#missing('virtual', rights),
-    ]);
-    const all = checks.flatMap((check) => {
-      if (check.status === 'rejected') throw check.reason;
-      return check.value;
-    });
+    // In sequence: a failure of one must not close the connections under the other.
+    const all = [...(await this.#missing('host', rights)), ...(await this.#missing('virtual', rights))];
     if (all.length === 0) return;
     for (const right of all) logger.error({ right: describeRight(right) }, 'right is missing');
     const count = all.length === 1 ? '1 right is' : `${all.length} rights are`;

@@ -79,7 +79,7 @@ describe('discovery', () => {
 });
 
 describe('rights', () => {
-  test('that are missing are returned in order, with eight requests at a time', async () => {
+  test('that are missing are returned in order, with three requests at a time', async () => {
     let [inFlight, most] = [0, 0];
     const reviews: JsonValue[] = [];
     const request = async (_: string, path: string, body?: JsonValue): Promise<JsonValue> => {
@@ -103,7 +103,7 @@ describe('rights', () => {
     }));
     const missing = await missingRights({ request }, wanted);
     expect(missing.map(({ index }) => index)).toEqual([1, 9]);
-    expect(most).toBe(8);
+    expect(most).toBe(3);
     expect(reviews).toContainEqual(
       expect.objectContaining({
         spec: { resourceAttributes: { verb: 'delete', group: '', resource: 'endpoints', namespace: 'ns' } },
