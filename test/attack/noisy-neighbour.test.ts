@@ -6,8 +6,6 @@ import { LIMITS, TestSandbox } from '../syncer/sandbox/test-sandbox.ts';
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from './tenants.ts';
 
 const UPDATES = 10;
-/** Two seconds on a quiet machine. When every object waited for the hostile ones, two updates took 45 s. Latencies: `npm run bench -- neighbours`. */
-const DONE_MS_MAX = 20_000;
 
 describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => {
   test.concurrent.for(['created once', 'updated all the time'])(
@@ -21,15 +19,13 @@ describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => 
       const neighbour = { namespace: 'hostile', name: 'web' };
       await Promise.all([other, neighbour].map((object) => tenants.sync(object, () => 'first')));
       tenants.attack({ isUpdated: how !== 'created once' });
-      const startedMs = performance.now();
       const isEnough = (latencies: readonly number[]): boolean => latencies.length >= UPDATES;
       await Promise.all([
         tenants.probe(other, isEnough),
         tenants.probe(neighbour, isEnough),
         tenants.sync({ namespace: 'hostile', name: 'new' }, () => 'fine'),
       ]);
-      expect(performance.now() - startedMs).toBeLessThan(DONE_MS_MAX);
-      // The updates did not wait until the expression had been stopped on each hostile object.
+      // The updates did not wait until the expression had been stopped on each hostile object. Latencies: `npm run bench -- neighbours`.
       const stops = (): number =>
         sandbox.log.filter(({ message }) => message === 'an expression was stopped').length;
       expect(stops()).toBeLessThan(HOSTILE / 2);
