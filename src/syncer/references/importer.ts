@@ -79,8 +79,8 @@ interface Mirror {
   readonly source: KubeObject;
   readonly copy: KubeObject | undefined;
   readonly place: NamespacedName;
-  /** Undefined: it is not what the cache shows, or must not be copied. */
-  whole(): Promise<KubeObject | undefined>;
+  /** The whole source. Undefined: it is not what the cache shows, or must not be copied. */
+  readSource(): Promise<KubeObject | undefined>;
   /** Everything of `actual` that is not copied is kept. */
   forge(source: KubeObject, actual: KubeObject | undefined): Promise<KubeObject>;
 }
@@ -271,7 +271,7 @@ export class Importer {
       source: object,
       copy: ours.find((one) => hostKeyOf(one) === keyOf(target)),
       place: target,
-      whole: async () => object,
+      readSource: async () => object,
       forge: (source, host) =>
         forgeHostImport(source, caches.kind, { target, host }, this.#options.environment),
     };
@@ -287,7 +287,7 @@ export class Importer {
       source,
       copy: imported,
       place: virtual,
-      whole: () => this.#readAllowed(job, source),
+      readSource: () => this.#readAllowed(job, source),
       forge: async (full, current) => forgeVirtualImport(full, caches.kind, { virtual, current }, vcluster),
     };
   }
@@ -307,7 +307,7 @@ export class Importer {
       const waitMs = state.isSourceUnchanged(source) ? correctionWaitMs(state.contest, nowMs) : 0;
       if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     }
-    const full = await mirror.whole();
+    const full = await mirror.readSource();
     if (full === undefined) return requeued('source has changed');
     return copy === undefined
       ? this.#create(job, mirror, full)
