@@ -266,6 +266,8 @@ class SimRun {
   #restore({ side, revisions, downMs, outage, passes }: Extract<Operation, { kind: 'restore' }>): void {
     const cluster = this.#clusters[side];
     const known = cluster.revision;
+    // It may bring back an import of a kind that neither the configuration nor a copy names any more: `cleanup --unused` deletes it.
+    this.#isRecordLost ||= !this.#settings.hasReferences;
     cluster.restore(revisions, outage);
     this.#controllers[side].restartEndpoints();
     const restore = ++this.#restores[side];
