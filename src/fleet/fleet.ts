@@ -68,6 +68,8 @@ export interface Fleet {
 const FLEET_MEMBER = 'endpoint-syncer/fleet-member';
 /** Each member watches some resources of the host. */
 const WATCHES_MAX = 4096;
+/** Most members are idle most of the time, and each has a process for its expressions. */
+const SANDBOX_IDLE_MS = 30_000;
 const CONNECT_DELAYS = { baseMs: 500, maxMs: 15_000 };
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'the host cluster is not connected yet' };
 
@@ -358,6 +360,7 @@ class RunningFleet implements Fleet {
       version,
       host: { ...host, client: borrowedClient(host.client) },
       serverOf: serverOf(vcluster),
+      sandboxIdleMs: SANDBOX_IDLE_MS,
       ...this.#lockOptions(),
       leaseAnnotations: { [FLEET_MEMBER]: 'true' },
     });

@@ -81,6 +81,14 @@ export class ChildPool {
     this.#replace();
   }
 
+  /** Ends the children, which have no work; the next work starts one. */
+  rest(): void {
+    this.#spareTimer?.cancel();
+    const { children } = this;
+    [this.#active, this.#spare] = [undefined, undefined];
+    for (const child of children) child.kill();
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#spareTimer?.cancel();

@@ -40,6 +40,8 @@ export interface SandboxOptions {
   readonly metrics?: SandboxMetrics;
   /** Backtracks of one match before a regular expression runs in linear time instead; see {@link GuestSource}. */
   readonly regexpBacktracksMax?: number;
+  /** The process ends when it had no work for this time, and starts again with the next; default: it stays, for latency. */
+  readonly idleMs?: number;
 }
 
 /** One generation of programs. The first evaluation that needs a process starts it; it ends with the sandbox. */
@@ -180,7 +182,7 @@ class ProcessSandbox implements Sandbox {
   }
 
   #openQueues(): { readonly main: Scheduler; readonly throttled: ThrottledQueue } {
-    const { vcluster, namespaces, limits, clock, logger, regexpBacktracksMax } = this.#options;
+    const { vcluster, namespaces, limits, clock, logger, regexpBacktracksMax, idleMs } = this.#options;
     const source = readGuestSource(vcluster, namespaces ?? { kind: 'single' }, limits);
     const options = {
       source: regexpBacktracksMax === undefined ? source : { ...source, regexpBacktracksMax },
@@ -191,7 +193,7 @@ class ProcessSandbox implements Sandbox {
       killed: (reason: 'timeout' | 'memory' | 'exit') => this.#metrics.sandboxKilled(reason),
     };
     const throttled = new ThrottledQueue(options);
-    const main = new Scheduler({ ...options, route: 'main', divert: (job) => throttled.add(job) });
+    const main = new Scheduler({ ...options, route: 'main', divert: (job) => throttled.add(job), idleMs });
     return { main, throttled };
   }
 }

@@ -16,6 +16,8 @@ export interface SchedulerOptions extends PoolOptions {
   batched(matches: number): void;
   /** Receives queued jobs that the quarantine now assigns to the throttled process; undefined: this is that process. */
   readonly divert: ((job: Job) => void) | undefined;
+  /** A process without work ends after this time; undefined: it stays. */
+  readonly idleMs?: number | undefined;
 }
 
 /** One batch is evaluated while the next one is in flight, so that the child never waits for the daemon. */
@@ -45,6 +47,7 @@ export class Scheduler {
   #again: Batch[] = [];
   #inFlight: Batch[] = [];
   #collectTimer: Timer | undefined;
+  #idleTimer: Timer | undefined;
   #isFlushDue = false;
   #isClosed = false;
 
@@ -105,6 +108,7 @@ export class Scheduler {
   close(): void {
     this.#isClosed = true;
     this.#collectTimer?.cancel();
+    this.#idleTimer?.cancel();
     this.#pool.close();
     this.#failEverything({ kind: 'killed', message: 'the sandbox is closed' });
   }
@@ -158,6 +162,7 @@ export class Scheduler {
     }
     child.send(batch.encode());
     this.#inFlight.push(batch);
+    this.#idleTimer?.cancel();
     this.#options.batched(batch.matchesLeft);
     if (this.#inFlight.length === 1) this.#watchHead(child);
   }
@@ -190,7 +195,10 @@ export class Scheduler {
     this.#inFlight.shift();
     this.#watchHead(child);
     this.#flush();
-    if (this.#inFlight.length === 0) this.#collectTimer ??= this.#scheduleCollection();
+    if (this.#inFlight.length > 0) return;
+    this.#collectTimer ??= this.#scheduleCollection();
+    const { clock, idleMs } = this.#options;
+    if (idleMs !== undefined) this.#idleTimer = clock.schedule(idleMs, () => this.#pool.rest());
   }
 
   /** An idle child collects its garbage. */
