@@ -35,7 +35,7 @@ import { replicaOf } from './placement.ts';
 import { removeCopies } from './removal.ts';
 import { type LeaseTimes, Replicas } from './replicas.ts';
 import { fleetRights, usableNamespaces } from './rights.ts';
-import { DEPLOYMENTS, serverOf, STATEFUL_SETS } from './vcluster.ts';
+import { DEPLOYMENTS, FLEET, serverOf, STATEFUL_SETS } from './vcluster.ts';
 import { textAt } from '../base/json.ts';
 
 export interface FleetOptions {
@@ -64,8 +64,6 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Annotation of the Lease of a member. */
-const FLEET_MEMBER = 'endpoint-syncer/fleet-member';
 /** Each member watches some resources of the host. */
 const WATCHES_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
@@ -350,7 +348,7 @@ class RunningFleet implements Fleet {
   }
 
   async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
-    const { host, isDryRun, clock, random, version } = this.#parts;
+    const { config: own, host, isDryRun, clock, random, version } = this.#parts;
     await this.#warnOfSidecar(start);
     return startClusterSync({
       ...start,
@@ -362,7 +360,7 @@ class RunningFleet implements Fleet {
       serverOf: serverOf(vcluster),
       sandboxIdleMs: SANDBOX_IDLE_MS,
       ...this.#lockOptions(),
-      leaseAnnotations: { [FLEET_MEMBER]: 'true' },
+      leaseAnnotations: { [FLEET]: own.host.namespace },
     });
   }
 
@@ -370,7 +368,7 @@ class RunningFleet implements Fleet {
   async #warnOfSidecar({ config, logger }: Pick<MemberStart, 'config' | 'logger'>): Promise<void> {
     const key = { namespace: config.host.namespace, name: leaseName(config.name) };
     const lease = await this.#parts.host.client.get(LEASES, key).catch(() => undefined);
-    const { [CONFIGURATION]: hash = '', [FLEET_MEMBER]: isOwn } = lease?.metadata.annotations ?? {};
+    const { [CONFIGURATION]: hash = '', [FLEET]: isOwn } = lease?.metadata.annotations ?? {};
     const holder = lease === undefined ? '' : textAt(asJson(lease), 'spec', 'holderIdentity');
     if (hash === '' || isOwn !== undefined || holder !== '') return;
     logger.warn(
@@ -413,7 +411,7 @@ class RunningFleet implements Fleet {
 function formerMember(lease: KubeObject): string | undefined {
   const { namespace = '', name } = lease.metadata;
   const prefix = leaseName('');
-  const isMember = textAt(asJson(lease), 'metadata', 'annotations', FLEET_MEMBER) === 'true';
+  const isMember = textAt(asJson(lease), 'metadata', 'annotations', FLEET) !== '';
   return isMember && name.startsWith(prefix)
     ? keyOf({ namespace, name: name.slice(prefix.length) })
     : undefined;

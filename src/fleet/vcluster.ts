@@ -16,6 +16,9 @@ export const VALUES_KEY = 'config.yaml';
 /** The key of the Secret with the kubeconfig. */
 export const ACCESS_KEY = 'config';
 
+/** Annotation of the Lease of a member: the fleet's own namespace, which has the configuration of the fleet. */
+export const FLEET = 'endpoint-syncer/fleet';
+
 export function accessSecret({ namespace, name }: NamespacedName): NamespacedName {
   return { namespace, name: `vc-${name}` };
 }

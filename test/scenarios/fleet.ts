@@ -40,6 +40,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       ).toBe(1);
       const [lease] = await world.host.list('Lease', one.namespace);
       expect(lease?.metadata.name).toBe('endpoint-syncer-one');
+      expect(lease?.metadata.annotations?.['endpoint-syncer/fleet']).toBe(FLEET_NAMESPACE);
     });
 
     test('a vCluster joins with its label while the fleet runs, and leaves without it: its copies stay', async ({
