@@ -27,6 +27,7 @@ import { readDaemon, type DaemonState } from './reports.ts';
 import { planSnapshot, withConnection } from './session.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
+import { isReplica } from '../../fleet/replicas.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
 import { isCopyFrom, unmappedVirtual } from '../../syncer/reconcile/marked-copies.ts';
 import { VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
@@ -115,7 +116,10 @@ function reportDaemon({ lease }: DaemonState, { dryRun = false }: CleanupFlags):
     );
   if (lease === undefined || lease.holder === '') return true;
   const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
-  process.stderr.write(`${dryRun ? 'warning' : 'error'}: ${held}; stop all replicas first\n`);
+  const what = isReplica(lease.holder)
+    ? 'remove the label that selects this vCluster for the fleet first'
+    : 'stop all replicas first';
+  process.stderr.write(`${dryRun ? 'warning' : 'error'}: ${held}; ${what}\n`);
   return dryRun;
 }
 
