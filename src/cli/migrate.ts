@@ -84,7 +84,7 @@ interface MigratedObject extends JsonObject {
 
 /** The objects of both clusters, if this program synced them now. */
 async function objectsOf(config: Config): Promise<MigratedObject[]> {
-  await using connection = await connect(config);
+  await using connection = await connect({ config });
   const { objects } = await planSnapshot(await readSnapshot(connection, { isOwnerNeeded: false }));
   return objects.flatMap((object) => migratedObject(object));
 }

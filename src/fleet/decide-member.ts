@@ -4,6 +4,7 @@ import { textAt, valueAt, type JsonObject } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
 import type { Config, FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
+import type { CommandLine } from '../config/overrides.ts';
 import type { ConfigChecks } from '../config/types.ts';
 import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
 import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
@@ -45,6 +46,8 @@ export interface FleetRules {
   /** The access of the fleet to the host, with the fleet's own namespace; '' if it has none. */
   readonly host: Config['host'];
   readonly checks: ConfigChecks;
+  /** Of a command about one member. */
+  readonly commandLine?: CommandLine;
 }
 
 /** With the value `true`, a vCluster is a member, unless the fleet has a selector of its own. */
@@ -97,7 +100,7 @@ function sleepOf(workload: KubeObject): string | undefined {
 function fromContents(
   objects: VclusterObjects,
   { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
-  { defaults, host, checks }: FleetRules,
+  { defaults, host, checks, commandLine }: FleetRules,
 ): MemberDecision {
   if (secretText(access, ACCESS_KEY) === '') {
     const reason = `Secret ${keyOf(accessSecret(objects))} has no kubeconfig under the key ${ACCESS_KEY}`;
@@ -119,6 +122,7 @@ function fromContents(
     defaults,
     host,
     checks,
+    ...(commandLine && { commandLine }),
   });
   if (result.config === undefined) return { kind: 'invalid', reason: result.invalid };
   return { kind: 'joined', config: result.config, warnings: result.warnings };

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { readDocument } from '../config/document.ts';
 import { type ConfigPath, errorAtKey, type Finding } from '../config/finding.ts';
 import type { ConfigText } from '../config/layers.ts';
-import type { Override } from '../config/overrides.ts';
+import type { CommandLine, Override } from '../config/overrides.ts';
 import { parseConfig } from '../config/parse.ts';
 import { SYNC_FIELDS } from '../config/schema/schema-syncer.ts';
 import { describeProblem } from '../config/source-file.ts';
@@ -26,6 +26,8 @@ export interface MemberSources {
   /** The access of the fleet to the host. */
   readonly host: Config['host'];
   readonly checks: ConfigChecks;
+  /** Wins over everything else. */
+  readonly commandLine?: CommandLine;
 }
 
 /** A configuration, or what is wrong in one line. */
@@ -34,15 +36,14 @@ export type MemberConfig =
   | { readonly config: undefined; readonly invalid: string };
 
 export function memberConfig(sources: MemberSources): MemberConfig {
-  const { vcluster, values, overlay = { text: '', file: '' }, defaults, checks } = sources;
+  const { vcluster, values, overlay = { text: '', file: '' }, defaults, checks, commandLine } = sources;
   const written = readDocument(overlay.file, overlay.text).value;
   const own = ownValue(written, 'endpointSyncer');
   const settings = isJsonObject(own) ? own : {};
   const { config, problems, locate } = parseConfig(
     overlay,
     {
-      env: {},
-      flags: {},
+      ...(commandLine ?? { env: {}, flags: {} }),
       checks,
       isStart: true,
       overrides: [

@@ -1,6 +1,6 @@
 /** A host cluster, several virtual clusters, and on the host what vCluster's chart and vCluster leave there of each. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -174,6 +174,15 @@ export class FleetWorld implements AsyncDisposable {
       ...rest,
     };
     this.file('fleet.yaml', stringify({ endpointSyncer }));
+  }
+
+  /** In the ConfigMap from which a fleet in a Pod has its file. */
+  async publishConfig(): Promise<void> {
+    const data = { 'config.yaml': readFileSync(join(this.directory, 'fleet.yaml'), 'utf8') };
+    await this.#put('ConfigMap', {
+      metadata: { name: 'endpoint-syncer', namespace: FLEET_NAMESPACE },
+      data,
+    });
   }
 
   /** The path of a file that is deleted with this world. */

@@ -341,6 +341,69 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       );
     });
 
+    test('status, explain, diff and cleanup --vcluster need the host alone', async ({ expect }) => {
+      await using world = await newWorld();
+      const one = await world.install('one', { values: annotating('first') });
+      await world.setOverlay(one, { endpointSyncer: { metadata: { excludeLabels: ['example.com/kept'] } } });
+      const fleet = await world.start({ defaults: { references: { naming: 'long' } } });
+      await world.publishConfig();
+      const run = (command: string, ...args: string[]): Promise<CapturedRun> => {
+        const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
+        return capturedRun([command, '--vcluster', one.name, ...host, ...args]);
+      };
+      await world.createEndpoints(one, 'web', '10.1.0.1');
+      await world.whenCopied(one, 'web', '10.1.0.1');
+      await world.whenState(fleet, one, 'joined');
+      await world.host.when(
+        'Lease',
+        [one.namespace, 'endpoint-syncer-one'],
+        (lease) => lease?.metadata.annotations?.['endpoint-syncer/configuration'] !== undefined,
+      );
+
+      // What they compare with is the configuration of the member.
+      expect(await run('diff')).toEqual({ code: 0, out: '', err: '' });
+      const other = await run('diff', '--set', 'endpointSyncer.references.naming=short');
+      expect(other.err).toContain('the daemon runs another configuration');
+      const [namespace, name] = world.hostKey(one, 'web');
+      expect(JSON.parse((await run('status', '-o', 'json')).out)).toMatchObject([
+        { virtual: { namespace: 'default', name: 'web' }, host: { namespace, name }, state: 'synced' },
+      ]);
+      expect((await run('explain', 'default/web')).out).toContain('-> "first"');
+
+      const refused = await run('cleanup', '--yes');
+      expect([refused.code, refused.out]).toEqual([1, '']);
+      expect(refused.err).toContain('remove the label that selects this vCluster for the fleet first');
+      await world.setWorkload(one, { labels: { 'endpoint-syncer/enabled': 'false' } });
+      await world.whenGone(fleet, one);
+      const done = await run('cleanup', '--yes');
+      expect(done.err).toContain('no fleet syncs vCluster team-one/one any more');
+      expect([done.code, done.out]).toEqual([
+        0,
+        expect.stringContaining(`deleted Endpoints "${namespace}/${name}"`),
+      ]);
+      await world.whenNoCopy(one, 'web');
+    });
+
+    test('--vcluster of a member that cannot be reached from here: the URL, and how to forward its port', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const one = await world.install('one');
+      const fleet = await world.start();
+      await world.publishConfig();
+      await world.whenState(fleet, one, 'joined');
+      await fleet.stop();
+      await world.setSecret(one.namespace, 'vc-one', { config: dead() });
+      const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
+      const status = (...args: string[]): Promise<CapturedRun> =>
+        capturedRun(['status', '--vcluster', 'one', ...host, ...args]);
+      const { code, err } = await status();
+      expect(code).toBe(1);
+      expect(err).toContain('the URL is http://127.0.0.1:1');
+      expect(err).toContain('port-forward service/one 8443:443" and pass --virtual-server');
+      expect((await status('--virtual-kubeconfig', one.virtual.kubeconfigPath)).code).toBe(0);
+    });
+
     test('a sidecar without leader election is warned of', async ({ expect }) => {
       await using world = await newWorld();
       const one = await world.install('one');

@@ -5,21 +5,20 @@ import { Option, type Command } from 'commander';
 import { stringify } from 'yaml';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
-import { isJsonObject, parseJson, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { parseJson, textAt, valueAt, type JsonObject } from '../../base/json.ts';
 import { readDocument } from '../../config/document.ts';
-import type { LoadOptions } from '../../config/load.ts';
+import { loadConfig, type LoadOptions } from '../../config/load.ts';
 import { problemOf } from '../../config/source-file.ts';
-import { DEPLOYMENTS, STATEFUL_SETS, VCLUSTER_LABEL } from '../../fleet/vcluster.ts';
+import { accessSecret, secretText, VALUES_KEY, valuesSecret, VCLUSTER_LABEL } from '../../fleet/vcluster.ts';
 import { loadClusterAccess } from '../../kube/credentials/kubeconfig.ts';
-import { asJson, CONFIG_MAPS, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
-import { ignoreNotFound, isForbidden } from '../../kube/status-error.ts';
+import { keyOf, objectKey, SECRETS, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { measuredClient } from '../../syncer/clusters.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
-import { clientParts, listAll, reaching } from './snapshot.ts';
-
-/** Of the ConfigMap that the chart makes, and of vCluster's Secret `vc-config-NAME`. */
-const FILE = 'config.yaml';
+import { readMember } from './hosted-member.ts';
+import { allowed, type ConfigFile, configFilesIn, vclusterWorkloads } from './hosted-objects.ts';
+import { clientParts, reaching, type LiveConfig } from './snapshot.ts';
 
 /** `-n` is left to the command where it has that option already. */
 export function addVclusterOption(command: Command): void {
@@ -31,16 +30,39 @@ export function addVclusterOption(command: Command): void {
   command.addOption(namespace.helpGroup(HELP_GROUP));
 }
 
-/** The input of the configuration loader; with `--vcluster`, from the host. */
-export async function hostedInput(command: Command): Promise<LoadOptions> {
+/** The configuration of a command; with `--vcluster`, from the host. Throws a `ConfigError`. */
+export async function commandConfig(command: Command): Promise<LiveConfig> {
   const input = loaderInput(command);
   const name = vclusterOf(command);
-  if (name === undefined) return input;
+  if (name === undefined) return loadConfig(input);
   if (input.file !== undefined)
     throw misused('--vcluster reads the configuration from the host: leave out --config');
   await using vcluster = connectHosted(command, name, input);
-  const { namespace } = vcluster;
-  const source = await vcluster.configuration();
+  const files = await vcluster.configurations();
+  const own = oneOf(files, name);
+  if (own !== undefined) return loadConfig(await sidecarInput(vcluster, own, input));
+  const { host, namespace } = vcluster;
+  const member = await readMember(host, { namespace, name }, input);
+  if (member !== undefined) return member;
+  throw await vcluster.notFound(files.map((file) => file.name));
+}
+
+/** The one configuration of this virtual cluster. */
+function oneOf(files: readonly Configuration[], name: string): Configuration | undefined {
+  const [one, ...others] = files.filter((file) => file.name === name);
+  if (one === undefined || others.length === 0) return one;
+  throw new TerminalError(
+    `${[one, ...others].map(({ file }) => file).join(' and ')} both configure "${name}": pass the one in use with --config`,
+  );
+}
+
+/** The input of the loader for the configuration of a daemon beside one vCluster. */
+async function sidecarInput(
+  vcluster: HostedVcluster,
+  source: Configuration,
+  input: LoadOptions,
+): Promise<LoadOptions> {
+  const { name, namespace } = vcluster;
   const syncer = readDocument(source.file, source.text).value['endpointSyncer'] ?? null;
   const hasSecret = textAt(syncer, 'virtual', 'secret') !== '';
   const podFile = textAt(syncer, 'virtual', 'kubeconfig');
@@ -51,7 +73,7 @@ export async function hostedInput(command: Command): Promise<LoadOptions> {
   const hasValues = textAt(syncer, 'vclusterConfig') !== '';
   // The service account of the Pod is not here.
   const access = { 'host.kubeconfig': '', 'host.namespace': namespace };
-  const virtual = hasSecret ? {} : { 'virtual.secret': `vc-${name}` };
+  const virtual = hasSecret ? {} : { 'virtual.secret': accessSecret(vcluster).name };
   return {
     ...input,
     env: {},
@@ -121,13 +143,7 @@ export async function eachVcluster<T>(
   const { host, given = '' } = connectHost(command, loaderInput(command));
   await using _ = host;
   const where = given === '' ? 'all host namespaces' : `the host namespace "${given}"`;
-  const lists = [STATEFUL_SETS, DEPLOYMENTS].map((resource) =>
-    allowed(listAll(host, resource, [given], VCLUSTER_LABEL), {
-      rights: `list ${resource.plural} in ${where}`,
-      otherwise: 'name one namespace with -n',
-    }),
-  );
-  const workloads = (await Promise.all(lists)).flat();
+  const workloads = await vclusterWorkloads(host, given, 'name one namespace with -n');
   if (workloads.length === 0)
     throw new TerminalError(`no StatefulSet and no Deployment in ${where} has the label ${VCLUSTER_LABEL}`);
   const results: T[] = [];
@@ -138,83 +154,68 @@ export async function eachVcluster<T>(
   return results;
 }
 
-/** A configuration file of this program. */
-interface Configuration {
+/** The configuration file of a daemon beside one virtual cluster. */
+interface Configuration extends ConfigFile {
   /** Of the virtual cluster. */
   readonly name: string;
-  readonly text: string;
-  readonly file: string;
 }
 
-export class HostedVcluster implements AsyncDisposable {
+export class HostedVcluster implements AsyncDisposable, NamespacedName {
   readonly name: string;
   readonly namespace: string;
-  readonly #host: HostClient;
+  readonly host: HostClient;
 
   constructor(host: HostClient, name: string, namespace: string) {
-    this.#host = host;
+    this.host = host;
     this.name = name;
     this.namespace = namespace;
   }
 
-  /** The configuration file of the one ConfigMap that has it. */
-  async configuration(): Promise<Configuration> {
-    const found = await this.configurations();
-    const [one, ...others] = found.filter(({ name }) => name === this.name);
-    if (one === undefined) throw await this.#notFound(found.map(({ name }) => name));
-    if (others.length > 0)
-      throw new TerminalError(
-        `${[one, ...others].map(({ file }) => file).join(' and ')} both configure "${this.name}": pass the one in use with --config`,
-      );
-    return one;
-  }
-
   /** Configuration files in ConfigMaps of the namespace, those of other virtual clusters included. */
   async configurations(): Promise<readonly Configuration[]> {
-    const listed = await this.#allowed(listAll(this.#host, CONFIG_MAPS, [this.namespace]));
-    return listed.flatMap((object) => {
-      const text = textAt(asJson(object), 'data', FILE);
-      const name = textAt(readDocument('', text).value, 'endpointSyncer', 'name');
-      return name === '' ? [] : [{ name, text, file: `ConfigMap ${this.namespace}/${object.metadata.name}` }];
+    const files = await this.#allowed(configFilesIn(this.host, this.namespace));
+    return files.flatMap((file) => {
+      const name = textAt(file.value, 'endpointSyncer', 'name');
+      return name === '' ? [] : [{ ...file, name }];
     });
   }
 
   /** What vCluster runs with. */
   async config(): Promise<{ readonly text: string; readonly file: string }> {
-    const name = `vc-config-${this.name}`;
-    const secret = await this.#secret(name);
+    const key = valuesSecret(this);
+    const secret = await this.#secret(key);
     if (secret === undefined)
       throw new TerminalError(
-        `the host has no Secret "${this.namespace}/${name}", in which vCluster's chart keeps its values; name the namespace with -n`,
+        `the host has no Secret "${keyOf(key)}", in which vCluster's chart keeps its values; name the namespace with -n`,
       );
-    return { text: decoded(secret, FILE), file: `Secret ${this.namespace}/${name}` };
+    return { text: secretText(secret, VALUES_KEY), file: `Secret ${keyOf(key)}` };
   }
 
   /** Helm's record of the release, else what vCluster runs with. */
   async values(): Promise<string> {
     const labelSelector = `owner=helm,name=${this.name},status=deployed`;
     const { items } = await this.#allowed(
-      reaching('host', () => this.#host.list(SECRETS, { namespace: this.namespace, labelSelector })),
+      reaching('host', () => this.host.list(SECRETS, { namespace: this.namespace, labelSelector })),
     );
     const [release] = items;
     if (release === undefined) return (await this.config()).text;
-    const record = parseJson(gunzipSync(Buffer.from(decoded(release, 'release'), 'base64')).toString());
+    const record = parseJson(gunzipSync(Buffer.from(secretText(release, 'release'), 'base64')).toString());
     return stringify(valueAt(record as JsonObject, ['config']) ?? {}); // Helm's record of a release is an object
   }
 
-  async #notFound(configured: readonly string[]): Promise<TerminalError> {
-    const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${FILE} with endpointSyncer.name "${this.name}"`;
-    const hasVcluster = (await this.#secret(`vc-${this.name}`)) !== undefined;
+  /** `configured`: the virtual clusters of which the namespace has the configuration. */
+  async notFound(configured: readonly string[]): Promise<TerminalError> {
+    const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${VALUES_KEY} with endpointSyncer.name "${this.name}"`;
+    const hasVcluster = (await this.#secret(accessSecret(this))) !== undefined;
     const others = configured.length === 0 ? '' : ` (there are those of ${configured.join(', ')})`;
     const what = hasVcluster
-      ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config`
+      ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config. No fleet has synced it either; one that selects it and cannot sync it says why in an Event on its StatefulSet or Deployment`
       : 'name the namespace of the vCluster with -n, or pass the configuration with --config';
     return new TerminalError(`${where}${others}: ${what}`);
   }
 
-  #secret(name: string): Promise<KubeObject | undefined> {
-    const key = { namespace: this.namespace, name };
-    return this.#allowed(reaching('host', () => ignoreNotFound(this.#host.get(SECRETS, key))));
+  #secret(key: NamespacedName): Promise<KubeObject | undefined> {
+    return this.#allowed(reaching('host', () => ignoreNotFound(this.host.get(SECRETS, key))));
   }
 
   /** The daemon needs no such rights, so `rbac` does not print them. */
@@ -226,31 +227,6 @@ export class HostedVcluster implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#host[Symbol.asyncDispose]();
+    return this.host[Symbol.asyncDispose]();
   }
-}
-
-async function allowed<T>(
-  request: Promise<T>,
-  { rights, otherwise }: { readonly rights: string; readonly otherwise: string },
-): Promise<T> {
-  try {
-    return await request;
-  } catch (error) {
-    if (!(error instanceof TerminalError && isForbidden(error.cause))) throw error;
-    throw new TerminalError(
-      `${error.cause.message}: this needs the rights to ${rights}; without them, ${otherwise}`,
-      { cause: error.cause },
-    );
-  }
-}
-
-/** '' where there is no text. */
-function textAt(value: JsonValue, ...path: readonly string[]): string {
-  const found = isJsonObject(value) ? valueAt(value, path) : undefined;
-  return typeof found === 'string' ? found : '';
-}
-
-function decoded(secret: KubeObject, key: string): string {
-  return Buffer.from(textAt(asJson(secret), 'data', key), 'base64').toString();
 }

@@ -3,8 +3,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
-import { loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/config.ts';
 import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { apiVersionOf, SERVICES, type Resource } from '../../kube/object.ts';
@@ -15,7 +13,7 @@ import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { apiDefaults } from '../offline/api-defaults.ts';
 import { reportProblems } from '../output/error-report.ts';
 import { showProgress } from '../output/terminal.ts';
-import { hostedInput } from './hosted.ts';
+import { commandConfig } from './hosted.ts';
 import { connect, UnreachableError, type Connection, type Snapshot } from './snapshot.ts';
 import type { KeptSandbox } from '../offline/kept-sandbox.ts';
 
@@ -24,19 +22,14 @@ export interface WorldPlan extends Rehearsal {
   readonly snapshot: Snapshot;
 }
 
-/** The configuration of a command that talks to both clusters, with its warnings reported. Throws a `ConfigError`. */
-export async function liveConfig(command: Command): Promise<Config> {
-  const { config, warnings } = await loadConfig(await hostedInput(command));
-  reportProblems(warnings);
-  return config;
-}
-
-/** Connects for the time of `work`. */
+/** Connects for the time of `work`, and reports the warnings of the configuration. Rejects with a `ConfigError` for an invalid one. */
 export async function withConnection<T>(
   command: Command,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  await using connection = await connect(await liveConfig(command));
+  const live = await commandConfig(command);
+  reportProblems(live.warnings);
+  await using connection = await connect(live);
   try {
     return await work(connection);
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Connects to both clusters, and reads every object that a sync reads, once. */
 
-import { messageOf, TerminalError } from '../../base/errors.ts';
+import { messageOf, TerminalError, type ConfigProblem } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
 import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } from '../../kube/object.ts';
 import { isAnonymous, isNotFound, StatusError } from '../../kube/status-error.ts';
@@ -235,6 +235,14 @@ async function missingOf(host: ClusterClient, namespaces: ReadonlySet<string>): 
 
 // Both clusters of a configuration, for one command: connected, with the host namespace filled in.
 
+/** What a command on both clusters runs with. */
+export interface LiveConfig {
+  readonly config: Config;
+  readonly warnings: readonly ConfigProblem[];
+  /** The URL to use instead of the one in the Secret of the virtual cluster. */
+  readonly serverOf?: (ofSecret: string) => string;
+}
+
 export interface Connection extends AsyncDisposable {
   /** With the host namespace, where it is the context's own. */
   readonly config: Config;
@@ -252,12 +260,16 @@ export function clientParts(): ClientParts {
 const CONNECT_TIMEOUT_MS = 15_000;
 
 /** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. */
-export async function connect(config: Config): Promise<Connection> {
+export async function connect({
+  config,
+  serverOf,
+}: Pick<LiveConfig, 'config' | 'serverOf'>): Promise<Connection> {
   const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   try {
     const clusters = await connectClusters({
       ...clientParts(),
       config,
+      serverOf,
       isDryRun: true,
       random: systemRandom,
       logger: silentLogger,

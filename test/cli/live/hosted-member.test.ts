@@ -1,0 +1,209 @@
+/** `--vcluster` of a member of a fleet: its configuration, or what is missing and what to do. */
+
+import { beforeEach, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { readMember } from '../../../src/cli/live/hosted-member.ts';
+import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
+import { parseKey, type Resource } from '../../../src/kube/object.ts';
+import { failure } from '../../../src/kube/status-error.ts';
+import type { LiveConfig } from '../../../src/cli/live/snapshot.ts';
+import { ANY_KIND } from '../../config/setup.ts';
+
+const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
+const FLEET =
+  'endpointSyncer: {fleet: {enabled: true, namespaces: {include: ["team-*"]}}, defaults: {workers: 3, requireService: true}}';
+
+let host: MemoryCluster;
+
+beforeEach(() => {
+  host = new MemoryCluster({ name: 'host', now: () => 0 });
+  lease({ 'endpoint-syncer/fleet': 'fleet' });
+  configMap('fleet', 'endpoint-syncer', FLEET);
+  configMap('fleet', 'other', 'endpointSyncer: {name: other}');
+  workload();
+  workload({ name: 'two', replicas: 0 });
+  secret('vc-one', { config: 'a kubeconfig' });
+  secret('vc-config-one', { 'config.yaml': OFF });
+});
+
+test('the layers of the configuration are those of the fleet, and the command line wins', async () => {
+  configMap('team-a', 'endpoint-syncer-one', 'endpointSyncer: {requireService: false}');
+  const member = await read();
+  expect(member).toMatchObject({
+    config: {
+      name: 'one',
+      host: { kubeconfig: 'k', namespace: 'team-a' },
+      virtual: { secret: 'vc-one' },
+      leaderElection: { enabled: true },
+      workers: 3,
+      requireService: false,
+    },
+    warnings: [],
+  });
+  expect(member?.serverOf?.('https://localhost:8443')).toBe('https://one.team-a');
+  const set = await read({
+    flags: { 'virtual.server': 'https://localhost:1' },
+    sets: ['endpointSyncer.workers=7'],
+  });
+  expect(set?.config).toMatchObject({
+    workers: 7,
+    virtual: { secret: 'vc-one', server: 'https://localhost:1' },
+  });
+});
+
+test.each<[string, () => void]>([
+  ['there is no Lease', () => remove('leases.coordination.k8s.io', 'team-a/endpoint-syncer-one')],
+  ['its Lease is that of a sidecar', () => lease({})],
+])('%s: no fleet has synced it', async (_, change) => {
+  change();
+  expect(await read()).toBeUndefined();
+});
+
+test.each<[string, () => void]>([
+  ['has no label', () => workload({ labels: { app: 'vcluster' } })],
+  [
+    'is in a namespace that the fleet has left',
+    () => configMap('fleet', 'endpoint-syncer', FLEET.replace('team-*', 'b')),
+  ],
+])('a vCluster that %s has left the fleet, which is a warning', async (_, change) => {
+  change();
+  const member = await read();
+  expect(member?.config.name).toBe('one');
+  const [warning] = member?.warnings ?? [];
+  expect(warning?.severity).toBe('warning');
+  expect(warning?.message).toContain(
+    'no fleet syncs vCluster team-a/one any more: its namespace or its labels are not those of the fleet in the host namespace "fleet" (endpoint-syncer/enabled=true)',
+  );
+});
+
+test.each<[string, () => void, string]>([
+  [
+    'its workload is gone',
+    () => remove('statefulsets.apps', 'team-a/one'),
+    'the host has no StatefulSet and no Deployment "team-a/one" with the label app=vcluster, and only what a fleet has left of it: name the namespace of the vCluster with -n',
+  ],
+  [
+    'it is asleep',
+    () => workload({ replicas: 0 }),
+    'vCluster team-a/one is asleep, scaled to 0 replicas: wake it, because its API server has to respond',
+  ],
+  [
+    'it has no access yet',
+    () => remove('secrets', 'team-a/vc-one'),
+    'vCluster team-a/one is not started yet: Secret team-a/vc-one does not exist yet: vCluster writes it after its start',
+  ],
+  [
+    'its values are invalid',
+    () => secret('vc-config-one', { 'config.yaml': OFF.replace('false', 'false, patches: none') }),
+    'the fleet cannot use what the host has of vCluster team-a/one, and keeps the configuration before if it has one: Secret team-a/vc-config-one:1:',
+  ],
+  [
+    'a Deployment has its name',
+    () => workload({ plural: 'deployments.apps' }),
+    'the fleet cannot sync vCluster team-a/one: a StatefulSet and a Deployment of the name "one"',
+  ],
+  [
+    'the fleet has no ConfigMap',
+    () => remove('configmaps', 'fleet/endpoint-syncer'),
+    'a fleet in the host namespace "fleet" syncs this vCluster, but no ConfigMap there has a config.yaml with endpointSyncer.fleet.enabled: pass the configuration of this virtual cluster with --config',
+  ],
+  [
+    'two ConfigMaps configure fleets',
+    () => configMap('fleet', 'second', FLEET),
+    'ConfigMap fleet/endpoint-syncer and ConfigMap fleet/second both configure a fleet: delete the one that is not in use, or pass',
+  ],
+])('%s: the error says so, and what to do', async (_, change, message) => {
+  change();
+  await expect(read()).rejects.toThrow(message);
+});
+
+test('the configuration of the fleet is invalid: the error names the ConfigMap and the field', async () => {
+  configMap('fleet', 'endpoint-syncer', FLEET.replace('workers: 3', 'workers: none'));
+  const problem = { file: 'ConfigMap fleet/endpoint-syncer', path: 'endpointSyncer.defaults.workers' };
+  await expect(read()).rejects.toMatchObject({ problems: [problem] });
+});
+
+test.each([
+  ['leases', 'get leases in the host namespace "team-a"'],
+  ['statefulsets', 'list statefulsets in the host namespace "team-a"'],
+  ['secrets', 'get secrets in the host namespace "team-a"'],
+  ['configmaps', 'list configmaps in the host namespace "fleet", which has the configuration of the fleet'],
+])('without rights to read %s, the error names them', async (plural, rights) => {
+  await expect(read({}, plural)).rejects.toThrow(
+    `this needs the rights to ${rights}; without them, pass the configuration`,
+  );
+});
+
+function read(
+  { flags = {}, sets = [] }: { flags?: Record<string, string>; sets?: string[] } = {},
+  forbidden = '',
+): Promise<LiveConfig | undefined> {
+  const client = new LimitedClient(host, forbidden);
+  const input = {
+    env: { VCLUSTER_NAME: 'x' },
+    flags: { 'host.kubeconfig': 'k', ...flags },
+    sets,
+    checks: ANY_KIND,
+  };
+  return readMember(client, { namespace: 'team-a', name: 'one' }, input);
+}
+
+/** May not read one kind. */
+class LimitedClient extends MemoryClient {
+  readonly #forbidden: string;
+
+  constructor(memory: MemoryCluster, forbidden: string) {
+    super(memory, { manager: 'test' });
+    this.#forbidden = forbidden;
+  }
+
+  override async get(...args: Parameters<MemoryClient['get']>): ReturnType<MemoryClient['get']> {
+    this.#check(args[0]);
+    return super.get(...args);
+  }
+
+  override async list(...args: Parameters<MemoryClient['list']>): ReturnType<MemoryClient['list']> {
+    this.#check(args[0]);
+    return super.list(...args);
+  }
+
+  #check({ plural }: Resource): void {
+    if (plural === this.#forbidden) throw failure(403, 'Forbidden', `${plural} is forbidden`);
+  }
+}
+
+function lease(annotations: Record<string, string>): void {
+  host.load('leases.coordination.k8s.io', {
+    metadata: { name: 'endpoint-syncer-one', namespace: 'team-a', annotations },
+  });
+}
+
+function workload({
+  name = 'one',
+  labels = { app: 'vcluster', 'endpoint-syncer/enabled': 'true' },
+  replicas = 1,
+  plural = 'statefulsets.apps',
+}: {
+  name?: string;
+  labels?: Record<string, string>;
+  replicas?: number;
+  plural?: string;
+} = {}): void {
+  host.load(plural, { metadata: { name, namespace: 'team-a', labels }, spec: { replicas } });
+}
+
+function configMap(namespace: string, name: string, text: string): void {
+  host.load('configmaps', { metadata: { name, namespace }, data: { 'config.yaml': text } });
+}
+
+function secret(name: string, texts: Record<string, string>): void {
+  const entries = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  host.load('secrets', {
+    metadata: { name, namespace: 'team-a' },
+    data: Object.fromEntries(entries) as JsonObject, // texts
+  });
+}
+
+function remove(plural: string, key: string): void {
+  host.delete(plural, parseKey(key), { manager: 'test' });
+}
