@@ -384,19 +384,33 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await world.whenNoCopy(one, 'web');
     });
 
-    test('--vcluster of a member that cannot be reached from here: the URL, and how to forward its port', async ({
+    test('--vcluster of a member that cannot be reached from here, or is asleep: why, and what to do', async ({
       expect,
     }) => {
       await using world = await newWorld();
-      const one = await world.install('one');
-      const fleet = await world.start();
-      await world.publishConfig();
-      await world.whenState(fleet, one, 'joined');
-      await fleet.stop();
-      await world.setSecret(one.namespace, 'vc-one', { config: dead() });
+      const one = await world.install('one', { replicas: 0, access: undefined });
       const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
       const status = (...args: string[]): Promise<CapturedRun> =>
         capturedRun(['status', '--vcluster', 'one', ...host, ...args]);
+      const fleet = await world.start();
+      await world.publishConfig();
+      await world.whenState(fleet, one, 'asleep');
+      expect((await status()).err).toContain(
+        'No fleet has synced it either: one that selects it waits until it is awake',
+      );
+      await world.setSecret(one.namespace, 'vc-one', { config: await world.access(0) });
+      await world.scale(one, 1);
+      await world.whenState(fleet, one, 'joined');
+      await world.scale(one, 0);
+      await world.whenState(fleet, one, 'asleep');
+      expect(await status()).toMatchObject({
+        code: 1,
+        err: 'error: vCluster team-one/one is asleep, scaled to 0 replicas: wake it, because its API server has to respond\n',
+      });
+      await world.scale(one, 1);
+      await world.whenState(fleet, one, 'joined');
+      await fleet.stop();
+      await world.setSecret(one.namespace, 'vc-one', { config: dead() });
       const { code, err } = await status();
       expect(code).toBe(1);
       expect(err).toContain('the URL is http://127.0.0.1:1');

@@ -206,10 +206,14 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
   /** `configured`: the virtual clusters of which the namespace has the configuration. */
   async notFound(configured: readonly string[]): Promise<TerminalError> {
     const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${VALUES_KEY} with endpointSyncer.name "${this.name}"`;
-    const hasVcluster = (await this.#secret(accessSecret(this))) !== undefined;
+    // The chart of vCluster creates the values, and vCluster the access after its start.
+    const secrets = await Promise.all(
+      [valuesSecret(this), accessSecret(this)].map((key) => this.#secret(key)),
+    );
+    const hasVcluster = secrets.some((secret) => secret !== undefined);
     const others = configured.length === 0 ? '' : ` (there are those of ${configured.join(', ')})`;
     const what = hasVcluster
-      ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config. No fleet has synced it either; one that selects it and cannot sync it says why in an Event on its StatefulSet or Deployment`
+      ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config. No fleet has synced it either: one that selects it waits until it is awake, and says what is wrong with it in an Event on its StatefulSet or Deployment`
       : 'name the namespace of the vCluster with -n, or pass the configuration with --config';
     return new TerminalError(`${where}${others}: ${what}`);
   }
