@@ -410,10 +410,10 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await world.scale(one, 1);
       await world.whenState(fleet, one, 'joined');
       await fleet.stop();
-      await world.setSecret(one.namespace, 'vc-one', { config: dead() });
+      await world.setSecret(one.namespace, 'vc-one', { config: dead('https://localhost:8443') });
       const { code, err } = await status();
       expect(code).toBe(1);
-      expect(err).toContain('the URL is http://127.0.0.1:1');
+      expect(err).toContain('the URL is https://one.team-one:');
       expect(err).toContain('port-forward service/one 8443:443" and pass --virtual-server');
       expect((await status('--virtual-kubeconfig', one.virtual.kubeconfigPath)).code).toBe(0);
     });
@@ -441,13 +441,13 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
   });
 }
 
-/** A kubeconfig whose server refuses connections. */
-function dead(): string {
+/** A kubeconfig whose server does not respond. */
+function dead(server = 'http://127.0.0.1:1'): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'a',
-    clusters: [{ name: 'a', cluster: { server: 'http://127.0.0.1:1' } }],
+    clusters: [{ name: 'a', cluster: { server } }],
     users: [{ name: 'a', user: { token: 'x' } }],
     contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
   });
