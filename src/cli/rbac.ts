@@ -12,7 +12,7 @@ import { guarded } from './output/error-report.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
-import { requiredRights, rightsOnEvents, rightsOnLease, type Right } from '../syncer/rights.ts';
+import { keyApiRights, requiredRights, rightsOnEvents, rightsOnLease, type Right } from '../syncer/rights.ts';
 import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
 import { ownerOf } from '../syncer/translation.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
@@ -124,7 +124,7 @@ interface Grant {
 /** One grant for each cluster and namespace; `config` names the host namespace. */
 function neededGrants(config: Config): readonly Grant[] {
   const rights = config.fleet.enabled
-    ? [...fleetRights(config), ...memberRights(config, CONFIG_CHECKS)]
+    ? [...fleetRights(config), ...memberRights(config, CONFIG_CHECKS), ...keyApiRights(config, false)]
     : rightsOfOne(config);
   const grants = new Map<string, Right[]>();
   for (const right of rights) {

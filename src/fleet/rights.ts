@@ -62,7 +62,7 @@ export function memberRights({ fleet, defaults, host }: Config, checks: ConfigCh
     const all: Right[] = [...rights, { cluster: 'host', verb: 'list', namespace, ...slices }];
     return all
       .filter(({ cluster }) => cluster === 'host')
-      .map(({ name: _name, ...right }) => ({ ...right, namespace }));
+      .map(({ name: _name, ...right }) => ({ ...right, namespace: right.namespace && namespace }));
   });
 }
 

@@ -149,7 +149,7 @@ function secretRight({ virtual, host }: Config): readonly Right[] {
 const STORE_VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 
 /** Rights on the host for the key and token API, which a dry run does not serve. */
-function keyApiRights({ management, host }: Config, isDryRun: boolean): readonly Right[] {
+export function keyApiRights({ management, host }: Config, isDryRun: boolean): readonly Right[] {
   if (!management.enabled || isDryRun) return [];
   const { store, delegatedAuth } = management;
   const secrets = { group: '', resource: 'secrets', namespace: store.namespace || host.namespace };

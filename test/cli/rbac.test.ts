@@ -192,6 +192,31 @@ describe('rbac', () => {
     ]);
   });
 
+  test('grants the rights of the key and token API of a fleet, too', async () => {
+    const fleet = { enabled: true, namespaces: { include: ['team-a'] } };
+    const managementApi = { enabled: true, store: { driver: 'kubernetes' }, delegatedAuth: true };
+    const { documents } = await rbac({
+      endpointSyncer: { host: { namespace: 'own' }, fleet },
+      managementApi,
+    });
+    expect(documents).toMatchObject([
+      { kind: 'ServiceAccount' },
+      {
+        kind: 'Role',
+        metadata: { name: 'endpoint-syncer', namespace: 'own' },
+        rules: [{ resources: ['leases'] }, { resources: ['secrets'] }],
+      },
+      { kind: 'RoleBinding' },
+      { kind: 'Role', metadata: { name: 'endpoint-syncer:own', namespace: 'team-a' } },
+      { kind: 'RoleBinding' },
+      {
+        kind: 'ClusterRole',
+        rules: [{ resources: ['tokenreviews'] }, { resources: ['subjectaccessreviews'] }],
+      },
+      { kind: 'ClusterRoleBinding' },
+    ]);
+  });
+
   test("says which rights the values of vCluster's chart cannot grant", async () => {
     const managementApi = { enabled: true, store: { driver: 'kubernetes', namespace: 'keys' } };
     const { err } = await rbac({ endpointSyncer: BASE, managementApi }, '--as', 'vcluster-values');

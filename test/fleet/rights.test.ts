@@ -8,8 +8,8 @@ import { fleetRights, memberRights, usableNamespaces } from '../../src/fleet/rig
 import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
 import { ANY_KIND } from '../config/setup.ts';
 
-function fleet(include: string): Config {
-  const text = `endpointSyncer: {host: {namespace: own}, fleet: {enabled: true, namespaces: {include: ${include}}}}`;
+function fleet(include: string, defaults = '{}'): Config {
+  const text = `endpointSyncer: {host: {namespace: own}, defaults: ${defaults}, fleet: {enabled: true, namespaces: {include: ${include}}}}`;
   const { config } = parseConfig(
     { text, file: '' },
     { env: {}, flags: {}, checks: ANY_KIND, acceptsFleet: true },
@@ -51,6 +51,12 @@ test.each([
   const namespaces = new Set(granted.map((right) => right.namespace));
   expect([...namespaces]).toEqual(['own', ...(namespace === '' ? [''] : ['team-a', 'team-b'])]);
   expect(granted.every(({ cluster }) => cluster === 'host')).toBe(true);
+});
+
+test('the right to create namespaces, which no Role grants, is for the whole cluster', () => {
+  const rights = memberRights(fleet('[team-a, team-b]', '{createNamespaces: true}'), ANY_KIND);
+  const wide = rights.filter(({ namespace }) => namespace === '').map(describeRight);
+  expect([...new Set(wide)]).toEqual(['create namespaces in every namespace of the host cluster']);
 });
 
 test.each<[string, (namespace: string) => boolean, string[]]>([
