@@ -62,8 +62,8 @@ export function chartSchema(): string {
     properties,
     ...config
   } = JSON.parse(configJsonSchema()) as ConfigSchema; // our own
-  // `helm lint` passes with the default values; the template says that the name is required.
-  const { required: _name, ...endpointSyncer } = properties.endpointSyncer;
+  // `helm lint` passes with the default values; the template says that the name is required without a fleet.
+  const { required: _required, anyOf: _nameOrFleet, ...endpointSyncer } = properties.endpointSyncer;
   const file = { ...config, properties: { ...properties, endpointSyncer }, required: ['endpointSyncer'] };
   const schema = {
     $schema: $schema ?? null,
