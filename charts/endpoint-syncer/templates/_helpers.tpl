@@ -35,7 +35,13 @@ release: {{ include "endpoint-syncer.vcluster" . }}
 {{- end }}
 {{- end }}
 
+{{/* One installation for every selected vCluster of the host. */}}
+{{- define "endpoint-syncer.isFleet" -}}
+{{- if dig "endpointSyncer" "fleet" "enabled" false .Values.config }}true{{ end }}
+{{- end }}
+
 {{- define "endpoint-syncer.vcluster" -}}
+{{- if include "endpoint-syncer.isFleet" . }}{{ include "endpoint-syncer.checkFleet" . }}{{ end }}
 {{- required "config.endpointSyncer.name is required: the name of the virtual cluster" (dig "endpointSyncer" "name" "" .Values.config) }}
 {{- end }}
 
@@ -104,6 +110,37 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- end }}
 {{- end }}
 
+{{/* Refuses values that a fleet cannot have. */}}
+{{- define "endpoint-syncer.checkFleet" -}}
+{{- $syncer := .Values.config.endpointSyncer }}
+{{- if .Values.sidecar }}
+{{- fail "sidecar is true, and a fleet (config.endpointSyncer.fleet.enabled) runs in a Pod of its own: remove sidecar, or the fleet" }}
+{{- end }}
+{{- if .Values.vclusterConfigSecret }}
+{{- fail (printf "vclusterConfigSecret is %q, and each member of a fleet has the values in the Secret vc-config-NAME of its vCluster: remove it" .Values.vclusterConfigSecret) }}
+{{- end }}
+{{- range $key, $value := omit $syncer "host" "http" "log" "fleet" "defaults" }}
+{{- if has $key (list "name" "virtual" "vclusterConfig") }}
+{{- if $value }}{{ fail (printf "config.endpointSyncer.%s is a setting of one virtual cluster, and a fleet takes it from each vCluster: remove it" $key) }}{{ end }}
+{{- else }}
+{{- fail (printf "config.endpointSyncer.%s is a setting of one virtual cluster: move it to config.endpointSyncer.defaults, which every member of the fleet gets" $key) }}
+{{- end }}
+{{- end }}
+{{- $default := dict "toHost" (dict "endpoints" (dict "enabled" true) "endpointSlices" (dict "enabled" true)) }}
+{{- if or .Values.config.experimental (ne (toJson (default $default .Values.config.sync)) (toJson $default)) }}
+{{- fail "config.sync and config.experimental are sections of one virtual cluster: remove them, and set what is synced, with its patches, in the values of each vCluster" }}
+{{- end }}
+{{- $isOwn := dict }}
+{{- range $list := list "include" "exclude" }}
+{{- range dig "fleet" "namespaces" $list list $syncer }}
+{{- if regexMatch (printf "^%s$" (replace "*" ".*" .)) $.Release.Namespace }}{{ $_ := set $isOwn $list . }}{{ end }}
+{{- end }}
+{{- end }}
+{{- if and $isOwn.include (not $isOwn.exclude) }}
+{{- fail (printf "config.endpointSyncer.fleet.namespaces.include has %q, which contains the namespace of the release, %q, whose Secrets are not those of vClusters: install the release into another namespace, or add %q to exclude" $isOwn.include .Release.Namespace .Release.Namespace) }}
+{{- end }}
+{{- end }}
+
 {{/* A file has to be below /data, the volume of the key and token API. vCluster's Pod, where the sidecar runs, may have others. */}}
 {{- define "endpoint-syncer.checkPath" -}}
 {{- $root := first . }}
@@ -116,26 +153,17 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 
 {{/* The configuration with the fields that the chart sets, as YAML. */}}
 {{- define "endpoint-syncer.config" -}}
+{{- if include "endpoint-syncer.isFleet" . }}{{ include "endpoint-syncer.checkFleet" . }}{{ end }}
 {{- include "endpoint-syncer.checkConfig" . }}
 {{- $config := deepCopy .Values.config }}
-{{- $name := include "endpoint-syncer.vcluster" . }}
 {{- $syncer := $config.endpointSyncer }}
-{{- $virtual := default dict $syncer.virtual }}
-{{- $secret := printf "vc-%s" $name }}
-{{- if not $virtual.kubeconfig }}{{ $_ := set $virtual "secret" (default $secret $virtual.secret) }}{{ end }}
-{{- if and (eq (default "" $virtual.secret) $secret) (not $virtual.server) }}
-{{- $_ := set $virtual "server" (ternary "https://localhost:8443" (printf "https://%s.%s" $name .Release.Namespace) .Values.sidecar) }}
-{{- end }}
-{{- if not $virtual.secret }}{{ $_ := unset $virtual "secret" }}{{ end }}
-{{- if not $virtual.server }}{{ $_ := unset $virtual "server" }}{{ end }}
-{{- $_ := set $syncer "virtual" $virtual }}
 {{- $_ := set $syncer "host" (merge (default dict $syncer.host) (dict "namespace" .Release.Namespace)) }}
 {{- $_ := set $syncer "http" (merge (default dict $syncer.http) (dict "bindAddress" ":8080")) }}
-{{- if gt (int .Values.replicaCount) 1 }}
-{{- $_ := set $syncer "leaderElection" (mergeOverwrite (default dict $syncer.leaderElection) (dict "enabled" true)) }}
-{{- end }}
-{{- if .Values.vclusterConfigSecret }}
-{{- $_ := set $syncer "vclusterConfig" "/etc/vcluster/config.yaml" }}
+{{- if include "endpoint-syncer.isFleet" . }}
+{{- $_ := unset $config "sync" }}
+{{- $_ := unset $syncer "virtual" }}
+{{- else }}
+{{- include "endpoint-syncer.setVirtual" (list . $syncer) }}
 {{- end }}
 {{- if include "endpoint-syncer.hasApi" . }}
 {{- $_ := set $config "managementApi" (merge $config.managementApi (dict "bindAddress" ":9443" "dataDir" "/data" "issuer" (include "endpoint-syncer.apiUrl" .))) }}
@@ -143,9 +171,32 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- toYaml $config }}
 {{- end }}
 
+{{/* Sets what only the configuration of one virtual cluster has. */}}
+{{- define "endpoint-syncer.setVirtual" -}}
+{{- $root := first . }}
+{{- $syncer := last . }}
+{{- $name := include "endpoint-syncer.vcluster" $root }}
+{{- $virtual := default dict $syncer.virtual }}
+{{- $secret := printf "vc-%s" $name }}
+{{- if not $virtual.kubeconfig }}{{ $_ := set $virtual "secret" (default $secret $virtual.secret) }}{{ end }}
+{{- if and (eq (default "" $virtual.secret) $secret) (not $virtual.server) }}
+{{- $_ := set $virtual "server" (ternary "https://localhost:8443" (printf "https://%s.%s" $name $root.Release.Namespace) $root.Values.sidecar) }}
+{{- end }}
+{{- if not $virtual.secret }}{{ $_ := unset $virtual "secret" }}{{ end }}
+{{- if not $virtual.server }}{{ $_ := unset $virtual "server" }}{{ end }}
+{{- $_ := set $syncer "virtual" $virtual }}
+{{- if gt (int $root.Values.replicaCount) 1 }}
+{{- $_ := set $syncer "leaderElection" (mergeOverwrite (default dict $syncer.leaderElection) (dict "enabled" true)) }}
+{{- end }}
+{{- if $root.Values.vclusterConfigSecret }}
+{{- $_ := set $syncer "vclusterConfig" "/etc/vcluster/config.yaml" }}
+{{- end }}
+{{- end }}
+
 {{/* The part of the configuration that the program reads only at its start. */}}
 {{- define "endpoint-syncer.restartConfig" -}}
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
-{{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" }}
+{{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" "defaults" }}
+{{- with $syncer.fleet }}{{ $_ := set $syncer "fleet" (omit . "selector") }}{{ end }}
 {{- toYaml (set (omit $config "sync" "experimental") "endpointSyncer" $syncer) }}
 {{- end }}

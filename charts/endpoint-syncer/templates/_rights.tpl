@@ -1,11 +1,13 @@
 {{/*
 The rules that the configuration needs, as `endpoint-syncer rbac` prints them (a test compares the two): a map with the lists `role`, for the
 release namespace, and `clusterRole`, and the map `others` with the rules for other namespaces: those that namespaces are mapped to by exact names, and that of the
-key store.
+key store. For a fleet, `others` or `clusterRole` has what is needed where its members are.
 */}}
 {{- define "endpoint-syncer.rules" -}}
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
-{{- $syncer := $config.endpointSyncer }}
+{{- $isFleet := include "endpoint-syncer.isFleet" . }}
+{{- /* Every member of a fleet has the defaults, and syncs both kinds. */}}
+{{- $syncer := ternary (dig "defaults" dict $config.endpointSyncer) $config.endpointSyncer (eq $isFleet "true") }}
 {{- $toHost := dig "sync" "toHost" dict $config }}
 {{- $isMapped := dig "namespaces" "enabled" false $toHost }}
 {{- $isLegacy := dig "experimental" "multiNamespaceMode" "enabled" false $config }}
@@ -13,8 +15,9 @@ key store.
 {{- if $isMapped }}
 {{- range (values (dig "namespaces" "mappings" "byName" dict $toHost)) }}{{ $targets = append $targets (replace "${name}" $syncer.name .) }}{{ end }}
 {{- end }}
+{{- if $isFleet }}{{ $targets = uniq $config.endpointSyncer.fleet.namespaces.include }}{{ end }}
 {{- /* Patterns have no list of namespaces, and a Role needs a namespace that exists. */}}
-{{- $isWide := or $isLegacy (and $isMapped (or $syncer.createNamespaces (contains "*" (join "" $targets)))) }}
+{{- $isWide := or $isLegacy (contains "*" (join "" $targets)) (and $isMapped $syncer.createNamespaces) }}
 {{- $all := list "get" "list" "watch" "create" "update" "patch" "delete" }}
 {{- $role := list }}
 {{- $copies := list }}
@@ -62,10 +65,15 @@ key store.
 {{- $storeRule := dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get" "list" "watch" "create" "patch" "delete") }}
 {{- /* Not needed if all Secrets may be read. */}}
 {{- $readsSecrets := or $hasStore (and $secrets (not $isWide)) }}
-{{- if and $syncer.virtual.secret (not $readsSecrets) }}
-{{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "resourceNames" (list $syncer.virtual.secret) "verbs" (list "get")) }}
+{{- $secret := dig "virtual" "secret" "" $syncer }}
+{{- if and $secret (not $readsSecrets) }}
+{{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "resourceNames" (list $secret) "verbs" (list "get")) }}
 {{- end }}
-{{- if $isSynced }}
+{{- if $isFleet }}
+{{- /* The Leases of the replicas. */}}
+{{- $role = append $role (dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") "verbs" (list "get" "list" "create" "update" "delete")) }}
+{{- $copies = concat (include "endpoint-syncer.memberRules" . | fromYamlArray) $copies }}
+{{- else if $isSynced }}
 {{- /* Optional without leader election: to publish which configuration is in use. */}}
 {{- $leases := dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") }}
 {{- $role = append $role (merge (dict "verbs" (list "create")) $leases) }}
@@ -77,7 +85,7 @@ key store.
 {{- $cluster = append $cluster (dict "apiGroups" (list "") "resources" (list "namespaces") "verbs" (list "create")) }}
 {{- end }}
 {{- with $syncer.owner }}
-{{- if .name }}
+{{- if and .name (not $isFleet) }}
 {{- $group := ternary (first (splitList "/" .apiVersion)) "" (contains "/" .apiVersion) }}
 {{- $role = append $role (dict "apiGroups" (list $group) "resources" (list (include "endpoint-syncer.plural" .kind)) "resourceNames" (list .name) "verbs" (list "get")) }}
 {{- end }}
@@ -92,14 +100,26 @@ key store.
 {{- end }}
 {{- end }}
 {{- $others := dict }}
+{{- $extraRules := .Values.rbac.extraRules }}
+{{- if $isFleet }}{{ $copies = concat $copies $extraRules }}{{ else }}{{ $role = concat $role $extraRules }}{{ end }}
 {{- if $isWide }}
 {{- $cluster = concat $copies $cluster }}
 {{- else }}
-{{- $role = concat $copies $role }}
+{{- if not $isFleet }}{{ $role = concat $copies $role }}{{ end }}
 {{- range $targets }}{{ if ne . $.Release.Namespace }}{{ $_ := set $others . $copies }}{{ end }}{{ end }}
 {{- end }}
-{{- if and $usesSecrets (not $hasStore) }}{{ $_ := set $others $store (list $storeRule) }}{{ end }}
-{{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules) "others" $others) }}
+{{- if and $usesSecrets (not $hasStore) }}{{ $_ := set $others $store (append (default list (get $others $store)) $storeRule) }}{{ end }}
+{{- toYaml (dict "role" $role "clusterRole" (concat $cluster .Values.rbac.extraClusterRules) "others" $others) }}
+{{- end }}
+
+{{/* Rights of a fleet where its members are, besides those on copies: to find them, read what belongs to them, and hold their Leases. */}}
+{{- define "endpoint-syncer.memberRules" -}}
+- {apiGroups: [apps], resources: [statefulsets], verbs: [list, watch]}
+- {apiGroups: [apps], resources: [deployments], verbs: [list, watch]}
+- {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list, delete, create, get, update]}
+- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
 {{- end }}
 
 {{/* Rights on the host for one referenced kind; write access only if its sync is enabled. */}}

@@ -116,6 +116,39 @@ describe('values that cannot work in the Pod are refused, with the value to use 
   });
 });
 
+describe('values that make no sense with a fleet are refused, with what to do', () => {
+  const syncer = 'config.endpointSyncer';
+  test.each([
+    ['sidecar=true', 'runs in a Pod of its own'],
+    ['vclusterConfigSecret=vc-config-a', 'the Secret vc-config-NAME of its vCluster: remove it'],
+    [`${syncer}.name=my-vcluster`, `${syncer}.name is a setting of one virtual cluster`],
+    [`${syncer}.virtual.secret=vc-a`, `${syncer}.virtual is a setting of one virtual cluster`],
+    [`${syncer}.requireService=true`, `move it to ${syncer}.defaults`],
+    ['config.sync.toHost.services.enabled=true', 'in the values of each vCluster'],
+    [`${syncer}.fleet.namespaces.include={host-a,team-a}`, 'install the release into another namespace'],
+    [`${syncer}.fleet.namespaces.include={team-*}`, 'add "team-a" to exclude'],
+  ])('%s', async (values, message) => {
+    await expect(renderSet('fleet', '--set', values)).rejects.toThrow(message);
+  });
+
+  test.each(['rbac.create=true', `${syncer}.fleet.namespaces.exclude={team-a}`])(
+    '%s is not',
+    async (values) => {
+      expect((await renderSet('fleet', '--set', values)).length).toBeGreaterThan(3);
+    },
+  );
+});
+
+test.each([
+  ['fleet', ['Role host-a create endpoints/restricted./*', 'Role team-shop create endpoints/restricted./*']],
+  ['fleet-patterns', ['ClusterRole  create endpoints/restricted./*']],
+  ['minimal', ['Role team-a create endpoints/restricted./*']],
+])('with the values %s, additional rules are those where copies are written', async (set, expected) => {
+  const rule = { apiGroups: [''], resources: ['endpoints/restricted'], verbs: ['create'] };
+  const objects = await renderSet(set, `--set-json=rbac.extraRules=${JSON.stringify([rule])}`);
+  expect(granted(objects).filter((line) => line.includes('restricted'))).toEqual(expected);
+});
+
 test.each(['vc-my-vcluster', ''])('with virtual.secret %j, the URL is the default', async (secret) => {
   const set = `config.endpointSyncer.virtual.secret=${secret}`;
   const virtual = parse(configOf(await renderSet('minimal', '--set', set))) as object;
@@ -136,6 +169,16 @@ test('the Pods restart for settings that are not reloaded, and for no others', a
   ];
   expect(await checksum(...live)).toBe(before);
   expect(await checksum('--set=config.endpointSyncer.workers=3')).not.toBe(before);
+});
+
+test('the Pods of a fleet restart for other settings than what its members get, and which ones are selected', async () => {
+  const checksum = async (...args: string[]) =>
+    /checksum\/config: (\w+)/u.exec(await render('--values', valuesFile('fleet'), ...args))?.[1];
+  const before = await checksum();
+  const syncer = 'config.endpointSyncer';
+  const live = [`${syncer}.defaults.workers=3`, `${syncer}.fleet.selector.matchLabels.app=web`];
+  expect(await checksum('--set', live.join(','))).toBe(before);
+  expect(await checksum('--set', `${syncer}.fleet.namespaces.exclude={host-a}`)).not.toBe(before);
 });
 
 test('names of objects have at most 63 characters, however long the name of the release is', async () => {
