@@ -66,8 +66,9 @@ describe('alert rules and dashboard name series that exist, with labels that the
     expect(names.length).toBeGreaterThan(0);
     expect(names.filter((name) => !served.has(name))).toEqual([]);
     const labels = names.flatMap((name) => [...(served.get(name) ?? [])]);
+    // The members of a fleet have the label vcluster.
     for (const label of labelsIn(expression))
-      expect([...labels, 'namespace', 'instance', 'le']).toContain(label);
+      expect([...labels, 'namespace', 'instance', 'le', 'vcluster']).toContain(label);
   });
 });
 

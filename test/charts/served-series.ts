@@ -1,5 +1,6 @@
-/** The series that a daemon serves from its start. */
+/** The series that a daemon serves from its start, and those of a fleet. */
 
+import { fleetSeries } from '../../src/fleet/fleet-series.ts';
 import { createMetrics } from '../../src/syncer/metrics/metrics.ts';
 
 /** Name → labels; a histogram also has the names of its parts. */
@@ -11,6 +12,7 @@ export async function servedSeries(): Promise<ReadonlyMap<string, ReadonlySet<st
   const informer = metrics.informer('host', 'endpoints');
   informer.watchState(() => ({ objects: 0, stalenessSeconds: 0, isSynced: true }));
   metrics.leads('endpoint-syncer-a', true);
+  fleetSeries(metrics.registry, () => []);
   const series = new Map<string, Set<string>>();
   for (const [, name = '', labels = ''] of (await metrics.text()).matchAll(/^(\w+)(?:\{([^\n]*)\})? /gmu)) {
     const known = series.get(name) ?? new Set();
