@@ -9,7 +9,7 @@ import { patchesIn } from '../config/patch-rules.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { eachVcluster, type HostedVcluster } from './live/hosted.ts';
-import { disabling, KINDS, planMigration, type Migration } from './migration.ts';
+import { disabling, KINDS, planMigration, SLICE_RIGHTS, type Migration } from './migration.ts';
 import { formatTable } from './output/listing.ts';
 
 /** One vCluster. */
@@ -71,10 +71,11 @@ function gainsOf({ theirs, lost }: Migration, key: keyof typeof KINDS): string[]
   ];
 }
 
-/** Two lines: the label, and vCluster's own sync of the same kinds off. */
+/** A line each: the label, vCluster's own sync of the same kinds off, and the right that vCluster would lose with it. */
 function valuesOf(synced: Migration['synced']): string {
   const label = { controlPlane: { statefulSet: { labels: { [MEMBER_LABEL]: 'true' } } } };
-  return Object.entries({ ...label, ...disabling(synced) })
+  const rights = synced.includes('endpointSlices') ? SLICE_RIGHTS : {};
+  return Object.entries({ ...label, ...disabling(synced), ...rights })
     .map(([key, value]) => `${key}: ${stringify(value, { collectionStyle: 'flow', lineWidth: 0 })}`)
     .join('');
 }

@@ -17,7 +17,16 @@ import { addVclusterOption, hostedValues } from './live/hosted.ts';
 import { planSnapshot } from './live/session.ts';
 import { connect, readSnapshot } from './live/snapshot.ts';
 import { migrateFleet } from './migrate-fleet.ts';
-import { BY_HAND, disabling, planMigration, rowsOf, US, type Migration, type Row } from './migration.ts';
+import {
+  BY_HAND,
+  disabling,
+  planMigration,
+  rowsOf,
+  SLICE_RIGHTS,
+  US,
+  type Migration,
+  type Row,
+} from './migration.ts';
 import { describeFailure, guarded, reportProblems } from './output/error-report.ts';
 import { formatTable } from './output/listing.ts';
 
@@ -189,6 +198,10 @@ function asText(
     `# The change of ${basename(file)}\n${change}`,
     `# Who syncs what\n${table}`,
   ];
+  if (migration.synced.includes('endpointSlices'))
+    sections.push(
+      `# Add to vCluster's values, which keep this right only with the sync\n${stringify(SLICE_RIGHTS)}`,
+    );
   if (objects !== undefined) sections.push(`# The objects\n${objectTable(objects)}`);
   return sections.join('\n');
 }

@@ -122,6 +122,17 @@ function editedByMeaning(text: string, kinds: readonly string[]): string | undef
   return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;
 }
 
+/** vCluster 0.37 reads EndpointSlices of the host whatever it syncs, but its chart grants that with their sync only: without the rule, it does not become ready. */
+export const SLICE_RIGHTS: JsonObject = {
+  rbac: {
+    role: {
+      extraRules: [
+        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+      ],
+    },
+  },
+};
+
 /** Values that switch vCluster's sync of these kinds off. */
 export function disabling(kinds: readonly string[]): JsonObject {
   if (kinds.length === 0) return {};

@@ -78,6 +78,15 @@ endpointSyncer:
     /^Endpoints +vCluster +endpoint-syncer +those without a Service .* endpointSyncer\.requireService: true$/mu,
   );
   expect(out).toMatch(/^Services, Pods and all other kinds +vCluster +vCluster/mu);
+  expect(parse(/^# Add to vCluster's values.*\n([\s\S]*)$/mu.exec(out)?.[1] ?? '')).toEqual({
+    rbac: {
+      role: {
+        extraRules: [
+          { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+        ],
+      },
+    },
+  });
 });
 
 test('-o helm prints values of the chart, with the patches and the Secrets of the virtual cluster', async () => {
