@@ -5,9 +5,9 @@ import { type Clock, sleep } from '../base/clock.ts';
 import { isJsonObject, jsonEquals, textAt, type JsonObject } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
-import { LEASES, leaseWith, type Lock } from '../kube/lease.ts';
+import { claimedSpec, isOvertaken, LEASES, leaseWith, releasedSpec, type Lock } from '../kube/lease.ts';
 import { microTime, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
-import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
+import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import { isReplica, type Replicas } from './replicas.ts';
@@ -103,11 +103,14 @@ export class MemberLock implements Lock {
   async #released(): Promise<boolean> {
     const { annotations, clock, replicas } = this.#options;
     const timeoutMs = replicas.signal.aborted ? EXIT_TIMEOUT_MS : undefined;
-    const released = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) };
     return this.#reported(async () => {
       await this.#read(timeoutMs);
       if (this.holder === this.identity)
-        await this.#write({ ...this.#seen?.spec, ...released }, annotations(), timeoutMs);
+        await this.#write(
+          releasedSpec(this.#seen?.spec ?? {}, microTime(clock.now())),
+          annotations(),
+          timeoutMs,
+        );
     });
   }
 
@@ -158,20 +161,10 @@ export class MemberLock implements Lock {
 
   async #take(term: number): Promise<void> {
     const { clock } = this.#options;
-    const { identity } = this;
-    const spec = this.#seen?.spec ?? {};
-    const isOurs = this.holder === identity;
+    const spec = this.#seen?.lease === undefined ? undefined : this.#seen.spec;
     const now = microTime(clock.now());
-    const transitions = Number(spec['leaseTransitions'] ?? 0);
     const annotations = this.#options.annotations();
-    const claim = {
-      ...spec,
-      holderIdentity: identity,
-      leaseDurationSeconds: DURATION_SECONDS,
-      acquireTime: isOurs ? (spec['acquireTime'] ?? now) : now,
-      renewTime: now,
-      leaseTransitions: isOurs || this.#seen?.lease === undefined ? transitions : transitions + 1,
-    };
+    const claim = claimedSpec(spec, { identity: this.identity, seconds: DURATION_SECONDS, now });
     this.#mayBeStored = true;
     await this.#write(claim, annotations);
     this.#claim = { term, writtenMs: clock.monotonicMs(), annotations };
@@ -196,8 +189,4 @@ export class MemberLock implements Lock {
     const isSame = this.#seen !== undefined && jsonEquals(this.#seen.spec, spec);
     this.#seen = { lease, spec, sinceMs: isSame && this.#seen ? this.#seen.sinceMs : atMs };
   }
-}
-
-function isOvertaken(error: unknown): boolean {
-  return isConflict(error) || isAlreadyExists(error) || isNotFound(error);
 }

@@ -121,12 +121,7 @@ export class LeaseLock implements Lock {
     const seen = this.#seen;
     if (!this.isHeld || seen === undefined) return;
     this.#heldUntilMs = -Infinity;
-    const spec = {
-      ...seen.spec,
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      renewTime: microTime(this.#options.clock.now()),
-    };
+    const spec = releasedSpec(seen.spec, microTime(this.#options.clock.now()));
     try {
       await this.#write(seen.object, spec, RELEASE_TIMEOUT_MS);
     } catch (error) {
@@ -173,7 +168,7 @@ export class LeaseLock implements Lock {
   }
 
   async #takeOrRenew(timeoutMs: number): Promise<boolean> {
-    const { clock, identity, renewDeadlineMs } = this.#options;
+    const { clock, identity, leaseDurationMs, renewDeadlineMs } = this.#options;
     const isHolder = this.isHeld && this.#seen !== undefined;
     // A Lease that has expired since it was last read is taken without another request: its version guards the write.
     if (!isHolder && !(this.#isOfAnother && this.#expiresInMs <= 0)) await this.#look(timeoutMs);
@@ -182,9 +177,10 @@ export class LeaseLock implements Lock {
       return false;
     }
     const seen = this.#seen;
-    const isOurs = seen !== undefined && this.holder === identity;
     const sentMs = clock.monotonicMs();
-    await this.#write(seen?.object, this.#claim(seen?.spec, isOurs), timeoutMs);
+    const seconds = Math.max(1, Math.ceil(leaseDurationMs / 1000));
+    const claim = claimedSpec(seen?.spec, { identity, seconds, now: microTime(clock.now()) });
+    await this.#write(seen?.object, claim, timeoutMs);
     if (!this.isHeld) this.#term += 1;
     this.#heldUntilMs = sentMs + renewDeadlineMs;
     return this.isHeld;
@@ -217,21 +213,6 @@ export class LeaseLock implements Lock {
     const seconds = seen.spec['leaseDurationSeconds'];
     const durationMs = typeof seconds === 'number' ? seconds * 1000 : leaseDurationMs;
     return seen.sinceMs + durationMs - clock.monotonicMs();
-  }
-
-  #claim(spec: JsonObject | undefined, isOurs: boolean): JsonObject {
-    const { identity, leaseDurationMs } = this.#options;
-    const now = microTime(this.#options.clock.now());
-    const transitions = spec?.['leaseTransitions'];
-    const before = typeof transitions === 'number' ? transitions : 0;
-    return {
-      ...spec,
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.max(1, Math.ceil(leaseDurationMs / 1000)),
-      acquireTime: isOurs ? (spec?.['acquireTime'] ?? now) : now,
-      renewTime: now,
-      leaseTransitions: isOurs || spec === undefined ? before : before + 1,
-    };
   }
 
   /** `object` undefined: creates the Lease. Otherwise its version is the precondition. */
@@ -273,7 +254,29 @@ export function leaseWith(
   };
 }
 
+/** What a holder writes, who takes the Lease or renews it. `spec` undefined: it is new. `now`: see {@link microTime}. */
+export function claimedSpec(
+  spec: JsonObject | undefined,
+  { identity, seconds, now }: { readonly identity: string; readonly seconds: number; readonly now: string },
+): JsonObject {
+  const isOurs = textAt(spec, 'holderIdentity') === identity;
+  const transitions = spec?.['leaseTransitions'];
+  const before = typeof transitions === 'number' ? transitions : 0;
+  return {
+    ...spec,
+    holderIdentity: identity,
+    leaseDurationSeconds: seconds,
+    acquireTime: isOurs ? (spec?.['acquireTime'] ?? now) : now,
+    renewTime: now,
+    leaseTransitions: isOurs || spec === undefined ? before : before + 1,
+  };
+}
+
+export function releasedSpec(spec: JsonObject, now: string): JsonObject {
+  return { ...spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
+}
+
 /** Another client has created, changed or deleted the Lease. */
-function isOvertaken(error: unknown): boolean {
+export function isOvertaken(error: unknown): boolean {
   return isConflict(error) || isAlreadyExists(error) || isNotFound(error);
 }
