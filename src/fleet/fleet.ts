@@ -31,9 +31,8 @@ import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
 import { MemberLock } from './member-lock.ts';
 import { Members, type MemberStart } from './members.ts';
-import { replicaOf } from './placement.ts';
 import { removeCopies } from './removal.ts';
-import { type LeaseTimes, Replicas } from './replicas.ts';
+import { replicaOf, Replicas } from './replicas.ts';
 import { fleetRights, usableNamespaces } from './rights.ts';
 import { DEPLOYMENTS, FLEET, serverOf, STATEFUL_SETS } from './vcluster.ts';
 import { textAt } from '../base/json.ts';
@@ -279,12 +278,21 @@ class RunningFleet implements Fleet {
 
   #joinReplicas(): Replicas {
     const { config, host } = this.#parts;
+    const { namespace } = config.host;
+    const defaults = plainMemberConfig({
+      ...rulesOf(this.#parts, config),
+      vcluster: { namespace, name: 'fleet' },
+    });
+    if (defaults === undefined) throw new InvariantError('the loader has accepted invalid defaults');
+    const { leaseDuration, renewDeadline, retryPeriod } = defaults.leaderElection;
     return new Replicas({
       ...this.#parts,
-      ...this.#leaseTimes(),
       client: host.client,
-      namespace: config.host.namespace,
+      namespace,
       id: crypto.randomUUID(),
+      leaseDurationMs: leaseDuration,
+      renewDeadlineMs: renewDeadline,
+      retryPeriodMs: retryPeriod,
       changed: () => this.#placementChanged(),
     });
   }
@@ -303,22 +311,13 @@ class RunningFleet implements Fleet {
     void this.#findFormer();
   }
 
-  #lockOptions(): Pick<ClusterSyncOptions, 'createLock'> {
+  #lockOptions({ leaderElection }: Config): Pick<ClusterSyncOptions, 'createLock'> {
+    const { host } = this.#parts;
     const replicas = this.#replicas;
     if (replicas === undefined) return {};
-    const parts = { ...this.#parts, ...this.#leaseTimes(), client: this.#parts.host.client, replicas };
+    const retryPeriodMs = leaderElection.retryPeriod;
+    const parts = { ...this.#parts, client: host.client, replicas, retryPeriodMs };
     return { createLock: (lease, annotations) => new MemberLock({ ...parts, lease, annotations }) };
-  }
-
-  #leaseTimes(): LeaseTimes {
-    const { namespace } = this.#config.host;
-    const config = plainMemberConfig({
-      ...rulesOf(this.#parts, this.#config),
-      vcluster: { namespace, name: 'fleet' },
-    });
-    if (config === undefined) throw new InvariantError('the loader has accepted invalid defaults');
-    const { leaseDuration, renewDeadline, retryPeriod } = config.leaderElection;
-    return { leaseDurationMs: leaseDuration, renewDeadlineMs: renewDeadline, retryPeriodMs: retryPeriod };
   }
 
   /** The hash is that of what every member gets. */
@@ -359,7 +358,7 @@ class RunningFleet implements Fleet {
       host: { ...host, client: borrowedClient(host.client) },
       serverOf: serverOf(vcluster),
       sandboxIdleMs: SANDBOX_IDLE_MS,
-      ...this.#lockOptions(),
+      ...this.#lockOptions(start.config),
       leaseAnnotations: { [FLEET]: own.host.namespace },
     });
   }

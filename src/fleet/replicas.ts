@@ -3,6 +3,7 @@
  * requests does not grow with that of the members.
  */
 
+import { createHash } from 'node:crypto';
 import { messageOf } from '../base/errors.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
@@ -14,19 +15,16 @@ import type { KubeObject } from '../kube/object.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 
-export interface LeaseTimes {
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
-}
-
-export interface ReplicasOptions extends LeaseTimes {
+export interface ReplicasOptions {
   /** Of the host cluster. */
   readonly client: ClusterClient;
   /** The fleet's own. */
   readonly namespace: string;
   /** Unique per process, restarts included. */
   readonly id: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -204,4 +202,19 @@ export class Replicas {
     this.#live = live;
     this.#options.changed();
   }
+}
+
+/** Which replica syncs a member, by rendezvous hashing: when a replica comes or goes, only its own share of the members moves. Undefined without a replica. */
+export function replicaOf(member: string, replicas: readonly string[]): string | undefined {
+  const scored = replicas.map((replica) => ({ replica, score: scoreOf(replica, member) }));
+  return scored.reduce<(typeof scored)[number] | undefined>(
+    (best, one) => (best === undefined || one.score > best.score ? one : best),
+    undefined,
+  )?.replica;
+}
+
+function scoreOf(replica: string, member: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([replica, member]))
+    .digest('hex');
 }
