@@ -4,10 +4,9 @@ import { hostname } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import { InvariantError, messageOf, TerminalError } from '../base/errors.ts';
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
-import { isReported, type Logger } from '../base/logger.ts';
+import type { Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
-import { retry } from '../base/retry.ts';
 import { type Config, configurationHash, diffConfig, type FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
 import type { ConfigChecks } from '../config/types.ts';
@@ -16,9 +15,9 @@ import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { LEASES } from '../kube/lease.ts';
 import { asJson, keyOf, type KubeObject, type ObjectKey } from '../kube/object.ts';
-import { isForbidden, isTransient } from '../kube/status-error.ts';
+import { isForbidden } from '../kube/status-error.ts';
 import type { EventRecorder } from '../kube/types.ts';
-import { connectHost, type HostConnection } from '../syncer/clusters.ts';
+import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
 import { informerCheck } from '../syncer/generation.ts';
@@ -67,7 +66,6 @@ export interface Fleet {
 const WATCHES_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
 const SANDBOX_IDLE_MS = 30_000;
-const CONNECT_DELAYS = { baseMs: 500, maxMs: 15_000 };
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'the host cluster is not connected yet' };
 
 /** Rejects with `TerminalError` for errors that a retry does not fix, such as a missing right. */
@@ -118,27 +116,10 @@ function locatedIn({ namespace: own, description }: HostConnection, config: Conf
 /** The included namespaces in which the fleet has its rights. Rejects with a `TerminalError` if there is none. */
 async function allowedNamespaces(
   { client }: HostConnection,
-  { config, clock, random, logger, signal }: FleetOptions,
+  options: FleetOptions,
 ): Promise<readonly string[]> {
-  let attempts = 0;
-  const missing = await retry(() => missingRights(client, fleetRights(config)), {
-    ...CONNECT_DELAYS,
-    clock,
-    random,
-    signal,
-    isRetryable: isTransient,
-    onRetry(error) {
-      attempts += 1;
-      if (isReported(attempts))
-        logger.warn(
-          { error: messageOf(error), attempts },
-          'the host cluster cannot be reached, waiting for it',
-        );
-    },
-  }).catch((cause: unknown) => {
-    if (signal.aborted) throw new TerminalError('the host cluster does not respond', { cause });
-    throw new TerminalError(`The host cluster refused: ${messageOf(cause)}`, { cause });
-  });
+  const { config, logger } = options;
+  const missing = await untilResponse(options, 'host', () => missingRights(client, fleetRights(config)));
   for (const right of missing) logger.error({ right: describeRight(right) }, 'right is missing');
   const usable = usableNamespaces(config, missing);
   const grant = 'grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';

@@ -297,8 +297,17 @@ class ConnectedClusters implements Clusters {
 const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => undefined };
 
 /** Retries until the API server responds, and logs why it waits. A permanent error becomes a `TerminalError`. */
-async function untilResponse<T>(
-  { config, clock, random, logger, signal, isDryRun, virtualHint, onWait }: ConnectOptions,
+export async function untilResponse<T>(
+  {
+    config,
+    clock,
+    random,
+    logger,
+    signal,
+    isDryRun,
+    virtualHint,
+    onWait,
+  }: Omit<ConnectOptions, 'metrics' | 'version'>,
   cluster: ClusterName,
   request: () => Promise<T>,
 ): Promise<T> {
