@@ -16,7 +16,7 @@ import { formatTable } from './output/listing.ts';
 interface FleetRow extends JsonObject {
   namespace: string;
   name: string;
-  today: 'fleet' | 'sidecar' | 'vCluster' | 'nobody' | 'unknown';
+  today: 'fleet' | 'sidecar' | 'vCluster' | 'none' | 'unknown';
   /** What a fleet would sync, and does not yet. */
   gains: string[];
   /** What would not be synced. */
@@ -46,7 +46,7 @@ async function rowOf(vcluster: HostedVcluster, { metadata: { labels } }: KubeObj
     const sidecar = (await vcluster.configurations()).find((one) => one.name === name);
     return {
       ...row,
-      today: sidecar !== undefined ? 'sidecar' : synced.length > 0 ? 'vCluster' : 'nobody',
+      today: sidecar !== undefined ? 'sidecar' : synced.length > 0 ? 'vCluster' : 'none',
       gains: synced.flatMap((key) => gainsOf(migration, key)),
       loses: [
         ...(sidecar === undefined ? [] : [`what ${sidecar.file} sets: move it to the values`]),

@@ -230,7 +230,7 @@ describe('a member', () => {
     expect(first.config.sync.endpoints.patches).toHaveLength(1);
   });
 
-  test('a sync that loses its Lease is started anew', async () => {
+  test('a sync that loses its Lease is restarted', async () => {
     const { member, syncs, clock } = world();
     join(member, config());
     await whenState(member, 'joined');

@@ -179,7 +179,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
         'a fleet syncs into the namespace of the vCluster only',
       );
       expect((await fleet.get('/readyz')).status).toBe(200);
-      // Each joins when it is put right.
+      // Each joins when it is corrected.
       await world.setValues(both, { sync: { toHost: SWITCHED_OFF } });
       await world.whenState(fleet, both, 'joined');
       await world.host.delete('Deployment', twice.namespace, twice.name);

@@ -103,7 +103,7 @@ export class WatchStream implements StreamHandler {
 const BEGINNING =
   /^\{"type":"(ADDED|MODIFIED)","object":\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"name":"([\w.:-]+)",(?:"generateName":"[\w.:-]+",)?"namespace":"([\w.-]+)","uid":"([\w.:-]+)","resourceVersion":"(\d+)"[,}]/;
 
-/** Room for names of the greatest length. */
+/** More than a beginning with names of the maximum length has. */
 const BEGINNING_BYTES_MAX = 1024;
 
 function parse(line: string): { type: unknown; object: JsonValue | undefined } {
