@@ -45,7 +45,10 @@ test(
       );
 
     const daemon = await world.startDaemon({ config });
-    const warning = daemon.log.find(({ kind }) => kind === 'Gadget');
+    const [warning] = await eventually(
+      () => daemon.log.filter(({ kind }) => kind === 'Gadget'),
+      ({ length }) => length > 0,
+    );
     expect(warning).toMatchObject({
       level: 'warn',
       patch: 'sync.toHost.endpoints.patches[2]',

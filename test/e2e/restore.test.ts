@@ -119,6 +119,7 @@ test.each([
       ({ status }) => status === 200,
       { timeoutMs: TIMEOUT_MS },
     );
+    await daemon.whenLogged(/^the server was restored/u);
     const lines = daemon.log.filter(({ msg }) => String(msg).startsWith('the server was restored'));
     expect(lines.map((line) => line['cluster'])).toEqual([cluster]);
     await world.settle(daemon);

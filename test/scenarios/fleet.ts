@@ -221,8 +221,12 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await using world = await newWorld();
       await world.install('one', { labels: {} });
       const fleet = await world.start({ fleet: { selector: { matchLabels: { tier: 'gold' } } } });
-      const line = fleet.log.find(({ msg }) => String(msg).startsWith('no vCluster is selected'));
-      expect(line).toMatchObject({ level: 'warn', vclusters: 1, selected: 0, selector: 'tier=gold' });
+      expect(await fleet.whenLogged(/^no vCluster is selected/u)).toMatchObject({
+        level: 'warn',
+        vclusters: 1,
+        selected: 0,
+        selector: 'tier=gold',
+      });
     });
 
     test('a vCluster with a sidecar that holds the Lease is on standby, and who holds it is said', async ({
@@ -432,7 +436,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       const fleet = await world.start();
       await world.whenState(fleet, one, 'joined');
       const warning = /^a daemon without leader election syncs this vCluster/u;
-      expect(fleet.log.find(({ msg }) => warning.test(String(msg)))).toMatchObject({
+      expect(await fleet.whenLogged(warning)).toMatchObject({
         level: 'warn',
         vcluster: one.key,
         lease: 'team-one/endpoint-syncer-one',

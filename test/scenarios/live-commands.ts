@@ -386,10 +386,9 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const daemon = await world.startSync({ kubeconfigs: { host } });
       await world.virtual.create('Endpoints', endpoints('default/web'));
       await world.whenCopy('default/web', () => true);
-      const published = daemon.log.filter(({ msg }) =>
-        String(msg).startsWith('configuration in use is not published'),
-      );
-      expect(published).toMatchObject([{ level: 'info' }]);
+      expect(await daemon.whenLogged(/^configuration in use is not published/u)).toMatchObject({
+        level: 'info',
+      });
       expect((await run(world, ['diff'])).err).toBe('');
     });
   });

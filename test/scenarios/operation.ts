@@ -33,11 +33,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       ])
         expect(text).toContain(name);
       expect(await daemon.metric('leader_election_master_status')).toBe(1);
-      const ready = await eventually(
-        () => daemon.log.find(({ msg }) => msg === 'ready'),
-        (line) => line !== undefined,
-      );
-      expect(ready).toMatchObject({
+      expect(await daemon.whenLogged(/^ready$/u)).toMatchObject({
         level: 'info',
         servers: {
           virtual: expect.stringMatching(/^https?:/u) as string,
@@ -49,11 +45,11 @@ export function operationScenarios(newWorld: NewWorld): void {
         },
         seconds: expect.any(Number) as number,
       });
-      const summary = await eventually(
-        () => daemon.log.find(({ msg }) => msg === 'first pass complete'),
-        (line) => line !== undefined,
-      );
-      expect(summary).toMatchObject({ level: 'info', created: 1, seconds: expect.any(Number) as number });
+      expect(await daemon.whenLogged(/^first pass complete$/u)).toMatchObject({
+        level: 'info',
+        created: 1,
+        seconds: expect.any(Number) as number,
+      });
       await world.virtual.create('Endpoints', endpoints('default/two'));
       const synced = await eventually(
         () => daemon.log.filter(({ msg }) => msg === 'synced').map(({ key }) => key),
@@ -362,8 +358,10 @@ function badStartScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const namespace = `${world.hostNamespace}-later`;
       const daemon = await world.startSync({ config: { endpointSyncer: { host: { namespace } } } });
-      const isMissing = daemon.log.filter(({ msg }) => msg === 'host namespace does not exist');
-      expect(isMissing).toMatchObject([{ level: 'warn', namespace }]);
+      expect(await daemon.whenLogged(/^host namespace does not exist$/u)).toMatchObject({
+        level: 'warn',
+        namespace,
+      });
       await world.virtual.create('Endpoints', endpoints('default/nowhere'));
       expect(await world.whenEvent('default/nowhere', 'NamespaceNotFound')).toBe(
         `The host namespace "${namespace}" does not exist: create it, correct endpointSyncer.host.namespace, ` +

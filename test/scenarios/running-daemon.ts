@@ -1,6 +1,7 @@
 /** The interface of scenarios to a daemon, as a process or inside the test process: HTTP endpoints and log lines. */
 
 import { request } from 'undici';
+import { eventually } from '../support/eventually.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
@@ -28,6 +29,15 @@ export abstract class RunningDaemon implements AsyncDisposable {
         return [];
       }
     });
+  }
+
+  /** The first line with such a message, which may follow what a client sees. */
+  async whenLogged(message: RegExp): Promise<LogLine | undefined> {
+    return await eventually(
+      () => this.log.find(({ msg }) => message.test(String(msg))),
+      (line) => line !== undefined,
+      { what: `a log line like ${message.source}` },
+    );
   }
 
   /** Lines of level `error`, and those with a stack: bugs, unless the scenario expects them. */
