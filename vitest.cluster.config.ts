@@ -1,13 +1,14 @@
 import { defineConfig } from 'vitest/config';
 
-/** The scenarios against real kube-apiservers: one pair of clusters, one test after another, each in namespaces of its own. */
+/** The scenarios against real kube-apiservers: a pair of clusters for each worker, one test after another, each in namespaces of its own. */
 export default defineConfig({
   test: {
     include: ['test/e2e/**/*.test.ts'],
     globalSetup: ['test/e2e/global-setup.ts'],
     pool: 'forks',
     execArgv: ['--no-node-snapshot'],
-    fileParallelism: false,
+    // Each has a pair of clusters. Most tests wait most of the time.
+    maxWorkers: 2,
     // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
     expect: { requireAssertions: true, poll: { timeout: 60_000 } },
     testTimeout: 120_000,

@@ -4,16 +4,17 @@
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { golden, writeGolden } from '../contract/golden.ts';
 import { RawClient, type ServerAddress } from '../contract/raw-client.ts';
 import { STEPS } from '../contract/steps.ts';
 import { record } from '../contract/transcript.ts';
 import { watchContract } from '../contract/watch-contract.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 function realServer(): ServerAddress {
   // The virtual cluster: no controllers run there that would change the objects.
-  const { url, token, caFile } = inject('clusters').virtual;
+  const { url, token, caFile } = suiteClusters().virtual;
   return { url, token, ca: readFileSync(caFile, 'utf8') };
 }
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { systemRandom } from '../../src/base/random.ts';
@@ -12,6 +12,7 @@ import { startManagementApi } from '../../src/access-keys/management-api.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';
 import { KEYS_PATH, managementConfig } from '../access-keys/composed-api.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 const name = `delegated-${randomBytes(4).toString('hex')}`;
 const stack = new AsyncDisposableStack();
@@ -20,7 +21,7 @@ let url = '';
 let ca = '';
 
 beforeAll(async () => {
-  const cluster = inject('clusters').host;
+  const cluster = suiteClusters().host;
   const hostCa = await readFile(cluster.caFile, 'utf8');
   host = stack.use(new RawClient({ url: cluster.url, token: cluster.token, ca: hostCa }));
   const dataDir = await mkdtemp(join(tmpdir(), 'endpoint-syncer-delegated-'));

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Agent, fetch } from 'undici';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import {
   BAD_IPS,
@@ -15,18 +15,19 @@ import {
   TAKEN,
   VALID_SLICE,
 } from '../syncer/patch/endpoint-rules.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 let agent: Agent;
 
 beforeAll(() => {
-  agent = new Agent({ connect: { ca: readFileSync(inject('clusters').virtual.caFile, 'utf8') } });
+  agent = new Agent({ connect: { ca: readFileSync(suiteClusters().virtual.caFile, 'utf8') } });
 });
 
 afterAll(() => agent.close());
 
 /** Status code of a create request with dryRun=All. */
 async function create(object: JsonObject, path = 'api/v1/namespaces/default/endpoints'): Promise<number> {
-  const { url, token } = inject('clusters').virtual;
+  const { url, token } = suiteClusters().virtual;
   const response = await fetch(`${url}/${path}?dryRun=All`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -1,10 +1,9 @@
-/** One pair of real clusters for the whole suite, and a small control server through which tests stop and start parts of it. */
+/** Pairs of real clusters for the whole suite, and for each a small control server through which tests stop and start parts of it. */
 
 import { createServer, type Server } from 'node:http';
 import type { TestProject } from 'vitest/node';
 import { startRealClusters, type Component, type RealCluster, type RealClusters } from './clusters.ts';
 
-/** What tests get by `inject('clusters')`. */
 export interface ProvidedClusters {
   readonly virtual: RealCluster;
   readonly host: RealCluster;
@@ -15,19 +14,24 @@ export interface ProvidedClusters {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    clusters: ProvidedClusters;
+    /** One for each worker, see `suiteClusters`. */
+    clusters: readonly ProvidedClusters[];
   }
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const clusters = await startRealClusters();
-  const { server, url } = await startControl(clusters);
-  const { virtual, host, kubectl } = clusters;
-  project.provide('clusters', { virtual, host, kubectl, controlUrl: url });
-  return async () => {
-    server.close();
-    await clusters[Symbol.asyncDispose]();
-  };
+  await using resources = new AsyncDisposableStack();
+  const provided: ProvidedClusters[] = [];
+  for (let worker = 0; worker < project.vitest.config.maxWorkers; worker++) {
+    const clusters = resources.use(await startRealClusters());
+    const { server, url } = await startControl(clusters);
+    resources.defer(() => void server.close());
+    const { virtual, host, kubectl } = clusters;
+    provided.push({ virtual, host, kubectl, controlUrl: url });
+  }
+  project.provide('clusters', provided);
+  const started = resources.move();
+  return () => started.disposeAsync();
 }
 
 async function startControl(clusters: RealClusters): Promise<{ server: Server; url: string }> {

@@ -4,8 +4,9 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 let cluster: EmbeddedCluster;
 let directory: string;
@@ -36,7 +37,7 @@ function run(command: string, options: { input?: string; editor?: string } = {})
     ...(options.editor === undefined ? {} : { KUBE_EDITOR: options.editor }),
   };
   return new Promise((resolve) => {
-    const child = execFile(inject('clusters').kubectl, words(command), { env }, (error, out, err) => {
+    const child = execFile(suiteClusters().kubectl, words(command), { env }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? 1 : 0, out, err });
     });
     child.stdin?.end(options.input ?? '');
@@ -210,7 +211,7 @@ describe('kubectl watches', () => {
   test('get -w', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
     const env = { ...process.env, KUBECONFIG: join(directory, 'kubeconfig') };
-    const child = execFile(inject('clusters').kubectl, ['get', 'ep', 'watched', '-w', '-o', 'name'], { env });
+    const child = execFile(suiteClusters().kubectl, ['get', 'ep', 'watched', '-w', '-o', 'name'], { env });
     const lines: string[] = [];
     const seen = new Promise<void>((resolve) => {
       child.stdout?.on('data', (chunk: string) => {

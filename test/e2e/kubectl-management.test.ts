@@ -4,10 +4,11 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { startComposed, type Composed } from '../access-keys/composed-api.ts';
 import { eventually } from '../support/eventually.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 let api: Composed;
 let folder: string;
@@ -56,7 +57,7 @@ function run(command: string, { input = '', editor = 'false' }: RunOptions = {})
     KUBECACHEDIR: join(folder, 'cache'),
     KUBE_EDITOR: editor,
   };
-  const script = command.replaceAll(/\bkubectl\b/gu, inject('clusters').kubectl);
+  const script = command.replaceAll(/\bkubectl\b/gu, suiteClusters().kubectl);
   const child = spawn('bash', ['-c', script], { env, cwd: folder });
   const result = { out: '', err: '' };
   child.stdout.on('data', (chunk: Buffer) => (result.out += String(chunk)));
@@ -351,11 +352,9 @@ describe('watch', () => {
   test('get -w shows every change', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
     const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') };
-    const child = spawn(
-      inject('clusters').kubectl,
-      ['get', 'oak', 'watched', '-w', '--output-watch-events'],
-      { env },
-    );
+    const child = spawn(suiteClusters().kubectl, ['get', 'oak', 'watched', '-w', '--output-watch-events'], {
+      env,
+    });
     let out = '';
     child.stdout.on('data', (chunk: Buffer) => (out += String(chunk)));
     try {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
 import type { WatchClient } from '../../src/kube/types.ts';
 import { TerminalError } from '../../src/base/errors.ts';
@@ -29,6 +29,7 @@ import { clientOf, openReplica, type Replica } from '../apiserver/storage/secret
 import { storeContract } from '../apiserver/storage/store-contract.ts';
 import { realClusters } from './real-world.ts';
 import { seededRandom } from '../support/random.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 const namespace = `store-${randomBytes(4).toString('hex')}`;
 let admin: WatchClient;
@@ -44,9 +45,7 @@ afterAll(async () => {
   await admin[Symbol.asyncDispose]();
 });
 
-function hostAccess(
-  kubeconfig = inject('clusters').host.kubeconfigPath,
-): ReturnType<typeof loadClusterAccess> {
+function hostAccess(kubeconfig = suiteClusters().host.kubeconfigPath): ReturnType<typeof loadClusterAccess> {
   return loadClusterAccess({ kubeconfig, context: '' }, { clock: systemClock });
 }
 
@@ -212,7 +211,7 @@ describe('the Secrets of the store', () => {
   });
 
   test('are backed up and restored with kubectl, as in docs/management-store.md', async () => {
-    const { kubectl, host } = inject('clusters');
+    const { kubectl, host } = suiteClusters();
     await using replica = await openReplica(hostAccess(), { namespace, name: 'backup' });
     const { store } = replica;
     const things = { resource: 'things' };

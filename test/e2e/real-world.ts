@@ -1,15 +1,15 @@
 /** Worlds on the real clusters that the global setup has started. They are shared; each world has its own names. */
 
 import { randomBytes } from 'node:crypto';
-import { inject } from 'vitest';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { World, type WorldClusters, type NewWorld, type Rule } from '../scenarios/world.ts';
 import { kubeconfigFor, type RealCluster, type RealClusters } from './clusters.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 export const newRealWorld: NewWorld = (options) => World.open(realClusters(), options);
 
 export function realClusters(): WorldClusters {
-  const { virtual, host, controlUrl } = inject('clusters');
+  const { virtual, host, controlUrl } = suiteClusters();
   const control = async (path: string): Promise<void> => {
     const answer = await fetch(`${controlUrl}/${path}`, { method: 'POST' });
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);

@@ -4,13 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import type { RawWatch } from '../contract/raw-client.ts';
 import { KEYS_PATH, TOKENS_PATH } from '../access-keys/composed-api.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { ApiProcess } from './api-process.ts';
 import { realClusters } from './real-world.ts';
+import { suiteClusters } from './suite-clusters.ts';
 
 const namespace = `replicas-${randomBytes(4).toString('hex')}`;
 const REVIEWS_PATH = '/apis/authentication.k8s.io/v1/tokenreviews';
@@ -19,13 +20,13 @@ let folder: string;
 let replicas: ApiProcess[] = [];
 
 function start(name: string): Promise<ApiProcess> {
-  const { kubeconfigPath: kubeconfig } = inject('clusters').host;
+  const { kubeconfigPath: kubeconfig } = suiteClusters().host;
   return ApiProcess.start({ dataDir: join(folder, name), kubeconfig, namespace });
 }
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-replicas-'));
-  await using admin = new TestCluster(inject('clusters').host.kubeconfigPath);
+  await using admin = new TestCluster(suiteClusters().host.kubeconfigPath);
   await admin.create('Namespace', { metadata: { name: namespace } });
   ApiProcess.shareMasterKey(NAMES.map((name) => join(folder, name)));
   // Concurrently, over an empty namespace.
@@ -35,7 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()));
   rmSync(folder, { recursive: true });
-  await using admin = new TestCluster(inject('clusters').host.kubeconfigPath);
+  await using admin = new TestCluster(suiteClusters().host.kubeconfigPath);
   await admin.delete('Namespace', '', namespace);
 });
 
