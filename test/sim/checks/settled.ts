@@ -120,7 +120,7 @@ const BOOKKEEPING = 'vcluster.loft.sh/object-';
 /** What the host's endpoints controller left behind is taken over once the host Service has no selector any more; the rest is foreign, and so is
  * what another client has marked as a copy. */
 function foreignHolder(virtual: KubeObject, host: KubeObject, world: World): string[] {
-  const isClaimed = Object.keys(host.metadata.annotations ?? {}).some((key) => key.startsWith(BOOKKEEPING));
+  const isClaimed = host.metadata.annotations?.[`${BOOKKEEPING}name`] !== undefined;
   const isLeftBehind =
     host.kind === 'Endpoints' &&
     !isClaimed &&
