@@ -9,7 +9,7 @@ import { plainAccess } from '../../src/kube/access.ts';
 import { TerminalError } from '../../src/base/errors.ts';
 import { SECRETS } from '../../src/kube/object.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { SecretNames } from '../../src/apiserver/storage/secrets/codec/secret-names.ts';
+import { SecretNames } from '../../src/apiserver/storage/secrets/secret-codec.ts';
 import { MASTER_KEY_PROOF } from '../../src/access-keys/credentials/master-key.ts';
 import { SIGNING_KEYS, signingKeyName } from '../../src/access-keys/tokens/signing-key.ts';
 import type { StoreKey } from '../../src/apiserver/storage/store.ts';

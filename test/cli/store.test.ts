@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { plainAccess } from '../../src/kube/access.ts';
 import { SECRETS } from '../../src/kube/object.ts';
-import { SecretNames } from '../../src/apiserver/storage/secrets/codec/secret-names.ts';
+import { SecretNames } from '../../src/apiserver/storage/secrets/secret-codec.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { databaseFile } from '../../src/apiserver/storage/sqlite/file/database-file.ts';
 import { SqliteStore } from '../../src/apiserver/storage/sqlite/sqlite-store.ts';

@@ -3,7 +3,7 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { HostContact } from '../../../src/apiserver/storage/secrets/host/host-contact.ts';
+import { HostContact } from '../../../src/apiserver/storage/secrets/host-secrets.ts';
 import {
   StoreError,
   type ListPage,

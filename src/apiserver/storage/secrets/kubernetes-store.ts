@@ -30,18 +30,12 @@ import {
   orderedKey,
   type WatchObserver,
 } from '../store.ts';
-import { DamageReport } from './codec/damage-report.ts';
+import { DamageReport, SecretNames } from './secret-codec.ts';
 import { EventFeed } from '../event-feed.ts';
-import { HostContact } from './host/host-contact.ts';
-import { unreadable } from './host/host-errors.ts';
-import { HostSecrets } from './host/host-secrets.ts';
-import { SecretCache } from './read/secret-cache.ts';
-import { SecretProjections, type ShownState } from './read/secret-projections.ts';
-import { RetryBudget } from './host/retry-budget.ts';
-import { SecretReader, type KnownRevisions } from './read/secret-reader.ts';
-import { SecretNames } from './codec/secret-names.ts';
+import { HostContact, unreadable, HostSecrets, RetryBudget } from './host-secrets.ts';
+import { SecretCache, SecretProjections, type ShownState, WriteLedger, writeIds } from './secret-cache.ts';
+import { SecretReader, type KnownRevisions } from './secret-reader.ts';
 import { ShardedNotes } from './sharded-notes.ts';
-import { WriteLedger, writeIds } from './write-ledger.ts';
 import { SecretWriter } from './secret-writer.ts';
 
 /** Default history: 2048 events, 32 MiB. */

@@ -3,14 +3,16 @@
 import type { KubeObject } from '../../../kube/object.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { orderedKey, type StoredEntry, StoreError, type StoreKey } from '../store.ts';
-import { failureKindOf, rejectedByHost, unreadable } from './host/host-errors.ts';
-import type { HostSecrets } from './host/host-secrets.ts';
-import type { SecretCache } from './read/secret-cache.ts';
-import type { RetryBudget } from './host/retry-budget.ts';
-import type { LookUp, SecretReader } from './read/secret-reader.ts';
-import { encodeSecret, revisionOf, updatePatch } from './codec/secret-codec.ts';
-import type { SecretNames } from './codec/secret-names.ts';
-import type { PendingWrite, WriteLedger } from './write-ledger.ts';
+import {
+  failureKindOf,
+  rejectedByHost,
+  unreadable,
+  type HostSecrets,
+  type RetryBudget,
+} from './host-secrets.ts';
+import type { SecretCache, PendingWrite, WriteLedger } from './secret-cache.ts';
+import type { LookUp, SecretReader } from './secret-reader.ts';
+import { encodeSecret, revisionOf, updatePatch, type SecretNames } from './secret-codec.ts';
 import type { RequestOptions } from '../../../kube/types.ts';
 import type { StatusError } from '../../../kube/status-error.ts';
 

@@ -6,11 +6,14 @@ import { StatusError } from '../../../kube/status-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Notes } from '../store.ts';
-import { failure, rejectedByHost, failureKindOf } from './host/host-errors.ts';
-import type { HostSecrets } from './host/host-secrets.ts';
-import type { RetryBudget } from './host/retry-budget.ts';
-import { pack, revisionOf, unpack } from './codec/secret-codec.ts';
-import type { SecretNames } from './codec/secret-names.ts';
+import {
+  failure,
+  rejectedByHost,
+  failureKindOf,
+  type HostSecrets,
+  type RetryBudget,
+} from './host-secrets.ts';
+import { pack, revisionOf, unpack, type SecretNames } from './secret-codec.ts';
 
 export interface ShardedNotesOptions {
   readonly table: string;

@@ -9,8 +9,7 @@ import {
 import type { Fault, Interceptor } from '../../../../src/embedded-cluster/faults.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { decodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';
-import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
+import { decodeSecret, SecretNames } from '../../../../src/apiserver/storage/secrets/secret-codec.ts';
 import type { Random } from '../../../../src/base/random.ts';
 import type { StoreEvent, StoredEntry } from '../../../../src/apiserver/storage/store.ts';
 import { expectHonestAnswers, expectSameEnd, factOf, follow, stateOf, write, type Fact } from './crowd.ts';

@@ -2,13 +2,17 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { DamageReport } from '../../../../src/apiserver/storage/secrets/codec/damage-report.ts';
+import {
+  DamageReport,
+  encodeSecret,
+  SecretNames,
+} from '../../../../src/apiserver/storage/secrets/secret-codec.ts';
 import { EventFeed } from '../../../../src/apiserver/storage/event-feed.ts';
-import { SecretCache } from '../../../../src/apiserver/storage/secrets/read/secret-cache.ts';
-import { SecretProjections } from '../../../../src/apiserver/storage/secrets/read/secret-projections.ts';
-import { encodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';
-import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
-import { WriteLedger } from '../../../../src/apiserver/storage/secrets/write-ledger.ts';
+import {
+  SecretCache,
+  SecretProjections,
+  WriteLedger,
+} from '../../../../src/apiserver/storage/secrets/secret-cache.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import { type Projection, StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';

@@ -9,12 +9,15 @@ import {
 } from '../../../../src/embedded-cluster/embedded-cluster.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import { SECRETS, type KubeObject } from '../../../../src/kube/object.ts';
-import { decodeSecret, encodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';
-import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
+import {
+  decodeSecret,
+  encodeSecret,
+  SecretNames,
+} from '../../../../src/apiserver/storage/secrets/secret-codec.ts';
 import { isJsonObject, type JsonObject } from '../../../../src/base/json.ts';
 import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
 import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/store.ts';
-import { verifySecrets } from '../../../../src/apiserver/storage/secrets/verify-secrets.ts';
+import { verifySecrets } from '../../../../src/apiserver/storage/secrets/open-store.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
 import { until } from '../../../kube/informer-harness.ts';

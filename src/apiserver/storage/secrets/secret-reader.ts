@@ -1,6 +1,6 @@
 /** Reads the state from the host, so that every replica sees the writes of all others: objects, and lists whose pages show one revision. */
 
-import { StatusError } from '../../../../kube/status-error.ts';
+import { StatusError } from '../../../kube/status-error.ts';
 import {
   orderedKey,
   StoreError,
@@ -9,13 +9,10 @@ import {
   type StoredEntry,
   type StoreKey,
   type StoreRange,
-} from '../../store.ts';
-import type { DamageReport } from '../codec/damage-report.ts';
-import type { HostSecrets, SecretList } from '../host/host-secrets.ts';
+} from '../store.ts';
+import { type DamageReport, decodeSecret, type SecretNames } from './secret-codec.ts';
+import type { HostSecrets, SecretList, RetryBudget } from './host-secrets.ts';
 import type { SecretCache } from './secret-cache.ts';
-import type { RetryBudget } from '../host/retry-budget.ts';
-import { decodeSecret } from '../codec/secret-codec.ts';
-import type { SecretNames } from '../codec/secret-names.ts';
 
 /** The result of looking up a key. */
 export type LookUp =
