@@ -1,6 +1,6 @@
 /** A client on the connections of another one. */
 
-import type { RequestOptions, WatchClient } from './types.ts';
+import { TransportError, type RequestOptions, type WatchClient } from './types.ts';
 
 /** Disposing of the result aborts its own requests in flight and rejects later ones; `client` and its connections stay open. */
 export function borrowedClient(client: WatchClient): WatchClient {
@@ -22,7 +22,8 @@ export function borrowedClient(client: WatchClient): WatchClient {
       client.delete(resource, key, preconditions, own(options)),
     request: (method, path, body, options) => client.request(method, path, body, own(options)),
     async [Symbol.asyncDispose]() {
-      closing.abort(new Error('this client is closed'));
+      // As of a connection that is closed: a write may have happened.
+      closing.abort(new TransportError('this client is closed'));
     },
   };
 }
