@@ -64,7 +64,7 @@ const outputs = await build([
       },
     },
   },
-  ...['cli/healthcheck', 'apiserver/storage/sqlite/writer/writer-thread'].map((entry): BuildOptions => ({
+  ...['cli/healthcheck', 'apiserver/storage/sqlite/writer-thread'].map((entry): BuildOptions => ({
     ...OPTIONS,
     platform: 'node',
     input: join(SOURCE, `${entry}.ts`),

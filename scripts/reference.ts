@@ -6,7 +6,7 @@ import { issuedTokens, keySeries } from '../src/access-keys/metrics.ts';
 import { apiServerSeries } from '../src/apiserver/metrics.ts';
 import { DefinitionTable } from '../src/apiserver/objects/resource-definition.ts';
 import { MeasuredStore } from '../src/apiserver/storage/measured-store.ts';
-import { MemoryStore } from '../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../src/apiserver/storage/revisioned-store.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.ts';
 import { leaderSeries, processSeries, requestSeries } from '../src/base/metrics/process-series.ts';

@@ -12,8 +12,8 @@ import { openKubernetesStore, verifySecrets } from '../apiserver/storage/secrets
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
-import { MemoryStore } from '../apiserver/storage/memory-store.ts';
-import { databaseFile } from '../apiserver/storage/sqlite/file/database-file.ts';
+import { MemoryStore } from '../apiserver/storage/revisioned-store.ts';
+import { databaseFile } from '../apiserver/storage/sqlite/database-file.ts';
 import { SqliteStore } from '../apiserver/storage/sqlite/sqlite-store.ts';
 import type { Store, StoreVerdict } from '../apiserver/storage/store.ts';
 

@@ -10,7 +10,7 @@ import { systemRandom } from '../base/random.ts';
 import { HostCluster, verifySharedStore } from '../access-keys/open-store.ts';
 import { silentLogger } from '../base/logger.ts';
 import { backupDatabase, compactDatabase, verifyDatabase } from '../apiserver/storage/sqlite/maintenance.ts';
-import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/file/database-file.ts';
+import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/database-file.ts';
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from './config-options.ts';
 import { reportProblems, guarded } from './output/error-report.ts';

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
 import { systemRandom, type Random } from '../base/random.ts';
 import { silentLogger, type Logger } from '../base/logger.ts';
-import { MemoryStore } from '../apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../apiserver/storage/revisioned-store.ts';
 import type { Store } from '../apiserver/storage/store.ts';
 import { allowEverything, type Authorizer } from '../apiserver/request/authorizer.ts';
 import { withoutBrowsers } from './browsers.ts';

@@ -20,7 +20,7 @@ import { ensureFirstKeyFile } from '../../src/access-keys/credentials/first-key.
 import { createOwnFile, readOwnFile } from '../../src/access-keys/credentials/owned-file.ts';
 import type { Keys } from '../../src/access-keys/keys/keys.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import type { Store } from '../../src/apiserver/storage/store.ts';
 import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
 import { LocalAdministrator } from '../../src/access-keys/credentials/local-administrator.ts';

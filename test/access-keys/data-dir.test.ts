@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { publicDocuments } from '../../src/access-keys/management-api.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { MetaHandler } from '../../src/apiserver/request/meta-handler.ts';
-import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { apiServerSeries } from '../../src/apiserver/metrics.ts';
 import { MeasuredStore } from '../../src/apiserver/storage/measured-store.ts';
-import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { accessKeyTable } from './test-kinds.ts';

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { userNamed } from '../../src/apiserver/user.ts';
-import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { RawClient } from '../contract/raw-client.ts';
 
 export interface TestServer extends AsyncDisposable {

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import type { StoredEntry, StoreKey } from '../../src/apiserver/storage/store.ts';
 import { metadataOf, text } from '../../src/apiserver/metadata.ts';
-import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import {
   KEYS_PATH,
   startComposed,

@@ -10,7 +10,7 @@ import { plainAccess } from '../../src/kube/access.ts';
 import { SECRETS } from '../../src/kube/object.ts';
 import { SecretNames } from '../../src/apiserver/storage/secrets/secret-codec.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { databaseFile } from '../../src/apiserver/storage/sqlite/file/database-file.ts';
+import { databaseFile } from '../../src/apiserver/storage/sqlite/database-file.ts';
 import { SqliteStore } from '../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import { clientOf, openReplica } from '../apiserver/storage/secrets/replicas.ts';
 import { capturedRun, type CapturedRun } from './captured-run.ts';

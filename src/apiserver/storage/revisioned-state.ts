@@ -1,8 +1,7 @@
 /** Current entries, a window of history, projections and watches, in memory. */
 
 import type { Logger } from '../../base/logger.ts';
-import { EventFeed } from './event-feed.ts';
-import type { HistoryLimits } from './event-log.ts';
+import { EventFeed, type HistoryLimits } from './event-feed.ts';
 import {
   closed,
   compacted,

@@ -5,11 +5,10 @@
  * a crash could undo.
  */
 
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { Logger } from '../../base/logger.ts';
-import type { Engine, LoggedEvent } from './engine.ts';
-import type { HistoryLimits } from './event-log.ts';
+import { type Logger, silentLogger } from '../../base/logger.ts';
+import type { HistoryLimits } from './event-feed.ts';
 import { RevisionedState } from './revisioned-state.ts';
 import {
   closed,
@@ -27,6 +26,7 @@ import {
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
+  type HistoryOptions,
 } from './store.ts';
 
 export interface RevisionedStoreOptions extends HistoryLimits {
@@ -240,4 +240,85 @@ function decideWrite(
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+// The contract of an engine: where a revisioned store keeps its log.
+
+/** An event, and its object as {@link Engine.encode} has encoded it; `''` for a deletion. */
+export interface LoggedEvent {
+  readonly event: StoreEvent;
+  readonly text: string;
+}
+
+/** One process writes it at a time. */
+export interface Engine {
+  /** In messages. */
+  readonly name: string;
+  /** An append waits for something slow, so the writes of a turn, and those that arrive meanwhile, share the next one. */
+  readonly isShared: boolean;
+  /** Fills the state of a new store. Rejects with a `TerminalError` for a log that cannot be used. */
+  load(state: RevisionedState): Promise<void>;
+  /** The object as the log holds it. Its length counts as the size of an event. */
+  encode(value: JsonObject): string;
+  /** Resolves when all events are durable; undefined: they are. Rejects when none has happened. */
+  append(events: readonly LoggedEvent[]): Promise<void> | undefined;
+  /** Resolves when events up to this revision are gone. */
+  compact(revision: number): Promise<void>;
+  /** Events up to this revision are not needed any more. */
+  forget(revision: number): void;
+  /** Resolves when an append could be made durable now. */
+  probe(): Promise<void>;
+  notes(table: string): Notes;
+  /** After the last append; writes notes that are not written yet. */
+  close(): Promise<void>;
+}
+
+// The in-memory driver: an engine without a log. Every write completes in the turn of its call.
+
+const HISTORY_LIMIT = 2048;
+
+export class MemoryStore extends RevisionedStore {
+  constructor({ historyLimit: eventsMax = HISTORY_LIMIT }: Pick<HistoryOptions, 'historyLimit'> = {}) {
+    super({
+      engine: memoryEngine(),
+      eventsMax,
+      bytesMax: Number.POSITIVE_INFINITY,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  }
+}
+
+const DONE = Promise.resolve();
+
+function memoryEngine(): Engine {
+  const tables = new Map<string, Map<string, string>>();
+  return {
+    name: 'memory',
+    isShared: false,
+    load: () => DONE,
+    encode: () => '',
+    append: () => undefined,
+    compact: () => DONE,
+    forget: () => undefined,
+    probe: () => DONE,
+    notes(table) {
+      const notes = tables.get(table) ?? new Map<string, string>();
+      tables.set(table, notes);
+      return memoryNotes(notes);
+    },
+    close: () => DONE,
+  };
+}
+
+function memoryNotes(notes: Map<string, string>): Notes {
+  return {
+    read: async () => new Map(notes),
+    async write(changes) {
+      for (const [key, value] of changes) {
+        if (value === undefined) notes.delete(key);
+        else notes.set(key, value);
+      }
+    },
+  };
 }

@@ -27,7 +27,7 @@ import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-t
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 

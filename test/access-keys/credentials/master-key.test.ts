@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/base/errors.ts';
 import { Seal, openMasterKey, type MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 
 describe('seal', () => {
   const seal = new Seal(Buffer.alloc(32, 3), randomBytes);

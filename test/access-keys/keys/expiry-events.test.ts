@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -5,7 +5,7 @@ import { StatusError } from '../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
 import { metadataOf, objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { SHORT_LIVED_KEPT_MAX } from '../../../src/access-keys/keys/key-collector.ts';
 import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';

@@ -18,7 +18,7 @@ import { createKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-types.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import type { Store } from '../../../src/apiserver/storage/store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 

@@ -14,7 +14,7 @@ import { readMasterKey } from '../../../src/access-keys/credentials/master-key.t
 import { openLocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
 import { readSigningKey, SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { databaseFile } from '../../../src/apiserver/storage/sqlite/file/database-file.ts';
+import { databaseFile } from '../../../src/apiserver/storage/sqlite/database-file.ts';
 import { SqliteStore } from '../../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { KEYS_PATH, TOKENS_PATH } from '../composed-api.ts';

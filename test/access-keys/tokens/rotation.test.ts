@@ -8,7 +8,7 @@ import { TerminalError } from '../../../src/base/errors.ts';
 import { Seal } from '../../../src/access-keys/credentials/master-key.ts';
 import { KEEP_AFTER_MS, ROTATION_MS } from '../../../src/access-keys/tokens/rotation.ts';
 import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { StoreError } from '../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { claimsOf, DAY_MS, keyRecord, startTokens, verifyWith, type TokenHarness } from './token-harness.ts';

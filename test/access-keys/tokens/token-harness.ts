@@ -20,7 +20,7 @@ import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens/token-kind.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 export const ISSUER = 'https://platform.example.com';

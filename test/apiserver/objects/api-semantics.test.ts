@@ -10,7 +10,7 @@ import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { accessKeyTable } from '../test-kinds.ts';
 import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { StoreError } from '../../../src/apiserver/storage/store.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';

@@ -1,6 +1,6 @@
 /** The in-memory driver fulfils the contract of the store. */
 
-import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { storeContract } from './store-contract.ts';
 
 storeContract(

@@ -6,12 +6,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../../base/errors.ts';
 import { silentLogger } from '../../../base/logger.ts';
 import { RevisionedState } from '../revisioned-state.ts';
-import { openForReading, syncFolder, openForWriting } from './file/database-file.ts';
+import {
+  openForReading,
+  syncFolder,
+  openForWriting,
+  storageMessage,
+  isDatabaseDamaged,
+  unusable,
+} from './database-file.ts';
 import type { StoreVerdict } from '../store.ts';
-import { Replay } from './file/replay.ts';
-import { readCounters, readLog, readPresent, StoreWrites } from './file/statements.ts';
-import { storageMessage, isDatabaseDamaged, unusable } from './file/storage-error.ts';
-import { numberOf } from './file/tables.ts';
+import { Replay, readCounters, readLog, readPresent, StoreWrites, numberOf } from './tables.ts';
 
 /**
  * SQLite's integrity check, then a replay of the log that is compared with the table of current entries. Works while

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { TerminalError } from '../../../../src/base/errors.ts';
-import { openForWriting } from '../../../../src/apiserver/storage/sqlite/file/database-file.ts';
+import { openForWriting } from '../../../../src/apiserver/storage/sqlite/database-file.ts';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';

@@ -1,10 +1,10 @@
 /** The client of the writer thread: one promise for each request. */
 
 import { Worker } from 'node:worker_threads';
-import { TerminalError } from '../../../../base/errors.ts';
-import { sourceExtension } from '../../../../base/source-extension.ts';
-import { StoreError } from '../../store.ts';
-import type { NumberedRequest, WriterReport, WriterRequest } from './writer-protocol.ts';
+import { TerminalError } from '../../../base/errors.ts';
+import { sourceExtension } from '../../../base/source-extension.ts';
+import { StoreError } from '../store.ts';
+import type { LogRow, NoteRow, PresentRow, StoredRow, LogCounters, NoteChange } from './tables.ts';
 
 /** The contents of the database, in the order in which the thread reports them. */
 export type LoadReport = Extract<WriterReport, { kind: 'counters' | 'log' | 'present' | 'notes' }>;
@@ -109,4 +109,31 @@ export class DatabaseWriter {
   #unavailable(message: string, cause?: Error): StoreError {
     return new StoreError('unavailable', message, undefined, { cause });
   }
+}
+
+// Messages between the store and its writer thread.
+
+export type WriterRequest =
+  | { readonly kind: 'append'; readonly rows: readonly LogRow[] }
+  /** Removes events up to this revision. */
+  | { readonly kind: 'compact'; readonly revision: number }
+  | { readonly kind: 'note'; readonly changes: readonly NoteChange[] }
+  /** Makes a meaningless write durable. */
+  | { readonly kind: 'probe' }
+  | { readonly kind: 'close' };
+
+/** First `counters`, then all rows, then `ready`; or `failed`. After that one `done` for each request. */
+export type WriterReport =
+  | { readonly kind: 'counters'; readonly counters: LogCounters }
+  | { readonly kind: 'log'; readonly rows: readonly StoredRow[] }
+  | { readonly kind: 'present'; readonly rows: readonly PresentRow[] }
+  | { readonly kind: 'notes'; readonly rows: readonly NoteRow[] }
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly message: string }
+  /** `error` is a message for the user: nothing of the request has happened. */
+  | { readonly kind: 'done'; readonly id: number; readonly error: string | undefined };
+
+export interface NumberedRequest {
+  readonly id: number;
+  readonly request: WriterRequest;
 }

@@ -8,10 +8,9 @@
  */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { openForWriting, type WritableDatabase } from '../file/database-file.ts';
-import type { NumberedRequest, WriterReport, WriterRequest } from './writer-protocol.ts';
-import { readCounters, readLog, readNotes, readPresent, StoreWrites } from '../file/statements.ts';
-import { storageMessage } from '../file/storage-error.ts';
+import { openForWriting, type WritableDatabase, storageMessage } from './database-file.ts';
+import type { NumberedRequest, WriterReport, WriterRequest } from './database-writer.ts';
+import { readCounters, readLog, readNotes, readPresent, StoreWrites } from './tables.ts';
 
 const ROWS_PER_REPORT = 500;
 /** Revisions compacted at once: a write in the meantime waits for one step, not for all. */
