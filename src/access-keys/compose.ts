@@ -25,7 +25,7 @@ import type { HostCluster } from './open-store.ts';
 import { createTokens } from './tokens/tokens.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-kind.ts';
 import type { BearerParts } from './bearer-authenticator.ts';
-import type { AdmissionRequest } from '../apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../apiserver/objects/object-writer.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import type { KeyIndex } from './types.ts';
 import { ManagementAuthorizer } from './authorization/authorizer.ts';

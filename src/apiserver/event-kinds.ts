@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from './field-error.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from './schema/notation.ts';
-import { ageText, textColumn } from './objects/table.ts';
+import { ageText, textColumn } from './objects/object-view.ts';
 import { metadataOf, objectField, text } from './metadata.ts';
 import { subdomainProblem } from '../kube/names.ts';
 

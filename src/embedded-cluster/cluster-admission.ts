@@ -4,9 +4,12 @@ import { StatusError, failure } from '../kube/status-error.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Store, type StoredEntry, StoreError } from '../apiserver/storage/store.ts';
 import type { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
-import type { Admission, CommittedWrite } from '../apiserver/objects/admission.ts';
-import { isRevisionConflict } from '../apiserver/objects/write-conflicts.ts';
-import { groupName } from '../apiserver/objects/target.ts';
+import {
+  type Admission,
+  type CommittedWrite,
+  isDeletionComplete,
+} from '../apiserver/objects/object-writer.ts';
+import { isRevisionConflict, groupName } from '../apiserver/objects/target.ts';
 import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/resource-definition.ts';
 import { forbidden, notFound } from '../apiserver/status.ts';
 import { finalized, isTerminating } from './kinds/namespace.ts';
@@ -17,7 +20,6 @@ import {
   metadataOf,
   text,
 } from '../apiserver/metadata.ts';
-import { isDeletionComplete } from '../apiserver/objects/write-steps.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
 /** These cannot be deleted. */

@@ -14,7 +14,7 @@ import { builtInTypes } from '../../src/embedded-cluster/kinds/built-in-types.ts
 import { strategicMerge } from '../../src/apiserver/patch/strategic-merge.ts';
 import { decodeObject } from '../../src/apiserver/schema/decode.ts';
 import { duplicateFields } from '../../src/apiserver/schema/json-text.ts';
-import { parseFieldSelector } from '../../src/apiserver/objects/list-query.ts';
+import { parseFieldSelector } from '../../src/apiserver/objects/query-options.ts';
 import { parseLabelSelector } from '../../src/kube/label-selector.ts';
 import { decodeContinue, encodeContinue } from '../../src/apiserver/objects/list-objects.ts';
 import { jsonEquals, mergePatch, type JsonObject, type JsonValue } from '../../src/base/json.ts';

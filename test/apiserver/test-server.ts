@@ -2,7 +2,7 @@
 
 import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/api-server.ts';
-import type { Admission } from '../../src/apiserver/objects/admission.ts';
+import type { Admission } from '../../src/apiserver/objects/object-writer.ts';
 import { ObjectDeleter } from '../../src/apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
 import type { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';

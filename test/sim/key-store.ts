@@ -5,7 +5,7 @@ import { KeyDigests, isSameDigest } from '../../src/access-keys/credentials/acce
 import { MasterKey } from '../../src/access-keys/credentials/master-key.ts';
 import type { Keys } from '../../src/access-keys/keys/keys.ts';
 import { indexedKey } from '../../src/access-keys/keys/key-record.ts';
-import { performAction } from '../../src/apiserver/objects/object-action.ts';
+import { performAction } from '../../src/apiserver/objects/object-registry.ts';
 import { patchObject } from '../../src/apiserver/objects/object-patch.ts';
 import type { Written } from '../../src/apiserver/objects/object-writer.ts';
 import type { Target } from '../../src/apiserver/objects/target.ts';

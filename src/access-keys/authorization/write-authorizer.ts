@@ -14,7 +14,7 @@ import {
   isOwnedBy,
   isDelegated,
 } from '../identity.ts';
-import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import { forbidden } from '../../apiserver/status.ts';
 import { failure, type StatusError } from '../../kube/status-error.ts';
 import { groupName } from '../../apiserver/objects/target.ts';

@@ -1,7 +1,7 @@
 /** Admission of writes that depends on the writer or on other keys. */
 
 import { LRUCache } from 'lru-cache';
-import type { Admission, AdmissionRequest } from '../../apiserver/objects/admission.ts';
+import type { Admission, AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../apiserver/field-error.ts';
 import { forbidden, invalid } from '../../apiserver/status.ts';

@@ -15,7 +15,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { KEY_TYPES_ALLOWED, validateKey } from './key-validation.ts';
 import { scopeWarnings } from '../authorization/scope-validation.ts';
 import { APPLIED_MANIFEST, type StoredKeys } from './stored-key.ts';
-import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { endOfKey } from './key-expiry.ts';
 
 /** Resource of the keys in the store. */

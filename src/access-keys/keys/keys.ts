@@ -1,6 +1,6 @@
 /** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
-import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import { coreEvents, groupEvents } from '../../apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { timeText } from '../../apiserver/schema/scalars.ts';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION, EXTRA, scopeOf } from '../identity.ts';
 import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
-import { generatedName } from '../../apiserver/objects/object-metadata.ts';
+import { generatedName } from '../../apiserver/objects/object-writer.ts';
 import {
   defineResource,
   type Caller,

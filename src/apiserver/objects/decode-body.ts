@@ -7,7 +7,7 @@ import { shortened } from '../field-error.ts';
 import { cannotBeHandled, decodeObject } from '../schema/decode.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';
 import { duplicateFields } from '../schema/json-text.ts';
-import type { FieldValidation } from './write-options.ts';
+import type { FieldValidation } from './query-options.ts';
 
 export interface ParsedBody {
   readonly value: JsonValue;

@@ -3,13 +3,11 @@
 import type { Timer } from '../../base/clock.ts';
 import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
 import { StoreError, type StoredEntry } from '../storage/store.ts';
-import type { DeleteOptions, PropagationPolicy } from './write-options.ts';
+import type { DeleteOptions, PropagationPolicy } from './query-options.ts';
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers, listField, metadataOf, text } from '../metadata.ts';
-import { type ObjectRegistry } from './object-registry.ts';
-import type { Recheck } from './object-writer.ts';
-import { isRevisionConflict } from './write-conflicts.ts';
-import { currentForm, groupName, kindName, type Target } from './target.ts';
-import { isDeletionComplete } from './write-steps.ts';
+import type { ObjectRegistry } from './object-registry.ts';
+import { type Recheck, isDeletionComplete } from './object-writer.ts';
+import { isRevisionConflict, currentForm, groupName, kindName, type Target } from './target.ts';
 import { storedForm } from './object-view.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, notFound } from '../status.ts';

@@ -1,4 +1,4 @@
-/** PATCH with JSON Patch, merge patch and strategic merge patch, on top of the registry's updates. */
+/** PATCH on top of the registry: JSON Patch, merge patch, strategic merge patch, and server-side apply. */
 
 import {
   cloneJson,
@@ -7,21 +7,29 @@ import {
   mergePatch,
   type JsonObject,
   type JsonValue,
+  ownValue,
+  setOwn,
 } from '../../base/json.ts';
 import { StatusError, failure } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
-import type { Written } from './object-writer.ts';
-import { checkName, rejectOtherNamespace, type Target } from './target.ts';
+import { type Written, requestedVersion, createdMetadata, type WriteContext } from './object-writer.ts';
+import { checkName, rejectOtherNamespace, type Target, currentForm, groupName } from './target.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
 import { unknownInOperations } from '../patch/patch-operation.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
-import type { PatchingRequest } from './object-apply.ts';
 import { parseJsonText } from '../schema/json-text.ts';
-import { decodeBody, duplicatesIn, type ParsedBody } from './decode-body.ts';
+import { decodeBody, duplicatesIn, type ParsedBody, type Warn } from './decode-body.ts';
 import { PATCH_MEDIA, type PatchKind, type ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';
-import { badRequest, unsupportedMediaType } from '../status.ts';
-import { requestedVersion } from './write-steps.ts';
+import { badRequest, unsupportedMediaType, alreadyExists, conflict, MODIFIED, notFound } from '../status.ts';
+import { apiVersionOf, gvkString } from '../../kube/object.ts';
+import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/store.ts';
+import { applyFields, withManagedFields } from '../fields/managed-fields.ts';
+import { emptyObject } from '../schema/decode.ts';
+import { timeText } from '../schema/scalars.ts';
+import { memberSchema, type Schema } from '../schema/object-schema.ts';
+import { metadataOf, text } from '../metadata.ts';
+import type { WriteOptions } from './query-options.ts';
 
 /** The patch type of a Content-Type; throws 415 for one that the kind does not support. */
 export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {
@@ -138,4 +146,134 @@ function pinsVersion(patch: JsonValue): boolean {
     );
   }
   return isJsonObject(patch) && requestedVersion(patch) !== '';
+}
+
+// Server-side apply on top of the registry.
+
+/** What all types of patches have in common. */
+interface PatchingRequest {
+  readonly options: WriteOptions;
+  readonly context: WriteContext;
+  readonly warn: Warn;
+}
+
+export interface ApplyRequest extends PatchingRequest {
+  /** The applied configuration as the client sent it. */
+  readonly sent: ParsedBody;
+}
+
+/** Applies the configuration to the fields that the manager owns; creates the object if it does not exist. */
+export async function applyObject(
+  registry: ObjectRegistry,
+  target: Target,
+  request: ApplyRequest,
+): Promise<Written> {
+  const { definition, name } = target;
+  const { sent } = request;
+  const body = isJsonObject(sent.value) ? sent.value : {};
+  checkApplied(target, body);
+  const config = decodeBody(definition, sent, request.options.fieldValidation, request.warn);
+  const applied = asSent(definition.schema, config, body);
+  for (let attempt = 1; ; attempt++) {
+    const entry = await registry.find(target);
+    try {
+      if (!entry && target.subresource) throw notFound(groupName(definition), name);
+      if (!entry) return await applyNew(registry, target, applied, request);
+      return await applyExisting(registry, target, entry, applied, request);
+    } catch (error) {
+      if (!(error instanceof StoreError) || !RACES.has(error.code)) throw error;
+      if (attempt < APPLY_ATTEMPTS) continue;
+      throw error.code === 'exists'
+        ? alreadyExists(groupName(definition), name)
+        : conflict(groupName(definition), name, MODIFIED);
+    }
+  }
+}
+
+const APPLY_ATTEMPTS = 5;
+/** Another write came first: a retry reads its result. */
+const RACES: ReadonlySet<StoreErrorCode> = new Set(['exists', 'missing', 'conflict']);
+
+function checkApplied(target: Target, body: JsonObject): void {
+  const { definition } = target;
+  const [apiVersion, kind] = [text(body, 'apiVersion'), text(body, 'kind')];
+  if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind) {
+    const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
+    throw badRequest(`invalid object type: ${gvkString({ group, version, kind })}`);
+  }
+  const { managedFields, name } = metadataOf(body);
+  if (managedFields !== undefined && managedFields !== null) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  rejectOtherNamespace(target, body);
+  // A missing name defaults to that of the URL.
+  checkName(target, name === undefined ? { metadata: { ...metadataOf(body), name: target.name } } : body);
+}
+
+async function applyNew(
+  registry: ObjectRegistry,
+  target: Target,
+  config: JsonObject,
+  { context }: PatchingRequest,
+): Promise<Written> {
+  const { definition, namespace, name } = target;
+  const uid = text(metadataOf(config), 'uid');
+  if (uid !== '') {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(groupName(definition), name, why);
+  }
+  await registry.admission.beforeCreate?.(definition, namespace, name);
+  const writer = registry.writer.fieldWriter(definition, 'Apply', context.manager);
+  const live = emptyObject(definition.schema);
+  const { object, managedFields } = applyFields(definition, { live, config, isForced: true }, writer);
+  const now = timeText(registry.clock.now());
+  const created: JsonObject = { ...object, metadata: createdMetadata(metadataOf(object), target, now) };
+  definition.applyDefaults(created);
+  return registry.writer.insertPrepared(target, withManagedFields(created, managedFields), context);
+}
+
+async function applyExisting(
+  registry: ObjectRegistry,
+  target: Target,
+  entry: StoredEntry,
+  applied: JsonObject,
+  { context, options }: PatchingRequest,
+): Promise<Written> {
+  const { definition, name } = target;
+  const version = requestedVersion(applied);
+  if (version !== '' && version !== String(entry.revision)) {
+    throw conflict(groupName(definition), name, MODIFIED);
+  }
+  const live = currentForm(definition, entry);
+  const writer = registry.writer.fieldWriter(definition, 'Apply', context.manager, target.subresource);
+  const result = applyFields(definition, { live, config: applied, isForced: options.isForced }, writer);
+  const object = cloneJson(result.object);
+  definition.applyDefaults(object);
+  const next = withManagedFields(object, result.managedFields);
+  return registry.writer.replacePrepared(target, entry, next, context);
+}
+
+/** `decoded` with exactly the members of `sent`: the manager did not apply what decoding adds, and did apply what decoding omits. */
+function asSent(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonObject {
+  const result = sentValue(schema, decoded, sent);
+  return isJsonObject(result) ? result : {};
+}
+
+function sentValue(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonValue {
+  if (schema.type === 'scalar') return decoded ?? sent;
+  if (schema.type === 'list') {
+    const items = Array.isArray(decoded) ? decoded : [];
+    return Array.isArray(sent)
+      ? sent.map((item, index) => sentValue(schema.items, items[index], item))
+      : sent;
+  }
+  if (!isJsonObject(sent)) return decoded ?? sent;
+  const values = isJsonObject(decoded) ? decoded : {};
+  const result: JsonObject = {};
+  for (const key of Object.keys(sent)) {
+    const inner = memberSchema(schema, key);
+    const value = sent[key] ?? null;
+    if (inner && value !== null) setOwn(result, key, sentValue(inner, ownValue(values, key), value));
+  }
+  return result;
 }

@@ -1,19 +1,31 @@
 /** Reads and writes objects of any kind with the semantics of a kube-apiserver, over one store. Retries writes that lose a race. */
 
 import type { Clock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, cloneJson } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
-import type { Admission } from './admission.ts';
+import {
+  type Admission,
+  generatedName,
+  ObjectWriter,
+  type WriteContext,
+  type Written,
+  requestedVersion,
+} from './object-writer.ts';
 import { invalidValue } from '../field-error.ts';
-import { generatedName } from './object-metadata.ts';
-import { ObjectWriter, type WriteContext, type Written } from './object-writer.ts';
 import { presented } from './object-view.ts';
-import { asConflict, checkUid, isRevisionConflict } from './write-conflicts.ts';
+import {
+  asConflict,
+  checkUid,
+  isRevisionConflict,
+  currentForm,
+  groupName,
+  storeKey,
+  type Target,
+} from './target.ts';
 import { alreadyExists, invalid, nameExhausted, notFound, stillDeleting } from '../status.ts';
-import { currentForm, groupName, storeKey, type Target } from './target.ts';
 import { metadataOf, text } from '../metadata.ts';
-import { requestedVersion } from './write-steps.ts';
+import type { SubresourceAction } from './resource-definition.ts';
 
 export interface RegistryOptions {
   store: Store;
@@ -135,4 +147,30 @@ function visibleEntry(
 ): StoredEntry | undefined {
   if (!entry || !isVisible) return entry;
   return isVisible(currentForm(definition, entry)) ? entry : undefined;
+}
+
+// POST to a subresource that is an action.
+
+/** Retried after a conflict with another write. `body` is decoded. */
+export function performAction(
+  registry: ObjectRegistry,
+  target: Target,
+  action: SubresourceAction,
+  body: JsonObject,
+  context: WriteContext,
+): Promise<Written> {
+  const { definition } = target;
+  const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
+    const previous = currentForm(definition, entry);
+    await registry.writer.admit({ target, next: cloneJson(previous), previous, entry }, context);
+    const result = action.perform(entry.value, body, context.user);
+    const done = { isCreated: true, isDeleted: false };
+    if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
+    const update = (): Promise<StoredEntry> =>
+      registry.store.update(entry.key, result.stored, entry.revision);
+    const written = await registry.writer.commit(definition, 'updated', update, context.recheck);
+    const object = result.shown(currentForm(definition, written));
+    return { object, resourceVersion: String(written.revision), ...done };
+  };
+  return registry.modify(target, change, false);
 }

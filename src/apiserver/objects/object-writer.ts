@@ -1,30 +1,31 @@
 /** One attempt to write an object: metadata, defaults, managed fields, admission, validation, then the store. */
 
+import { randomUUID } from 'node:crypto';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, cloneJson, jsonEquals, type JsonValue } from '../../base/json.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
-import type { Admission, AdmissionRequest, CommittedWrite } from './admission.ts';
 import type { FieldWriter } from '../fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';
-import { createdMetadata, keptMetadata, nextGeneration } from './object-metadata.ts';
 import { storedForm } from './object-view.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
-import { emptyObject } from '../schema/decode.ts';
+import { emptyObject, decodeObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
-import { conflict, MODIFIED } from '../status.ts';
-import { currentForm, groupName, storeKey, type Target } from './target.ts';
+import { conflict, MODIFIED, invalid } from '../status.ts';
+import { currentForm, groupName, storeKey, type Target, kindName } from './target.ts';
 import { SERVER_USER, type UserInfo } from '../user.ts';
-import { metadataOf } from '../metadata.ts';
 import {
-  requestedVersion,
-  canonical,
-  isDeletionComplete,
-  isNoOpUpdate,
-  mergedFor,
-  rejectInvalid,
-  withGeneration,
-} from './write-steps.ts';
+  metadataOf,
+  objectList,
+  text,
+  validateMetadata,
+  validateMetadataUpdate,
+  duplicateOwners,
+  objectField,
+} from '../metadata.ts';
+import { failure } from '../../kube/status-error.ts';
+import type { Random } from '../../base/random.ts';
+import { LABEL_LENGTH_MAX } from '../../kube/names.ts';
 
 /** Throws a `StatusError` when the caller may no longer write. */
 export type Recheck = () => Promise<void>;
@@ -196,4 +197,185 @@ export class ObjectWriter {
       time: timeText(this.#clock.now()),
     };
   }
+}
+
+// Admission as a port: rules about writes that depend on the writer or on other objects.
+
+export interface Admission {
+  /** Before an object is created; throws a `StatusError` to reject. */
+  beforeCreate?(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
+  /**
+   * Before an object is validated and stored: throws a `StatusError` to reject, may set fields of `next` that depend on the writer. Not
+   * called for writes of the server itself.
+   */
+  admit(write: AdmissionRequest): Promise<void>;
+  /** Before an object is deleted; throws a `StatusError` to reject. */
+  beforeDelete?(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
+  /** After every committed write; must not throw. */
+  afterWrite?(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
+}
+
+/** A write before it is validated and stored. */
+export interface AdmissionRequest {
+  readonly target: Target;
+  readonly user: UserInfo;
+  /** The object as it would be stored, in the shape of its kind; may be changed. */
+  readonly next: JsonObject;
+  /** The state before, in the shape of its kind; undefined for a create. */
+  readonly previous: JsonObject | undefined;
+  /** The state before, as it is stored. */
+  readonly entry: StoredEntry | undefined;
+  readonly isDryRun: boolean;
+}
+
+export interface CommittedWrite {
+  readonly type: 'created' | 'updated' | 'deleted';
+  readonly entry: StoredEntry;
+}
+
+// The pure steps of a write: merging, canonical form, generation, validation.
+
+/** The body merged into the previous state: a subresource changes only its part, a write to the object keeps the status. */
+function mergedFor({ definition, subresource }: Target, previous: JsonObject, body: JsonObject): JsonObject {
+  // Parts of the stored object are cloned, because the next steps change the result.
+  if (subresource) return cloneJson(subresource.merge(previous, body));
+  if (!definition.hasStatus) return { ...body };
+  const { status: _ignored, ...rest } = body;
+  const status: JsonValue | undefined = previous['status'];
+  return status === undefined ? rest : { ...rest, status: cloneJson(status) };
+}
+
+/** The object with its defaults, in canonical form. */
+function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
+  return decodeObject(definition.schema, object).value;
+}
+
+/**
+ * Nothing differs except the times of `managedFields`, so nothing is written. Both arguments are in stored form: only there a secret that is
+ * sent again equals the stored one.
+ */
+function isNoOpUpdate(next: JsonObject, stored: JsonObject): boolean {
+  return jsonEquals(next, stored) || jsonEquals(timeless(next), timeless(stored));
+}
+
+function timeless(object: JsonObject): JsonObject {
+  const { managedFields: _entries, ...metadata } = metadataOf(object);
+  const entries = objectList(metadataOf(object), 'managedFields').map(({ time: _time, ...entry }) => entry);
+  return { ...object, metadata: { ...metadata, managedFields: entries } };
+}
+
+function withGeneration(object: JsonObject, generation: number): JsonObject {
+  return { ...object, metadata: { ...metadataOf(object), generation } };
+}
+
+/** The deletion has begun, and neither a grace period nor finalizers prevent the removal. */
+export function isDeletionComplete(definition: ResourceDefinition, object: JsonObject): boolean {
+  const metadata = metadataOf(object);
+  if (text(metadata, 'deletionTimestamp') === '') return false;
+  const grace = metadata['deletionGracePeriodSeconds'];
+  return !definition.strategy.holdsDeletion(object) && (grace === undefined || grace === 0);
+}
+
+function rejectInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {
+  const { definition } = target;
+  const errors = [
+    ...(previous ? validateMetadataUpdate(metadataOf(next), metadataOf(previous)) : []),
+    ...validateMetadata(metadataOf(next), definition),
+    ...definition.validate(next, previous),
+  ];
+  if (errors.length === 0) return;
+  throw invalid(kindName(definition), text(metadataOf(next), 'name'), errors);
+}
+
+/** The resourceVersion that a write requires; `''`: any. `0` means any too. */
+export function requestedVersion(body: JsonObject): string {
+  const version = text(metadataOf(body), 'resourceVersion');
+  return version === '0' ? '' : version;
+}
+
+/** A create must not carry a resourceVersion. */
+export function rejectResourceVersion(body: JsonObject): void {
+  if (requestedVersion(body) !== '') {
+    throw failure(500, '', 'resourceVersion should not be set on objects to be created');
+  }
+}
+
+// Metadata that the server maintains: identity, times, generation.
+
+/** The alphabet of Kubernetes: without vowels, so that no words appear. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const SUFFIX_LENGTH = 5;
+const PREFIX_LENGTH_MAX = LABEL_LENGTH_MAX - SUFFIX_LENGTH;
+
+/** The prefix, cut so that the name fits a label, and five random letters. */
+export function generatedName(prefix: string, random: Random): string {
+  let suffix = '';
+  for (let i = 0; i < SUFFIX_LENGTH; i++) {
+    suffix += SUFFIX_ALPHABET.charAt(Math.floor(random() * SUFFIX_ALPHABET.length));
+  }
+  return prefix.slice(0, PREFIX_LENGTH_MAX) + suffix;
+}
+
+/** Metadata fields that a client may set on a new object. */
+const CLIENT_FIELDS = ['labels', 'annotations', 'ownerReferences', 'finalizers'];
+
+export function createdMetadata(sent: JsonObject, target: Target, now: string): JsonObject {
+  const metadata: JsonObject = { name: target.name };
+  if (text(sent, 'generateName') !== '') metadata['generateName'] = text(sent, 'generateName');
+  if (target.definition.isNamespaced) metadata['namespace'] = target.namespace;
+  metadata['uid'] = randomUUID();
+  metadata['creationTimestamp'] = now;
+  for (const field of CLIENT_FIELDS) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  return withoutDuplicateOwners(metadata);
+}
+
+/** The client's metadata with the fields restored that a client cannot change. */
+function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
+  const metadata: JsonObject = {};
+  for (const field of ['name', 'generateName']) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  if (previous['namespace'] !== undefined) metadata['namespace'] = previous['namespace'];
+  metadata['uid'] = text(sent, 'uid') === '' ? text(previous, 'uid') : text(sent, 'uid');
+  if (previous['generation'] !== undefined) metadata['generation'] = previous['generation'];
+  metadata['creationTimestamp'] = text(previous, 'creationTimestamp');
+  const wasDeleting = text(previous, 'deletionTimestamp') !== '';
+  const deletion = wasDeleting ? previous['deletionTimestamp'] : sent['deletionTimestamp'];
+  if (deletion !== undefined && deletion !== null) metadata['deletionTimestamp'] = deletion;
+  const grace = sent['deletionGracePeriodSeconds'] ?? previous['deletionGracePeriodSeconds'];
+  if (grace !== undefined && grace !== null) metadata['deletionGracePeriodSeconds'] = grace;
+  for (const field of [...CLIENT_FIELDS, 'managedFields']) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  return withoutDuplicateOwners(metadata);
+}
+
+function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
+  if (duplicateOwners(metadata).length === 0) return metadata;
+  const firstOfUid = new Map<string, JsonObject>();
+  for (const owner of objectList(metadata, 'ownerReferences')) {
+    const uid = text(owner, 'uid');
+    if (!firstOfUid.has(uid)) firstOfUid.set(uid, owner);
+  }
+  return { ...metadata, ownerReferences: [...firstOfUid.values()] };
+}
+
+/** Incremented by any change outside of metadata and status; for some kinds also by a change of labels. */
+function nextGeneration({ strategy }: ResourceDefinition, next: JsonObject, previous: JsonObject): number {
+  const before = Number(metadataOf(previous)['generation'] ?? 0);
+  const { metadata: _next, status: _nextStatus, ...content } = next;
+  const { metadata: _previous, status: _status, ...previousContent } = previous;
+  const isSame =
+    jsonEquals(content, previousContent) &&
+    (!strategy.countsLabels || jsonEquals(labelsOf(next), labelsOf(previous)));
+  return isSame ? before : before + 1;
+}
+
+function labelsOf(object: JsonObject): JsonObject {
+  return objectField(metadataOf(object), 'labels');
 }

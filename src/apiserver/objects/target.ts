@@ -1,10 +1,10 @@
 /** The object that a request is about, and its names in errors and in the store. */
 
 import type { JsonObject } from '../../base/json.ts';
-import type { StoredEntry, StoreKey } from '../storage/store.ts';
+import { type StoredEntry, type StoreKey, StoreError } from '../storage/store.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import { shortened } from '../field-error.ts';
-import { badRequest, type GroupName } from '../status.ts';
+import { badRequest, type GroupName, conflict, MODIFIED, notFound } from '../status.ts';
 import { metadataOf, text } from '../metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 
@@ -67,4 +67,26 @@ export function rejectOtherNamespace({ definition, namespace }: Target, body: Js
     throw badRequest(`metadata.namespace: Invalid value: ${JSON.stringify(shortened(sent))}: ${problem}`);
   }
   throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+// Conflicts between writes: how the store reports them, and how the API does.
+
+/** The object has changed or disappeared since it was read: a write may be retried. */
+export function isRevisionConflict(error: unknown): boolean {
+  return error instanceof StoreError && (error.code === 'conflict' || error.code === 'missing');
+}
+
+/** The API error for a `StoreError` of a conflict; any other error as it is. */
+export function asConflict(error: unknown, target: Target): unknown {
+  if (!(error instanceof StoreError)) return error;
+  if (error.code === 'missing') return notFound(groupName(target.definition), target.name);
+  if (error.code === 'conflict') return conflict(groupName(target.definition), target.name, MODIFIED);
+  return error;
+}
+
+/** `actual`: `''` without an object. A request with the uid of a deleted object must not create another one. */
+export function checkUid(target: Target, actual: string, requested: string): void {
+  if (requested === '' || requested === actual) return;
+  const why = `Precondition failed: UID in precondition: ${requested}, UID in object meta: ${actual}`;
+  throw conflict(groupName(target.definition), target.name, why);
 }

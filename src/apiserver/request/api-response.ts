@@ -8,11 +8,18 @@ import { notAcceptable } from '../status.ts';
 import type { Clock } from '../../base/clock.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { StoredEntry } from '../storage/store.ts';
-import { mapInTurns } from '../objects/in-turns.ts';
-import type { ObjectPage } from '../objects/list-objects.ts';
-import { overlaid, presented, type ObjectViews } from '../objects/object-view.ts';
+import { mapInTurns, type ObjectPage } from '../objects/list-objects.ts';
+import {
+  overlaid,
+  presented,
+  type ObjectViews,
+  includeObject,
+  partialMetadata,
+  rowOf,
+  tableOf,
+  type TableOptions,
+} from '../objects/object-view.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import { includeObject, partialMetadata, rowOf, tableOf, type TableOptions } from '../objects/table.ts';
 
 export interface ApiResponse {
   readonly code: number;

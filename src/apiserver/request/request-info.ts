@@ -1,6 +1,6 @@
 /** Parses URLs by the path rules of a kube-apiserver. */
 
-import { isTrue } from '../objects/query-parameters.ts';
+import { isTrue } from '../objects/query-options.ts';
 import type { Verb } from '../objects/resource-definition.ts';
 
 export interface ResourcePath {

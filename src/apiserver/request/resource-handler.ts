@@ -19,15 +19,25 @@ import {
   type Presentation,
 } from './api-response.ts';
 import { listObjects } from '../objects/list-objects.ts';
-import { parseListQuery, parseVersion, exactValue } from '../objects/list-query.ts';
+import {
+  parseListQuery,
+  parseVersion,
+  exactValue,
+  parseDeleteOptions,
+  parseWriteOptions,
+  type DeleteOptions,
+  type WriteOptions,
+} from '../objects/query-options.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
-import { patchKindOf, patchObject } from '../objects/object-patch.ts';
-import { performAction } from '../objects/object-action.ts';
-import { applyObject } from '../objects/object-apply.ts';
-import type { ObjectRegistry } from '../objects/object-registry.ts';
-import type { Recheck, WriteContext, Written } from '../objects/object-writer.ts';
+import { patchKindOf, patchObject, applyObject } from '../objects/object-patch.ts';
+import { performAction, type ObjectRegistry } from '../objects/object-registry.ts';
+import {
+  type Recheck,
+  type WriteContext,
+  type Written,
+  rejectResourceVersion,
+} from '../objects/object-writer.ts';
 import { checkName, rejectOtherNamespace, type Target } from '../objects/target.ts';
-import { rejectResourceVersion } from '../objects/write-steps.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
 import { checkType, decodeBody } from '../objects/decode-body.ts';
 import { parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
@@ -40,12 +50,6 @@ import type {
 import { methodNotAllowed, tooLargeResourceVersion, forbidden, noSuchResource } from '../status.ts';
 import { duplicateOwners, metadataOf, text } from '../metadata.ts';
 import type { UserInfo } from '../user.ts';
-import {
-  parseDeleteOptions,
-  parseWriteOptions,
-  type DeleteOptions,
-  type WriteOptions,
-} from '../objects/write-options.ts';
 import { recordDecision, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessDecision, type AccessRequest, type Authorizer } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';

@@ -9,8 +9,8 @@ import {
   type StoreEvent,
   type StoreWatch,
 } from '../storage/store.ts';
-import { ITEMS_PER_TURN, nextTurn } from '../objects/in-turns.ts';
-import type { ListQuery } from '../objects/list-query.ts';
+import { ITEMS_PER_TURN, nextTurn } from '../objects/list-objects.ts';
+import type { ListQuery } from '../objects/query-options.ts';
 import { expired } from '../status.ts';
 
 /** Receives the events of a watch. */

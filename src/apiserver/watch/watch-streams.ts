@@ -7,15 +7,19 @@ import type { Random } from '../../base/random.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { Store, StoredEntry } from '../storage/store.ts';
 import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
-import { parseListQuery } from '../objects/list-query.ts';
+import { parseListQuery, integerIn, isTrue } from '../objects/query-options.ts';
 import { metaVersion, withWarnings, plainHeaders } from '../request/api-response.ts';
-import type { ObjectViews } from '../objects/object-view.ts';
-import { integerIn, isTrue } from '../objects/query-parameters.ts';
+import {
+  type ObjectViews,
+  includeObject,
+  partialMetadata,
+  tableOf,
+  type IncludeObject,
+} from '../objects/object-view.ts';
 import type { WatchResponse } from '../request/resource-handler.ts';
 import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../user.ts';
 import type { Status } from '../../kube/status-error.ts';
-import { includeObject, partialMetadata, tableOf, type IncludeObject } from '../objects/table.ts';
 import { WatchConnection, eventLine, WatchLines, type WatchEventType } from './watch-connection.ts';
 import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
 

@@ -18,7 +18,7 @@ import { services } from './service.ts';
 import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 

@@ -5,7 +5,7 @@ import { SECRETS } from '../../kube/object.ts';
 import { forbiddenValue, invalidValue, type FieldError } from '../../apiserver/field-error.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
-import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import { dataKeyProblem, subdomainProblem } from '../../kube/names.ts';
 

@@ -9,7 +9,7 @@ import {
   type Verb,
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
-import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 

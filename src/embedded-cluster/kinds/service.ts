@@ -11,7 +11,7 @@ import {
 } from '../../apiserver/field-error.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
-import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { labelErrors, listField, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 import { portNumberErrors } from './endpoints.ts';

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
-import type { AdmissionRequest } from '../../../src/apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../../src/apiserver/objects/object-writer.ts';
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';

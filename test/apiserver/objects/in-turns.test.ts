@@ -1,7 +1,7 @@
 /** Lists of very many objects do not block the event loop. */
 
 import { describe, expect, test } from 'vitest';
-import { filterInTurns, mapInTurns } from '../../../src/apiserver/objects/in-turns.ts';
+import { filterInTurns, mapInTurns } from '../../../src/apiserver/objects/list-objects.ts';
 
 const ITEMS = Array.from({ length: 10_000 }, (_, index) => index);
 
