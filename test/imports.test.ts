@@ -28,7 +28,6 @@ const RANKS: Record<string, Record<string, number>> = {
     metadata: 1,
     schema: 2,
     patch: 3,
-    fields: 3,
     objects: 4,
     openapi: 5,
     request: 6,

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from './request/authorizer.ts';
 import { requiredValue } from './field-error.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from './schema/notation.ts';
+import type { TypeTable, Descriptions } from './schema/object-schema.ts';
 import { invalid } from './status.ts';
 import { objectField, text } from './metadata.ts';
 
@@ -63,7 +63,7 @@ export function reviewedRequest(spec: JsonObject, kind: string, prefix: string):
   };
 }
 
-/** Types of token and access reviews, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`. */
+/** Types of token and access reviews, as kube-apiserver 1.36 serves them. Notation: `schema/object-schema.ts`. */
 export const REVIEW_TYPES = `
 authentication.TokenReview = metadata:1! meta.ObjectMeta; spec:2!+ authentication.TokenReviewSpec; status:3! authentication.TokenReviewStatus
 authentication.TokenReviewSpec = token:1 string; audiences:2 []string atomic

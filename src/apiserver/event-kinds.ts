@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from './field-error.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from './schema/notation.ts';
+import type { TypeTable, Descriptions } from './schema/object-schema.ts';
 import { ageText, textColumn } from './objects/object-view.ts';
 import { metadataOf, objectField, text } from './metadata.ts';
 import { subdomainProblem } from '../kube/names.ts';
@@ -214,7 +214,7 @@ function sourceText(core: JsonObject): string {
   return host === '' ? component : `${component}, ${host}`;
 }
 
-/** The types of both. Notation: `schema/notation.ts`. */
+/** The types of both. Notation: `schema/object-schema.ts`. */
 export const EVENT_TYPES = `
 ObjectReference atomic = kind:1 string; namespace:2 string; name:3 string; uid:4 string:types.UID; apiVersion:5 string; resourceVersion:6 string; fieldPath:7 string
 Event = metadata:1!+ meta.ObjectMeta; involvedObject:2!+ ObjectReference; reason:3 string; message:4 string; source:5! EventSource; firstTimestamp:6! time; lastTimestamp:7! time; count:8 int32; type:9 string; eventTime:10! microtime; series:11 *EventSeries; action:12 string; related:13 *ObjectReference; reportingComponent:14! string; reportingInstance:15! string

@@ -8,8 +8,11 @@ import {
   fromFieldsV1,
   toFieldsV1,
   type FieldSet,
-} from '../../src/apiserver/fields/field-set.ts';
-import { compare, fieldsOf, mergeApplied, removeFields } from '../../src/apiserver/fields/typed-fields.ts';
+  compare,
+  fieldsOf,
+  mergeApplied,
+  removeFields,
+} from '../../src/apiserver/patch/field-set.ts';
 import { builtInTypes } from '../../src/embedded-cluster/kinds/built-in-types.ts';
 import { strategicMerge } from '../../src/apiserver/patch/strategic-merge.ts';
 import { decodeObject } from '../../src/apiserver/schema/decode.ts';

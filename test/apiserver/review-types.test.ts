@@ -1,9 +1,8 @@
 /** The descriptions of review kinds for kubectl explain. */
 
 import { expect, test } from 'vitest';
-import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
+import { META_TYPES, TypeTable } from '../../src/apiserver/schema/object-schema.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../../src/apiserver/access-review.ts';
-import { TypeTable } from '../../src/apiserver/schema/notation.ts';
 
 const FILTERS = /^authorization\.(Field|Label)SelectorAttributes/u;
 

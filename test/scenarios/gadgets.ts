@@ -1,8 +1,7 @@
 /** A custom resource for tests: namespaced, with a status of its own. Real clusters get a CustomResourceDefinition, embedded ones serve it. */
 
-import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
+import { META_TYPES, TypeTable } from '../../src/apiserver/schema/object-schema.ts';
 import { defineResource, type ResourceDefinition } from '../../src/apiserver/objects/resource-definition.ts';
-import { TypeTable } from '../../src/apiserver/schema/notation.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';

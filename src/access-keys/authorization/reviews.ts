@@ -10,7 +10,7 @@ import {
   type ResourceDefinition,
   ALL_VERBS,
 } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { badRequest, invalid } from '../../apiserver/status.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';

@@ -1,6 +1,6 @@
-/** The fields of a scope, which keys and tokens share. Notation: `apiserver/schema/notation.ts`. */
+/** The fields of a scope, which keys and tokens share. Notation: `apiserver/schema/object-schema.ts`. */
 
-import type { Descriptions } from '../../apiserver/schema/notation.ts';
+import type { Descriptions } from '../../apiserver/schema/object-schema.ts';
 
 /** Lists are atomic: two field managers that each own entries of a scope would widen it together without a conflict. */
 export const SCOPE_TYPES = `

@@ -15,8 +15,7 @@ import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts'
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import { SERVER_USER } from '../../apiserver/user.ts';
-import { decodeObject } from '../../apiserver/schema/decode.ts';
-import { timeText } from '../../apiserver/schema/scalars.ts';
+import { decodeObject, timeText } from '../../apiserver/schema/decode.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import { metadataOf, text } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';

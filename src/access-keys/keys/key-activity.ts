@@ -4,7 +4,7 @@
  */
 
 import type { Overlay } from '../../apiserver/objects/resource-definition.ts';
-import { timeText } from '../../apiserver/schema/scalars.ts';
+import { timeText } from '../../apiserver/schema/decode.ts';
 import { metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';

@@ -7,7 +7,7 @@ import {
   type Subresource,
   type Column,
 } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { metadataOf, objectField, objectList, text, listField } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -6,7 +6,7 @@
 
 import { MANAGEMENT_GROUP, EXTRA } from '../identity.ts';
 import type { ActionResult, Subresource } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from '../../apiserver/schema/notation.ts';
+import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
 import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { conflict, forbidden, invalid } from '../../apiserver/status.ts';

@@ -1,6 +1,6 @@
-/** The fields of an OwnedAccessKey. Notation: `apiserver/schema/notation.ts`; the scope's are in `scope-types.ts`. */
+/** The fields of an OwnedAccessKey. Notation: `apiserver/schema/object-schema.ts`; the scope's are in `scope-types.ts`. */
 
-import type { Descriptions } from '../../apiserver/schema/notation.ts';
+import type { Descriptions } from '../../apiserver/schema/object-schema.ts';
 import { ROTATION_DESCRIPTIONS, ROTATION_TYPES } from './key-rotation.ts';
 
 /**

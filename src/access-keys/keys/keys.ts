@@ -7,7 +7,7 @@ import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';

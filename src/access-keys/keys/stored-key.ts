@@ -5,7 +5,7 @@
 
 import type { Overlay, ObjectView } from '../../apiserver/objects/resource-definition.ts';
 import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
-import { timeText } from '../../apiserver/schema/scalars.ts';
+import { timeText } from '../../apiserver/schema/decode.ts';
 import { invariant } from '../../base/errors.ts';
 import { cloneJson, jsonEquals, type JsonObject, isJsonObject } from '../../base/json.ts';
 import {
@@ -17,12 +17,7 @@ import {
 } from '../credentials/access-key.ts';
 import { endOfKey } from './key-expiry.ts';
 import type { Seal } from '../credentials/master-key.ts';
-import {
-  FieldSetBuilder,
-  fromFieldsV1,
-  toFieldsV1,
-  type FieldSet,
-} from '../../apiserver/fields/field-set.ts';
+import { FieldSetBuilder, fromFieldsV1, toFieldsV1, type FieldSet } from '../../apiserver/patch/field-set.ts';
 
 /** A change of one of these fields invalidates the tokens of the key. */
 const TOKEN_FIELDS = [

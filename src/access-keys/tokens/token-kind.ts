@@ -1,7 +1,7 @@
 /** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
 import { randomUUID } from 'node:crypto';
-import { timeText } from '../../apiserver/schema/scalars.ts';
+import { timeText } from '../../apiserver/schema/decode.ts';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION, EXTRA, scopeOf } from '../identity.ts';
 import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
 import { generatedName } from '../../apiserver/objects/object-writer.ts';
@@ -10,7 +10,7 @@ import {
   type Caller,
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from '../../apiserver/schema/notation.ts';
+import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
 import { forbidden, invalid } from '../../apiserver/status.ts';
 import { failure } from '../../kube/status-error.ts';
 import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
@@ -212,7 +212,7 @@ function askedTtl({ ttl }: JsonObject): number {
   return typeof ttl === 'number' ? ttl : 0;
 }
 
-// The fields of a DirectClusterEndpointToken. Notation: `apiserver/schema/notation.ts`; the scope's are those of a key.
+// The fields of a DirectClusterEndpointToken. Notation: `apiserver/schema/object-schema.ts`; the scope's are those of a key.
 
 /** The scope is a pointer: a scope without entries allows nothing, an absent one means that of the key. */
 export const TOKEN_TYPES = `

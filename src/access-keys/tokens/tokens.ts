@@ -2,7 +2,7 @@
 
 import { type ApiResponse, jsonResponse } from '../../apiserver/request/api-response.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';

@@ -9,7 +9,7 @@ import type { ObjectRegistry } from './object-registry.ts';
 import { type Recheck, isDeletionComplete } from './object-writer.ts';
 import { isRevisionConflict, currentForm, groupName, kindName, type Target } from './target.ts';
 import { storedForm } from './object-view.ts';
-import { timeText } from '../schema/scalars.ts';
+import { timeText } from '../schema/decode.ts';
 import { conflict, notFound } from '../status.ts';
 
 export interface Deletion {

@@ -3,13 +3,11 @@
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { duplicatesIn, type ParsedBody } from '../objects/decode-body.ts';
-import { META_TYPES } from '../schema/meta-types.ts';
+import { META_TYPES, TypeTable, type ObjectSchema } from '../schema/object-schema.ts';
 import { YAML_BYTES_MAX } from '../limits.ts';
-import { DecodeError } from '../schema/decode-scalar.ts';
+import { DecodeError } from '../schema/decode.ts';
 import { parseJsonText } from '../schema/json-text.ts';
-import { TypeTable } from '../schema/notation.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
-import type { ObjectSchema } from '../schema/object-schema.ts';
 import { badRequest, tooLargeYaml, unsupportedMediaType } from '../status.ts';
 import { readYaml } from './read-yaml.ts';
 

@@ -5,7 +5,7 @@
 
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
 import { tooComplex } from '../status.ts';
-import { DecodeError } from './decode-scalar.ts';
+import { DecodeError } from './decode.ts';
 import { parseJson, type JsonValue } from '../../base/json.ts';
 
 // Not imported from another file: the loops below read them for every character, and local constants are faster.

@@ -6,7 +6,7 @@
 import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { PROTOBUF_FIELDS_MAX, PROTOBUF_JSON_BYTES_MAX } from '../limits.ts';
 import { parseJsonText } from './json-text.ts';
-import { DecodeError } from './decode-scalar.ts';
+import { DecodeError } from './decode.ts';
 import type { Field, ObjectSchema, Scalar, Schema } from './object-schema.ts';
 
 /** The bytes are not a message of the expected type. */

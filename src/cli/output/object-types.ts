@@ -3,10 +3,8 @@
 import { allowEverything } from '../../apiserver/request/authorizer.ts';
 import { validateMetadata } from '../../apiserver/metadata.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import { decodeObject } from '../../apiserver/schema/decode.ts';
-import { META_TYPES } from '../../apiserver/schema/meta-types.ts';
-import { TypeTable } from '../../apiserver/schema/notation.ts';
-import { DecodeError } from '../../apiserver/schema/decode-scalar.ts';
+import { decodeObject, DecodeError } from '../../apiserver/schema/decode.ts';
+import { META_TYPES, TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { isJsonObject, textAt, type JsonObject } from '../../base/json.ts';
 import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 import { pathSegmentProblem } from '../../kube/names.ts';

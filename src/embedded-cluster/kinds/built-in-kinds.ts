@@ -16,7 +16,7 @@ import { namespaces } from './namespace.ts';
 import { pods } from './pod.ts';
 import { services } from './service.ts';
 import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';

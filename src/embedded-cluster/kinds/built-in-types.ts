@@ -1,7 +1,6 @@
 /** The types of the built-in kinds, with descriptions for `kubectl explain`. */
 
-import { TypeTable, type Descriptions } from '../../apiserver/schema/notation.ts';
-import { META_TYPES } from '../../apiserver/schema/meta-types.ts';
+import { TypeTable, type Descriptions, META_TYPES } from '../../apiserver/schema/object-schema.ts';
 import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../../apiserver/event-kinds.ts';
 import { REVIEW_TYPES } from '../../apiserver/access-review.ts';
 
@@ -13,7 +12,7 @@ export function builtInTypes(): TypeTable {
   });
 }
 
-/** The small kinds of the core group, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`. */
+/** The small kinds of the core group, as kube-apiserver 1.36 serves them. Notation: `schema/object-schema.ts`. */
 const CORE_TYPES = `
 Endpoints = metadata:1! meta.ObjectMeta; subsets:2 []EndpointSubset atomic
 EndpointSubset = addresses:1 []EndpointAddress atomic; notReadyAddresses:2 []EndpointAddress atomic; ports:3 []EndpointPort atomic
@@ -95,7 +94,7 @@ const DESCRIPTIONS: Descriptions = {
   'meta.ObjectMeta.ownerReferences': 'Objects that this object depends on.',
 };
 
-// Types of Pod, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`.
+// Types of Pod, as kube-apiserver 1.36 serves them. Notation: `schema/object-schema.ts`.
 
 const POD_TYPES = `
 Pod = metadata:1! meta.ObjectMeta; spec:2! PodSpec; status:3! PodStatus

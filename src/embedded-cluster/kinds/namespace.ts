@@ -8,7 +8,7 @@ import {
   type Subresource,
   type Verb,
 } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';

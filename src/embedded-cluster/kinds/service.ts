@@ -10,7 +10,7 @@ import {
   type FieldError,
 } from '../../apiserver/field-error.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { labelErrors, listField, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';

@@ -2,10 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
-import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { REVIEW_TYPES } from '../../../src/apiserver/access-review.ts';
 import { defineResource, DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
-import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer } from '../../../src/apiserver/http/api-server.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import { objectField, text } from '../../../src/apiserver/metadata.ts';

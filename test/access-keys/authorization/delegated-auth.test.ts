@@ -5,13 +5,12 @@ import {
   startEmbeddedCluster,
   type EmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
-import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { REVIEW_TYPES } from '../../../src/apiserver/access-review.ts';
 import {
   defineResource,
   type ResourceDefinition,
 } from '../../../src/apiserver/objects/resource-definition.ts';
-import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { failure } from '../../../src/kube/status-error.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { objectField } from '../../../src/apiserver/metadata.ts';

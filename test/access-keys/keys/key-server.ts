@@ -5,9 +5,8 @@ import { allowEverything, type Authorizer } from '../../../src/apiserver/request
 import type { AdmissionRequest } from '../../../src/apiserver/objects/object-writer.ts';
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
-import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
-import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';

@@ -2,9 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';
-import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { type Caller, DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
-import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { Seal } from '../../../src/access-keys/credentials/master-key.ts';

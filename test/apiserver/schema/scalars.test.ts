@@ -1,7 +1,7 @@
 /** Times in the canonical form of a kube-apiserver. */
 
 import { describe, expect, test } from 'vitest';
-import { canonicalTime } from '../../../src/apiserver/schema/scalars.ts';
+import { canonicalTime } from '../../../src/apiserver/schema/decode.ts';
 
 describe('a time', () => {
   test.each([
