@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiResponse } from '../apiserver/request/api-response.ts';
 import type { AuditEvent } from '../apiserver/request/audit-event.ts';
-import type { Authorizer } from '../apiserver/request/authorizer.ts';
+import type { Authorizer } from '../apiserver/request/request-info.ts';
 import { META_TYPES, TypeTable } from '../apiserver/schema/object-schema.ts';
 import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';

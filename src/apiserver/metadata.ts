@@ -1,7 +1,7 @@
 /** Reads and validates object metadata. */
 
 import { jsonEquals, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from '../base/json.ts';
-import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from './field-error.ts';
+import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from './status.ts';
 import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from '../kube/names.ts';
 
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;

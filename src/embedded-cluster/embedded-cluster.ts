@@ -6,7 +6,7 @@ import { systemRandom, type Random } from '../base/random.ts';
 import { silentLogger, type Logger } from '../base/logger.ts';
 import { MemoryStore } from '../apiserver/storage/revisioned-store.ts';
 import type { Store } from '../apiserver/storage/store.ts';
-import { allowEverything, type Authorizer } from '../apiserver/request/authorizer.ts';
+import { allowEverything, type Authorizer } from '../apiserver/request/request-info.ts';
 import { withoutBrowsers } from './browsers.ts';
 import { withFaults, type Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';

@@ -1,6 +1,6 @@
 /** The generic API server with the kinds of a test, without a cluster and namespaces. */
 
-import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
+import { allowEverything } from '../../src/apiserver/request/request-info.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/api-server.ts';
 import type { Admission } from '../../src/apiserver/objects/object-writer.ts';
 import { ObjectDeleter } from '../../src/apiserver/objects/object-deletion.ts';

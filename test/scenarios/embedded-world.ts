@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AccessRequest, Authorizer } from '../../src/apiserver/request/authorizer.ts';
+import type { AccessRequest, Authorizer } from '../../src/apiserver/request/request-info.ts';
 import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { gadgets } from './gadgets.ts';
 import { World, type ClusterName, type WorldClusters, type NewWorld, type Rule } from './world.ts';

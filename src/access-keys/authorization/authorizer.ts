@@ -14,7 +14,7 @@ import {
   scopeOf,
   isDelegated,
 } from '../identity.ts';
-import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
+import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/request-info.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { objectField } from '../../apiserver/metadata.ts';

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { AccessDecision, AccessRequest } from '../../apiserver/request/authorizer.ts';
+import type { AccessDecision, AccessRequest } from '../../apiserver/request/request-info.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { tooManyRequests } from '../../apiserver/status.ts';
 import { failure, StatusError } from '../../kube/status-error.ts';

@@ -1,7 +1,7 @@
 /** Grants: a parsed scope, as patterns of requests and of targets. */
 
 import type { RequestTarget } from '../types.ts';
-import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
+import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 import { targetText } from './target.ts';
 
 /** Matches every name; never part of a name. */

@@ -4,14 +4,13 @@
  */
 
 import { reviewedRequest, reviewStatus, selfSubjectAccessReviews } from '../../apiserver/access-review.ts';
-import { requiredValue } from '../../apiserver/field-error.ts';
+import { requiredValue, badRequest, invalid } from '../../apiserver/status.ts';
 import {
   defineResource,
   type ResourceDefinition,
   ALL_VERBS,
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
-import { badRequest, invalid } from '../../apiserver/status.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { objectField, text } from '../../apiserver/metadata.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -32,7 +31,7 @@ import { StatusError } from '../../kube/status-error.ts';
 import { EXTRA, extraJson, textsOf, TOKEN_AUDIENCE, userOf, MANAGEMENT_GROUP } from '../identity.ts';
 import { ANY } from './grants.ts';
 import type { RequestTarget } from '../types.ts';
-import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
+import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 
 /** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */
 export interface TokenAuthenticators {

@@ -1,11 +1,6 @@
 /** Validation of `spec.scope`; its deprecated rules as Kubernetes validates the rules of an audit policy. */
 
-import {
-  requiredValue,
-  unsupportedValue,
-  type FieldError,
-  invalidValue,
-} from '../../apiserver/field-error.ts';
+import { requiredValue, unsupportedValue, type FieldError, invalidValue } from '../../apiserver/status.ts';
 import { listField, objectList, text } from '../../apiserver/metadata.ts';
 import { type JsonObject, isJsonObject } from '../../base/json.ts';
 import { textsOf } from '../identity.ts';

@@ -25,7 +25,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { KEYS, ROTATE } from './roles.ts';
 import { widerThan } from './scope-contains.ts';
-import type { AccessRequest } from '../../apiserver/request/authorizer.ts';
+import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 import type { HostRights } from './delegated-auth.ts';
 
 interface KeyWrite {

@@ -7,9 +7,8 @@
 import { MANAGEMENT_GROUP, EXTRA } from '../identity.ts';
 import type { ActionResult, Subresource } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
-import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
+import { invalidValue, type FieldError, conflict, forbidden, invalid } from '../../apiserver/status.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { conflict, forbidden, invalid } from '../../apiserver/status.ts';
 import { metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';

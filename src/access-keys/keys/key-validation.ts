@@ -6,7 +6,7 @@ import {
   tooLong,
   unsupportedValue,
   type FieldError,
-} from '../../apiserver/field-error.ts';
+} from '../../apiserver/status.ts';
 import { listField, objectField, text } from '../../apiserver/metadata.ts';
 import { isJsonObject, jsonEquals, valueAt, type JsonObject } from '../../base/json.ts';
 import { validateScope } from '../authorization/scope-validation.ts';

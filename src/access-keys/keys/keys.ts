@@ -3,7 +3,7 @@
 import type { AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import { coreEvents, groupEvents } from '../../apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
-import type { Authorizer } from '../../apiserver/request/authorizer.ts';
+import type { Authorizer } from '../../apiserver/request/request-info.ts';
 import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';

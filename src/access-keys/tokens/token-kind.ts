@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { timeText } from '../../apiserver/schema/decode.ts';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION, EXTRA, scopeOf } from '../identity.ts';
-import { type FieldError, invalidValue } from '../../apiserver/field-error.ts';
+import { type FieldError, invalidValue, forbidden, invalid } from '../../apiserver/status.ts';
 import { generatedName } from '../../apiserver/objects/object-writer.ts';
 import {
   defineResource,
@@ -11,7 +11,6 @@ import {
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
-import { forbidden, invalid } from '../../apiserver/status.ts';
 import { failure } from '../../kube/status-error.ts';
 import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';

@@ -12,9 +12,16 @@ import {
   recordDecision,
   type RequestRecord,
 } from '../request/audit-event.ts';
-import { type AccessRequest, type Authorizer, denialText } from '../request/authorizer.ts';
+import {
+  type AccessRequest,
+  type Authorizer,
+  denialText,
+  type ResourcePath,
+  type ServerPath,
+  parseResourcePath,
+  verbOf,
+} from '../request/request-info.ts';
 import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
-import { type ResourcePath, type ServerPath, parseResourcePath, verbOf } from '../request/request-info.ts';
 import { ResourceHandler, type WatchResponse } from '../request/resource-handler.ts';
 import type { Credentials, UserInfo } from '../user.ts';
 import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';

@@ -3,7 +3,7 @@
 import { apiVersionOf } from '../../kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ResourceDefinition, DefinitionTable } from './resource-definition.ts';
-import { shortened } from '../field-error.ts';
+import { shortened } from '../status.ts';
 import { cannotBeHandled, decodeObject, DecodeError } from '../schema/decode.ts';
 import { duplicateFields } from '../schema/json-text.ts';
 import type { FieldValidation } from './query-options.ts';

@@ -12,7 +12,7 @@ import {
   type Written,
   requestedVersion,
 } from './object-writer.ts';
-import { invalidValue } from '../field-error.ts';
+import { invalidValue, alreadyExists, invalid, nameExhausted, notFound, stillDeleting } from '../status.ts';
 import { presented } from './object-view.ts';
 import {
   asConflict,
@@ -23,7 +23,6 @@ import {
   storeKey,
   type Target,
 } from './target.ts';
-import { alreadyExists, invalid, nameExhausted, notFound, stillDeleting } from '../status.ts';
 import { metadataOf, text } from '../metadata.ts';
 import type { SubresourceAction } from './resource-definition.ts';
 

@@ -6,16 +6,17 @@ import type { StoredEntry, StoreRange } from '../storage/store.ts';
 import { currentForm, type Target } from './target.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../kube/label-selector.ts';
-import { badRequest, invalid } from '../status.ts';
-import { metadataOf, objectField, text } from '../metadata.ts';
 import {
+  badRequest,
+  invalid,
   type FieldError,
   forbiddenValue,
   unsupportedValue,
   invalidValue,
   requiredValue,
   tooLong,
-} from '../field-error.ts';
+} from '../status.ts';
+import { metadataOf, objectField, text } from '../metadata.ts';
 import { GRACE_SECONDS_MAX } from '../limits.ts';
 
 export interface ListQuery {

@@ -2,7 +2,7 @@
 
 import type { Resource } from '../../kube/object.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import type { FieldError } from '../field-error.ts';
+import type { FieldError } from '../status.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
 import { listField, metadataOf } from '../metadata.ts';
 import type { NameCheck } from '../../kube/names.ts';

@@ -3,8 +3,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { type StoredEntry, type StoreKey, StoreError } from '../storage/store.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
-import { shortened } from '../field-error.ts';
-import { badRequest, type GroupName, conflict, MODIFIED, notFound } from '../status.ts';
+import { shortened, badRequest, type GroupName, conflict, MODIFIED, notFound } from '../status.ts';
 import { metadataOf, text } from '../metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 

@@ -13,9 +13,8 @@ import {
   type JsonValue,
 } from '../../base/json.ts';
 import { PATCH_COPY_BYTES_MAX, PATCH_OPERATIONS_MAX, PATCH_STEPS_MAX, PATCH_POINTER_MAX } from '../limits.ts';
-import { badRequest } from '../status.ts';
+import { badRequest, shortened } from '../status.ts';
 import { failure } from '../../kube/status-error.ts';
-import { shortened } from '../field-error.ts';
 
 /** Moving list items is faster than comparing or copying members by this factor. */
 const ITEMS_MOVED_PER_STEP = 32;

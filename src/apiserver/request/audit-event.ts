@@ -1,8 +1,7 @@
 /** Entries of the audit log: user, verb, object, time and outcome of a request. Never a header or a body. */
 
 import { microTime } from '../../kube/object.ts';
-import type { AccessDecision } from './authorizer.ts';
-import type { ResourcePath } from './request-info.ts';
+import type { AccessDecision, ResourcePath } from './request-info.ts';
 import type { UserInfo } from '../user.ts';
 
 /** Facts about one request, collected while it is served. */

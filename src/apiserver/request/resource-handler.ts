@@ -51,8 +51,13 @@ import { methodNotAllowed, tooLargeResourceVersion, forbidden, noSuchResource } 
 import { duplicateOwners, metadataOf, text } from '../metadata.ts';
 import type { UserInfo } from '../user.ts';
 import { recordDecision, type RequestRecord } from './audit-event.ts';
-import { denialText, type AccessDecision, type AccessRequest, type Authorizer } from './authorizer.ts';
-import type { ResourcePath } from './request-info.ts';
+import {
+  denialText,
+  type AccessDecision,
+  type AccessRequest,
+  type Authorizer,
+  type ResourcePath,
+} from './request-info.ts';
 
 export interface ApiRequest extends TargetRequest {
   /** Authenticates the credential of the request again; throws 401. */

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { Store, StoredEntry } from '../storage/store.ts';
-import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
+import { WATCHES_MAX, WATCHES_PER_USER_MAX, CLIENT_TIMEOUTS, WATCH_UNREAD_BYTES_MAX } from '../limits.ts';
 import { parseListQuery, integerIn, isTrue } from '../objects/query-options.ts';
 import { metaVersion, withWarnings, plainHeaders } from '../request/api-response.ts';
 import {
@@ -20,8 +20,8 @@ import type { WatchResponse } from '../request/resource-handler.ts';
 import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../user.ts';
 import type { Status } from '../../kube/status-error.ts';
-import { WatchConnection, eventLine, WatchLines, type WatchEventType } from './watch-connection.ts';
 import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
 
 export interface WatchStreamsOptions {
   readonly store: Store;
@@ -203,4 +203,94 @@ class StreamSink implements WatchSink {
     const options = { includeObject: include, nowMs: clock.now(), metadata, hasColumns, apiVersion };
     return JSON.stringify(tableOf(definition, [object], options));
   }
+}
+
+// The response of one watch, and the bytes of an event.
+
+export class WatchConnection {
+  readonly #response: ServerResponse;
+  readonly #closed: () => void;
+  #isClosed = false;
+
+  /** `closed` is called once, when the connection is closed. */
+  constructor(response: ServerResponse, closed: () => void) {
+    this.#response = response;
+    this.#closed = closed;
+    response.once('close', () => this.#close());
+    // A client that ends its side does not want more events.
+    response.socket?.once('end', () => this.end());
+  }
+
+  /** Sends the head before the first event, so that the client knows that the watch has started. */
+  start(headers: Record<string, string>): void {
+    this.#response.writeHead(200, { ...headers, connection: 'close' });
+    this.#response.flushHeaders();
+    // The client may have left before the listeners were added.
+    if (this.#response.destroyed) this.#close();
+    else if (this.#response.socket?.readableEnded) this.end();
+  }
+
+  /** Closes the connection of a client that has too many unread bytes. Sends nothing after the end. */
+  send(line: Buffer | string): void {
+    // Events go on until the connection has closed.
+    if (this.#response.writableEnded) return;
+    if (this.#response.writableLength > WATCH_UNREAD_BYTES_MAX) this.#response.destroy();
+    else this.#response.write(line);
+  }
+
+  /** Resolves when the client has read what was sent, or the connection has closed. */
+  async drained(): Promise<void> {
+    const response = this.#response;
+    if (!response.writableNeedDrain || response.destroyed) return;
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        response.removeListener('drain', settle);
+        response.removeListener('close', settle);
+        resolve();
+      };
+      response.once('drain', settle);
+      response.once('close', settle);
+    });
+  }
+
+  /** Closes the connection when everything is sent. */
+  end(): void {
+    this.#response.end();
+    // A client that does not read the rest would keep it in memory.
+    this.#response.socket?.setTimeout(CLIENT_TIMEOUTS.responseMs, () => this.#response.destroy());
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#closed();
+  }
+}
+
+type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** Lines of events, encoded once for all watchers: with a thousand watchers, encoding is most of the work. */
+export class WatchLines {
+  readonly #views: ObjectViews;
+  /** An event goes to one watcher after another, so only the last line is needed again. */
+  #last:
+    | { type: WatchEventType; definition: ResourceDefinition; entry: StoredEntry; line: Buffer }
+    | undefined;
+
+  constructor(views: ObjectViews) {
+    this.#views = views;
+  }
+
+  /** An event with the complete object. */
+  event(type: WatchEventType, definition: ResourceDefinition, entry: StoredEntry): Buffer {
+    const last = this.#last;
+    if (last?.entry === entry && last.type === type && last.definition === definition) return last.line;
+    const line = Buffer.from(eventLine(type, this.#views.text(definition, entry)));
+    this.#last = { type, definition, entry, line };
+    return line;
+  }
+}
+
+function eventLine(type: string, objectText: string): string {
+  return `{"type":"${type}","object":${objectText}}\n`;
 }

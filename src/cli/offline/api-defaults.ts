@@ -1,6 +1,6 @@
 /** What API servers add to the objects that they store. */
 
-import { allowEverything } from '../../apiserver/request/authorizer.ts';
+import { allowEverything } from '../../apiserver/request/request-info.ts';
 import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 import { copyOf, qualifiedPlural } from '../../kube/memory-cluster.ts';
 import { asJson, type KubeObject } from '../../kube/object.ts';

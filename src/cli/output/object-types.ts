@@ -1,6 +1,6 @@
 /** Whether an API server would take an object of a built-in kind: the types of its fields, and its labels and annotations. */
 
-import { allowEverything } from '../../apiserver/request/authorizer.ts';
+import { allowEverything } from '../../apiserver/request/request-info.ts';
 import { validateMetadata } from '../../apiserver/metadata.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject, DecodeError } from '../../apiserver/schema/decode.ts';

@@ -1,6 +1,6 @@
 /** The table of kinds that an embedded cluster serves. */
 
-import type { Authorizer } from '../../apiserver/request/authorizer.ts';
+import type { Authorizer } from '../../apiserver/request/request-info.ts';
 import {
   type ResourceDefinition,
   defineResource,
@@ -15,7 +15,7 @@ import { coreEvents, groupEvents } from '../../apiserver/event-kinds.ts';
 import { namespaces } from './namespace.ts';
 import { pods } from './pod.ts';
 import { services } from './service.ts';
-import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
+import { invalidValue, type FieldError } from '../../apiserver/status.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';

@@ -2,7 +2,7 @@
 
 import { setOwn, jsonEquals, type JsonObject } from '../../base/json.ts';
 import { SECRETS } from '../../kube/object.ts';
-import { forbiddenValue, invalidValue, type FieldError } from '../../apiserver/field-error.ts';
+import { forbiddenValue, invalidValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';

@@ -2,12 +2,7 @@
 
 import { isIP } from 'node:net';
 import type { JsonObject } from '../../base/json.ts';
-import {
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-  type FieldError,
-} from '../../apiserver/field-error.ts';
+import { invalidValue, requiredValue, unsupportedValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';

@@ -1,7 +1,7 @@
 /** Pods, as a server without nodes supports them. */
 
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { requiredValue, type FieldError } from '../../apiserver/field-error.ts';
+import { requiredValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';

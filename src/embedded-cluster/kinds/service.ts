@@ -8,7 +8,7 @@ import {
   requiredValue,
   unsupportedValue,
   type FieldError,
-} from '../../apiserver/field-error.ts';
+} from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';

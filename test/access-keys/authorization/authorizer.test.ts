@@ -1,7 +1,7 @@
 /** Rights within scopes, decided from a UserInfo alone. */
 
 import { describe, expect, test } from 'vitest';
-import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
+import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import { ManagementAuthorizer } from '../../../src/access-keys/authorization/authorizer.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/access-keys/identity.ts';

@@ -1,7 +1,7 @@
 /** Random scopes and requests over few names, so that they often match. */
 
 import fc from 'fast-check';
-import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
+import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
 import type { Scope, ScopeRule } from '../../../src/access-keys/types.ts';
 
 const name = fc.constantFrom('a', 'b');

@@ -1,7 +1,7 @@
 /** Admission of key writes: owners, limits per user, and conflicts of supplied keys. */
 
 import { describe, expect, test } from 'vitest';
-import type { Authorizer } from '../../../src/apiserver/request/authorizer.ts';
+import type { Authorizer } from '../../../src/apiserver/request/request-info.ts';
 import { forbidden } from '../../../src/apiserver/status.ts';
 import { metadataOf, objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../src/base/json.ts';

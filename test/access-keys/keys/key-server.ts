@@ -1,7 +1,7 @@
 /** An API server with keys that allows every request unless the test passes an authorizer. */
 
 import { randomBytes } from 'node:crypto';
-import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
+import { allowEverything, type Authorizer } from '../../../src/apiserver/request/request-info.ts';
 import type { AdmissionRequest } from '../../../src/apiserver/objects/object-writer.ts';
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';

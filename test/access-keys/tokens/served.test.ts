@@ -1,7 +1,7 @@
 /** Tokens over HTTP: the responses for the kind, and the public documents. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
+import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
 import { ObjectDeleter } from '../../../src/apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../../src/apiserver/objects/object-registry.ts';

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
+import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';

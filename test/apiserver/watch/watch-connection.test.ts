@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openHttpServer, type HttpServer } from '../../../src/apiserver/http/http-server.ts';
-import { WatchConnection } from '../../../src/apiserver/watch/watch-connection.ts';
+import { WatchConnection } from '../../../src/apiserver/watch/watch-streams.ts';
 
 const undo: (() => Promise<void> | void)[] = [];
 

@@ -7,9 +7,9 @@ import {
   type EmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
-import { WatchLines } from '../../../src/apiserver/watch/watch-connection.ts';
+import { WatchLines } from '../../../src/apiserver/watch/watch-streams.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
-import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
+import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
 import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
 
 const COLLECTION = '/api/v1/namespaces/default/configmaps';

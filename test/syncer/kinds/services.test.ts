@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
+import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
 import { decodeObject } from '../../../src/apiserver/schema/decode.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import type { AddressField, NamespaceMode } from '../../../src/config/config.ts';
