@@ -11,7 +11,6 @@ const SRC = join(import.meta.dirname, '..', 'src');
 const RANKS: Record<string, Record<string, number>> = {
   syncer: { translate: 0, sandbox: 0, metrics: 0, patch: 1, kinds: 2, reconcile: 3, references: 4 },
   'access-keys': {
-    types: 0,
     identity: 1,
     credentials: 2,
     serving: 2,

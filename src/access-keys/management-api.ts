@@ -15,24 +15,38 @@ import type { SeriesRegistry } from '../base/metrics/series.ts';
 import { apiServerSeries } from '../apiserver/metrics.ts';
 import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
-import { splitPath } from './authorization/target.ts';
-import { bearerAuthenticator } from './bearer-authenticator.ts';
-import { isDelegated } from './identity.ts';
+import { splitPath } from './authorization/grants.ts';
+import { isDelegated, type KeyIndex } from './identity.ts';
 import { ensureFirstKeyFile } from './credentials/first-key.ts';
-import { LocalAdministrator } from './credentials/local-administrator.ts';
-import { openMasterKey } from './credentials/master-key.ts';
+import { LocalAdministrator, openMasterKey, type MasterKey } from './credentials/master-key.ts';
 import { HostCluster, openStore } from './open-store.ts';
-import { KEY_STORAGE } from './keys/key-kind.ts';
+import { KEY_STORAGE, KEY_DESCRIPTIONS, KEY_TYPES } from './keys/key-kind.ts';
 import { WatchRevocation } from './keys/watch-revocation.ts';
-import { composeModules, type Modules } from './compose.ts';
 import { AuditTrail } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
 import { RequestLimits } from './serving/request-limits.ts';
 import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handler.ts';
-import { SIGNING_KEYS } from './tokens/signing-key.ts';
+import { SIGNING_KEYS } from './tokens/key-ring.ts';
 import { textResponse, type ApiResponse } from '../apiserver/request/api-response.ts';
 import type { AuditEvent } from '../apiserver/request/audit-event.ts';
 import { noSuchResource } from '../apiserver/status.ts';
+import type { Authorizer } from '../apiserver/request/request-info.ts';
+import { META_TYPES, TypeTable } from '../apiserver/schema/object-schema.ts';
+import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
+import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';
+import { DefinitionTable, type ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
+import type { UserInfo, Credentials } from '../apiserver/user.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope-validation.ts';
+import { createKeys, type Keys } from './keys/keys.ts';
+import { issuedTokens, keySeries } from './metrics.ts';
+import { createTokens, TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-kind.ts';
+import type { AdmissionRequest } from '../apiserver/objects/object-writer.ts';
+import type { ClusterClient } from '../kube/types.ts';
+import { ManagementAuthorizer } from './authorization/authorizer.ts';
+import { DelegatedAuth, hostReviews } from './authorization/delegated-auth.ts';
+import { reviewKinds, type TokenAuthenticators } from './authorization/reviews.ts';
+import { WriteAuthorizer } from './authorization/write-authorizer.ts';
+import { isDirectToken } from './tokens/token.ts';
 
 export interface ManagementApiOptions {
   readonly config: ManagementConfig;
@@ -268,4 +282,170 @@ async function readiness(store: Store): Promise<ApiResponse> {
   } catch {
     return textResponse(503, 'the store is not writable\n');
   }
+}
+
+// Composes the modules of the API: keys, authorization and tokens, each with the parts of the others that it needs.
+
+interface ModulesOptions {
+  readonly config: ManagementConfig;
+  readonly store: Store;
+  readonly masterKey: MasterKey;
+  readonly host: HostCluster;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly audit: (event: AuditEvent) => void;
+  /** Absent: nothing is measured. */
+  readonly metrics?: SeriesRegistry | undefined;
+}
+
+interface Modules {
+  readonly table: DefinitionTable;
+  readonly authorizer: Authorizer;
+  readonly keys: Keys;
+  /** Authenticates tokens of the host cluster; undefined when delegated authentication is off. */
+  readonly hostUsers: BearerParts['host'];
+  /** Documents that need no credential, by path. */
+  readonly documents: ReadonlyMap<string, () => Promise<ApiResponse>>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** kubectl reads and writes several objects as a `List` of this group version and accepts one only from a server that serves it. */
+const CORE_V1 = { group: '', version: 'v1' };
+
+function composeModules(options: ModulesOptions): Modules {
+  const { config, store, masterKey, host, clock, random, logger, metrics } = options;
+  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
+    ...EVENT_DESCRIPTIONS,
+    ...REVIEW_DESCRIPTIONS,
+    ...SCOPE_DESCRIPTIONS,
+    ...KEY_DESCRIPTIONS,
+    ...TOKEN_DESCRIPTIONS,
+  });
+  const keys = createKeys({
+    store,
+    clock,
+    random,
+    randomBytes,
+    logger,
+    masterKey,
+    types,
+    maxTtlSeconds: Math.floor(config.maxTtl / 1000),
+    audit: options.audit,
+    authorizeWrite: (write) => access.authorizeWrite(write),
+    authorizer: () => access.authorizer,
+  });
+  if (metrics) keySeries(metrics, keys.index, clock);
+  const tokens = createTokens({
+    store,
+    seal: masterKey.seal,
+    index: keys.index,
+    clock,
+    random,
+    logger,
+    types,
+    issuer: config.issuer,
+    ttls: seconds(config.tokenTtl),
+    issued: metrics ? issuedTokens(metrics) : () => undefined,
+  });
+  const access = createAccess({
+    types,
+    index: keys.index,
+    clock,
+    host: config.delegatedAuth ? host.connected().client : undefined,
+    authenticateKey: (token) => keys.authenticator.authenticate(token),
+    verifyToken: (token) => tokens.verify(token),
+    recordUse: (user) => keys.recordUse(user),
+  });
+  return {
+    table: tableOf(keys, [tokens.definition, ...access.kinds]),
+    authorizer: {
+      // A denied request does not extend the life of a key.
+      authorize: async (user, request) => {
+        const decision = await access.authorizer.authorize(user, request);
+        if (decision.isAllowed) keys.recordUse(user);
+        return decision;
+      },
+      visibleTo: (user, definition) => access.authorizer.visibleTo(user, definition),
+    },
+    keys,
+    hostUsers: access.hostUsers,
+    documents: tokens.publicDocuments,
+    start: async () => {
+      await keys.start();
+      await tokens.start();
+    },
+    stop: async () => {
+      await tokens.stop();
+      await keys.stop();
+    },
+  };
+}
+
+function tableOf(keys: Keys, others: readonly ResourceDefinition[]): DefinitionTable {
+  return new DefinitionTable([keys.definition, keys.events, ...others], [CORE_V1], [keys.coreEvents]);
+}
+
+function seconds(ttlMs: ManagementConfig['tokenTtl']): ManagementConfig['tokenTtl'] {
+  return { default: Math.floor(ttlMs.default / 1000), max: Math.floor(ttlMs.max / 1000) };
+}
+
+interface AccessOptions extends TokenAuthenticators {
+  /** Holds `META_TYPES` and `REVIEW_TYPES`. */
+  readonly types: TypeTable;
+  readonly index: KeyIndex;
+  readonly clock: Clock;
+  /** The host cluster; undefined: its tokens are not accepted. */
+  readonly host: Pick<ClusterClient, 'request'> | undefined;
+}
+
+export interface Access {
+  readonly authorizer: ManagementAuthorizer;
+  /** The review kinds that are served besides keys and tokens. */
+  readonly kinds: readonly ResourceDefinition[];
+  /** Throws 403 for a write to an access key that the user may not make. */
+  authorizeWrite(write: AdmissionRequest): Promise<void>;
+  /** Authenticates tokens of the host cluster; undefined: they are not accepted. */
+  readonly hostUsers:
+    | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
+    | undefined;
+}
+
+export function createAccess(options: AccessOptions): Access {
+  const { index, clock } = options;
+  const host = options.host && new DelegatedAuth(hostReviews(options.host), clock);
+  const authorizer = new ManagementAuthorizer({ index, clock, host });
+  const writes = new WriteAuthorizer(index, clock, host);
+  return {
+    authorizer,
+    kinds: reviewKinds(options.types, authorizer, options),
+    authorizeWrite: (write) => writes.authorize(write),
+    hostUsers: host,
+  };
+}
+
+// Authenticates a bearer token: an access key, the local administrator's credential, or a token of the host cluster.
+
+interface BearerParts {
+  readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
+  readonly local: LocalAdministrator;
+  /** Authenticates tokens of the host cluster; absent: they are not accepted. */
+  readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
+}
+
+/** Credentials that only this program issues are never sent to the host cluster, valid or not. */
+const OURS = /^(pak|local)_/u;
+const BEARER = /^bearer +(\S+) *$/iu;
+
+/** Returns undefined: unauthenticated. It rejects with a 401 `StatusError` for a proven key that is refused, with 429 when the host is asked too often. */
+export function bearerAuthenticator({ keys, local, host }: BearerParts) {
+  return async ({ authorization, address }: Credentials): Promise<UserInfo | undefined> => {
+    const token = BEARER.exec(authorization ?? '')?.[1];
+    if (token === undefined) return undefined;
+    const user = local.authenticate(token) ?? (await keys.authenticate(token));
+    // A token of ours is no credential for this API, even if the host cluster trusts its issuer.
+    if (user !== undefined || OURS.test(token) || isDirectToken(token)) return user;
+    return host?.authenticate(token, address);
+  };
 }

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts';
 import type { Count, Observe, SeriesRegistry } from '../base/metrics/series.ts';
-import type { KeyRecord } from './types.ts';
+import type { KeyRecord } from './identity.ts';
 
 const KEY_STATES = ['active', 'disabled', 'expired', 'deleting'] as const;
 type KeyState = (typeof KEY_STATES)[number];

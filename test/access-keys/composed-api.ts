@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { openLocalAdministrator } from '../../src/access-keys/credentials/local-administrator.ts';
+import { openLocalAdministrator } from '../../src/access-keys/credentials/master-key.ts';
 import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';

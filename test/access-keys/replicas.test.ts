@@ -11,7 +11,7 @@ import { SECRETS } from '../../src/kube/object.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { SecretNames } from '../../src/apiserver/storage/secrets/secret-codec.ts';
 import { MASTER_KEY_PROOF } from '../../src/access-keys/credentials/master-key.ts';
-import { SIGNING_KEYS, signingKeyName } from '../../src/access-keys/tokens/signing-key.ts';
+import { SIGNING_KEYS, signingKeyName } from '../../src/access-keys/tokens/key-ring.ts';
 import type { StoreKey } from '../../src/apiserver/storage/store.ts';
 import { clientOf } from '../apiserver/storage/secrets/replicas.ts';
 import { keyOf } from './keys/key-server.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/json.ts';
 import type { AuditEvent } from '../../src/apiserver/request/audit-event.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS } from '../../src/access-keys/identity.ts';
-import { OVERLAP_SECONDS_MAX, REPLACED_SECRETS_MAX } from '../../src/access-keys/keys/key-rotation.ts';
+import { OVERLAP_SECONDS_MAX, REPLACED_SECRETS_MAX } from '../../src/access-keys/keys/key-kind.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed, type MadeKey } from './composed-api.ts';

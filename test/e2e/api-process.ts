@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../src/base/clock.ts';
 import { isJsonObject } from '../../src/base/json.ts';
-import { openLocalAdministrator } from '../../src/access-keys/credentials/local-administrator.ts';
+import { openLocalAdministrator } from '../../src/access-keys/credentials/master-key.ts';
 import { RawClient } from '../contract/raw-client.ts';
 import { KEYS_PATH } from '../access-keys/composed-api.ts';
 

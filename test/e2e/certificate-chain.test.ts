@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { selfSigned, servingNames } from '../../src/access-keys/serving/self-signed.ts';
+import { selfSigned, servingNames } from '../../src/access-keys/serving/certificates.ts';
 
 test('openssl verifies the chain', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'endpoint-syncer-chain-'));

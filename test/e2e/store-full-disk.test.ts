@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { verifyDatabase } from '../../src/apiserver/storage/sqlite/maintenance.ts';
-import { openLocalAdministrator } from '../../src/access-keys/credentials/local-administrator.ts';
+import { openLocalAdministrator } from '../../src/access-keys/credentials/master-key.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { KEYS_PATH } from '../access-keys/composed-api.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { CrashTest, Victim } from './kill-rounds.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { openLocalAdministrator } from '../../src/access-keys/credentials/local-administrator.ts';
+import { openLocalAdministrator } from '../../src/access-keys/credentials/master-key.ts';
 import { RawClient, type RawAnswer, type RawRequest } from '../contract/raw-client.ts';
 import { KEYS_PATH, TOKENS_PATH } from '../access-keys/composed-api.ts';
 import { EXPIRED_MESSAGE } from '../../src/access-keys/keys/key-authenticator.ts';

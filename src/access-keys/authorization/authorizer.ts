@@ -13,6 +13,10 @@ import {
   isOwnedBy,
   scopeOf,
   isDelegated,
+  type KeyIndex,
+  type KeyRecord,
+  type RequestTarget,
+  type Scope,
 } from '../identity.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/request-info.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
@@ -20,12 +24,21 @@ import type { UserInfo } from '../../apiserver/user.ts';
 import { objectField } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
 import type { HostRights } from './delegated-auth.ts';
-import { type Grant, holdsRequest, matchGrants, reaches } from './grants.ts';
-import { DISCOVERY, isEvents, KEYS, CLIENT_REQUESTS, ORDINARY_REQUESTS, REVIEW_REQUESTS } from './roles.ts';
+import {
+  type Grant,
+  holdsRequest,
+  matchGrants,
+  reaches,
+  DISCOVERY,
+  isEvents,
+  KEYS,
+  CLIENT_REQUESTS,
+  ORDINARY_REQUESTS,
+  REVIEW_REQUESTS,
+  targetOf,
+} from './grants.ts';
 import { grantsOf } from './scope-grants.ts';
-import { targetOf } from './target.ts';
 
 export interface ManagementAuthorizerOptions {
   readonly index: KeyIndex;

@@ -1,8 +1,8 @@
-/** Grants: a parsed scope, as patterns of requests and of targets. */
+/** Grants: a parsed scope, as patterns of requests and of targets; the targets; and the requests that roles allow. */
 
-import type { RequestTarget } from '../types.ts';
-import type { AccessRequest } from '../../apiserver/request/request-info.ts';
-import { targetText } from './target.ts';
+import { type RequestTarget, MANAGEMENT_GROUP } from '../identity.ts';
+import type { AccessRequest, ServerPath } from '../../apiserver/request/request-info.ts';
+import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
 
 /** Matches every name; never part of a name. */
 export const ANY = '*';
@@ -142,3 +142,170 @@ function missedPart(pattern: RequestPattern, request: AccessRequest): (typeof PA
   }
   return pattern.verbs?.has(request.verb) === false ? 'verb' : undefined;
 }
+
+// The API that a request is for, by the prefix of its URL.
+
+export const TARGET_KINDS = ['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'] as const;
+
+const MANAGEMENT: RequestTarget = { kind: 'Management' };
+/** The prefix of this API in the layout of the platform. */
+const MANAGEMENT_PREFIX = '/kubernetes/management';
+/** Segments of `/kubernetes/cluster/a` and of `/kubernetes/project/a/space/b`, including the empty one before the first slash. */
+const PREFIX_SEGMENTS = [4, 6];
+
+/**
+ * Splits a URL path into the prefix of a target and the path below it. The prefix of this API is `''`, with or without
+ * `/kubernetes/management`. Undefined: the path is below `/kubernetes` and names no target.
+ */
+export function splitPath(path: string): ServerPath | undefined {
+  if (path !== '/kubernetes' && !path.startsWith('/kubernetes/')) return { prefix: '', path };
+  if (path === MANAGEMENT_PREFIX || path.startsWith(`${MANAGEMENT_PREFIX}/`)) {
+    return { prefix: '', path: path.slice(MANAGEMENT_PREFIX.length) || '/' };
+  }
+  const segments = path.split('/');
+  for (const count of PREFIX_SEGMENTS) {
+    const prefix = segments.slice(0, count).join('/');
+    if (segments.length < count || !targetOf(prefix)) continue;
+    return { prefix, path: `/${segments.slice(count).join('/')}` };
+  }
+  return undefined;
+}
+
+/** The target that a prefix names, its segments decoded; undefined: none. */
+export function targetOf(prefix: string): RequestTarget | undefined {
+  if (prefix === '') return MANAGEMENT;
+  const segments = decoded(prefix);
+  if (segments?.[0] !== 'kubernetes' || segments.includes('')) return undefined;
+  const [, kind, name = '', part, inner = ''] = segments;
+  if (kind === 'cluster' && segments.length === 3) return { kind: 'Cluster', cluster: name };
+  if (kind !== 'project' || segments.length !== 5) return undefined;
+  if (part === 'space') return { kind: 'ProjectSpace', project: name, space: inner };
+  if (part === 'virtualcluster')
+    return { kind: 'ProjectVirtualCluster', project: name, virtualCluster: inner };
+  return undefined;
+}
+
+/** The target in messages: `cluster "a"`. */
+export function targetText(target: RequestTarget): string {
+  const quote = (name: string): string => JSON.stringify(name);
+  switch (target.kind) {
+    case 'Management':
+      return 'the management API';
+    case 'Cluster':
+      return `cluster ${quote(target.cluster)}`;
+    case 'ProjectSpace':
+      return `space ${quote(target.space)} of project ${quote(target.project)}`;
+    case 'ProjectVirtualCluster':
+      return `virtual cluster ${quote(target.virtualCluster)} of project ${quote(target.project)}`;
+  }
+}
+
+function decoded(prefix: string): string[] | undefined {
+  try {
+    return prefix.split('/').slice(1).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+// The roles that a scope can name, and the requests that each entry of a scope implies.
+
+/** The role with the requests that the command-line client sends to the management API. */
+export const PLATFORM_CLI = 'platformCLI';
+
+/** Case-sensitive; the second is the older name of the first. */
+export const ROLE_NAMES: readonly string[] = [PLATFORM_CLI, 'loft-cli'];
+
+export const KEYS = 'ownedaccesskeys';
+/** The subresource of a key that issues a new secret. */
+export const ROTATE = 'rotate';
+/** Events about keys. kubectl reads those of the core group in `describe` and `events`. */
+export const EVENTS = 'events';
+export const EVENTS_GROUPS: readonly string[] = ['', 'events.k8s.io'];
+
+export function isEvents({
+  group,
+  resource,
+}: {
+  readonly group: string;
+  readonly resource: string;
+}): boolean {
+  return resource === EVENTS && EVENTS_GROUPS.includes(group);
+}
+export const TOKENS = 'directclusterendpointtokens';
+export const AUTHENTICATION_GROUP = 'authentication.k8s.io';
+export const AUTHORIZATION_GROUP = 'authorization.k8s.io';
+
+/** Discovery: what a client reads to learn which kinds are served; no objects. */
+export const DISCOVERY_URLS: readonly string[] = [
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/healthz',
+  '/livez',
+  '/openapi',
+  '/openapi/*',
+  '/readyz',
+  '/version',
+];
+
+/** Reviews of the caller itself, by group. */
+export const SELF_REVIEWS: readonly (readonly [group: string, resource: string])[] = [
+  [AUTHENTICATION_GROUP, 'selfsubjectreviews'],
+  [AUTHORIZATION_GROUP, 'selfsubjectaccessreviews'],
+  [AUTHORIZATION_GROUP, 'selfsubjectrulesreviews'],
+];
+
+const CREATE: ReadonlySet<string> = new Set(['create']);
+const READ: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+const LOOK: ReadonlySet<string> = new Set(['get', 'head']);
+
+function onResource(verbs: ReadonlySet<string>, group: string, resource: string): RequestPattern {
+  return { ...EVERYTHING, form: 'resource', verbs, group, resource };
+}
+
+/** The requests of the ClusterRoles `system:discovery` and `system:public-info-viewer`. */
+export const DISCOVERY: readonly RequestPattern[] = DISCOVERY_URLS.map((url) => ({
+  ...EVERYTHING,
+  form: 'path',
+  verbs: LOOK,
+  url,
+}));
+
+/** Discovery and reviews of the caller itself: kubectl needs both. */
+export const CLIENT_REQUESTS: readonly RequestPattern[] = [
+  ...DISCOVERY,
+  ...SELF_REVIEWS.map(([group, resource]) => onResource(CREATE, group, resource)),
+];
+
+/** The role {@link PLATFORM_CLI}: discovery, and reading the caller's keys. */
+export const CLI_REQUESTS: readonly RequestPattern[] = [
+  ...CLIENT_REQUESTS,
+  onResource(READ, MANAGEMENT_GROUP, KEYS),
+];
+
+/** A scope that contains a target includes creating tokens for it. */
+export const TOKEN_REQUESTS: readonly RequestPattern[] = [
+  ...CLIENT_REQUESTS,
+  onResource(CREATE, MANAGEMENT_GROUP, TOKENS),
+];
+
+/** What the webhooks of a cluster send. */
+export const REVIEW_REQUESTS: readonly RequestPattern[] = [
+  onResource(CREATE, AUTHENTICATION_GROUP, 'tokenreviews'),
+  onResource(CREATE, AUTHORIZATION_GROUP, 'subjectaccessreviews'),
+];
+
+const ALL: ReadonlySet<string> = new Set(ALL_VERBS);
+
+/**
+ * What every authenticated user may do with its own keys. Only administrators write the status: its `lastActivity` extends the life of some keys.
+ */
+export const ORDINARY_REQUESTS: readonly RequestPattern[] = [
+  ...TOKEN_REQUESTS,
+  onResource(ALL, MANAGEMENT_GROUP, KEYS),
+  onResource(READ, MANAGEMENT_GROUP, `${KEYS}/status`),
+  ...EVENTS_GROUPS.map((group) => onResource(READ, group, EVENTS)),
+  onResource(CREATE, MANAGEMENT_GROUP, `${KEYS}/${ROTATE}`),
+];

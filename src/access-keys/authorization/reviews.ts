@@ -25,12 +25,19 @@ import {
   ROTATE,
   SELF_REVIEWS,
   TOKENS,
-} from './roles.ts';
-import { targetOf } from './target.ts';
+  targetOf,
+  ANY,
+} from './grants.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { EXTRA, extraJson, textsOf, TOKEN_AUDIENCE, userOf, MANAGEMENT_GROUP } from '../identity.ts';
-import { ANY } from './grants.ts';
-import type { RequestTarget } from '../types.ts';
+import {
+  EXTRA,
+  extraJson,
+  textsOf,
+  TOKEN_AUDIENCE,
+  userOf,
+  MANAGEMENT_GROUP,
+  type RequestTarget,
+} from '../identity.ts';
 import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 
 /** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */

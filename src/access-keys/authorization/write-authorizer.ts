@@ -13,6 +13,9 @@ import {
   isAdministrator,
   isOwnedBy,
   isDelegated,
+  type KeyIndex,
+  type KeyRecord,
+  type Scope,
 } from '../identity.ts';
 import type { AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import { forbidden } from '../../apiserver/status.ts';
@@ -22,9 +25,8 @@ import type { UserInfo } from '../../apiserver/user.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
-import { KEYS, ROTATE } from './roles.ts';
-import { widerThan } from './scope-contains.ts';
+import { KEYS, ROTATE } from './grants.ts';
+import { widerThan } from './scope-grants.ts';
 import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 import type { HostRights } from './delegated-auth.ts';
 

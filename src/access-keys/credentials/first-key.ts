@@ -2,8 +2,7 @@
 
 import { unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { isOpenToOthers } from './master-key.ts';
-import { createOwnFile, readOwnFile } from './owned-file.ts';
+import { isOpenToOthers, createOwnFile, readOwnFile } from './master-key.ts';
 import { MANAGEMENT_API_VERSION, SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';

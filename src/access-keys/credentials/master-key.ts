@@ -3,15 +3,34 @@
  * sealed fields are derived from it. Without it no key in the store can be recognised: back it up with the store.
  */
 
-import { hkdfSync, createCipheriv, createDecipheriv } from 'node:crypto';
-import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import { MANAGEMENT_GROUP } from '../identity.ts';
-import { TerminalError } from '../../base/errors.ts';
+import {
+  hkdfSync,
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
+import { constants } from 'node:fs';
+import {
+  link,
+  mkdir,
+  open,
+  readFile,
+  stat,
+  unlink,
+  lstat,
+  readlink,
+  type FileHandle,
+} from 'node:fs/promises';
+import { join, dirname, isAbsolute, parse, resolve, sep } from 'node:path';
+import { MANAGEMENT_GROUP, ADMINISTRATORS, AUTHENTICATED } from '../identity.ts';
+import { TerminalError, codeOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
 import type { RandomBytes } from './access-key.ts';
-import { readOwnFile } from './owned-file.ts';
+import type { UserInfo } from '../../apiserver/user.ts';
+import type { Clock } from '../../base/clock.ts';
 
 const KEY_BYTES = 32;
 export const MASTER_KEY_FILE = 'master.key';
@@ -69,7 +88,7 @@ export async function openMasterKey(options: MasterKeyOptions): Promise<MasterKe
     );
   }
   text ??= await createFile(dataDir, file, randomBytes);
-  const key = new MasterKey(parse(file, text), randomBytes);
+  const key = new MasterKey(keyBytes(file, text), randomBytes);
   await prove(store, key, file);
   if (await isOpenToOthers(file)) {
     logger.warn({ file }, 'other users can read the master key: chmod 600');
@@ -94,7 +113,7 @@ export async function readMasterKey(
 ): Promise<MasterKey | undefined> {
   const file = join(dataDir, MASTER_KEY_FILE);
   const text = await readIfThere(file);
-  return text === undefined ? undefined : new MasterKey(parse(file, text), randomBytes);
+  return text === undefined ? undefined : new MasterKey(keyBytes(file, text), randomBytes);
 }
 
 async function readIfThere(file: string): Promise<string | undefined> {
@@ -143,7 +162,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-function parse(file: string, text: string): Buffer {
+function keyBytes(file: string, text: string): Buffer {
   const bytes = Buffer.from(text.trim(), 'base64');
   if (bytes.length === KEY_BYTES && bytes.toString('base64') === text.trim()) return bytes;
   throw new TerminalError(
@@ -210,4 +229,143 @@ export class Seal {
       throw new Error(`the stored value for ${purpose} cannot be decrypted: ${why}`, { cause: error });
     }
   }
+}
+
+// Files whose content is trusted as a credential: neither read from nor written into a file of another user.
+
+/** As of Linux. */
+const LINKS_MAX = 40;
+const BYTES_MAX = 64 * 1024;
+
+/**
+ * The text of a file that belongs to `uid` or root, and so do the links that lead to it: the kubelet mounts a Secret as links. Undefined: it
+ * does not exist. Rejects with an `Error` that says what belongs to whom.
+ */
+export async function readOwnFile(file: string, uid = ownUid()): Promise<string | undefined> {
+  try {
+    const handle = await open(await followOwnLinks(resolve(file), uid), READ);
+    await using _closed = { [Symbol.asyncDispose]: () => handle.close() };
+    await checkOwner(handle, file, [0, uid]);
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(BYTES_MAX), 0, BYTES_MAX);
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+// A named pipe would block the start until another process writes into it.
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** A new file, or the one that a replica of the same user has created. Rejects for a link and for a file of another user. */
+export async function createOwnFile(file: string, uid = ownUid()): Promise<FileHandle> {
+  try {
+    return await open(file, CREATE, 0o600);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  const handle = await open(file, APPEND).catch((cause: unknown) => {
+    throw codeOf(cause) === 'ELOOP' ? new Error(`${file} is a link: name the file itself`, { cause }) : cause;
+  });
+  try {
+    await checkOwner(handle, file, [uid]);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+function ownUid(): number {
+  return process.geteuid?.() ?? 0;
+}
+
+async function checkOwner(handle: FileHandle, file: string, owners: readonly number[]): Promise<void> {
+  const stats = await handle.stat();
+  if (!stats.isFile()) throw new Error(`${file} is no regular file`);
+  if (!owners.includes(stats.uid)) throw foreign(file, stats.uid, owners);
+}
+
+/** The path without symbolic links. */
+async function followOwnLinks(path: string, uid: number): Promise<string> {
+  const { root } = parse(path);
+  let done = root;
+  let steps = path.slice(root.length).split(sep);
+  for (let links = 0; steps.length > 0;) {
+    const [step = '', ...rest] = steps;
+    const at = join(done, step);
+    const stats = await lstat(at);
+    if (!stats.isSymbolicLink()) {
+      [done, steps] = [at, rest];
+      continue;
+    }
+    if (![0, uid].includes(stats.uid)) throw foreign(at, stats.uid, [0, uid]);
+    if (++links > LINKS_MAX) throw new Error(`${path} leads through more than ${LINKS_MAX} links`);
+    const target = await readlink(at);
+    const next = isAbsolute(target) ? target : resolve(dirname(at), target);
+    [done, steps] = [root, [...next.slice(root.length).split(sep), ...rest]];
+  }
+  return done;
+}
+
+function foreign(file: string, owner: number, owners: readonly number[]): Error {
+  const own = owners.length === 1 ? `user ${owners[0]}` : `user ${owners[1]} of this process or root`;
+  return new Error(
+    `${file} belongs to user ${owner}, not to ${own}: that user could choose or read the key; move it, or chown it`,
+  );
+}
+
+// The local administrator: read access to the master key allows to forge any key, so it is administrator access. The `keys` commands use it on
+// the machine of the API, before the first key exists. A credential contains its creation time in seconds and is valid for a minute.
+
+export const LOCAL_ADMINISTRATOR: UserInfo = {
+  name: 'system:local-administrator',
+  uid: '',
+  groups: [ADMINISTRATORS, AUTHENTICATED],
+  extra: {},
+};
+
+const PREFIX = 'local_';
+const LIFE_SECONDS = 60;
+const CREDENTIAL = /^local_(\d{10,12})_([A-Za-z0-9_-]{43})$/u;
+
+export class LocalAdministrator {
+  readonly #secret: Buffer;
+  readonly #clock: Clock;
+
+  /** `secret` is derived from the master key for this purpose. */
+  constructor(secret: Buffer, clock: Clock) {
+    this.#secret = secret;
+    this.#clock = clock;
+  }
+
+  /** A bearer token that is valid for a minute. */
+  credential(): string {
+    const issuedAt = String(Math.floor(this.#clock.now() / 1000));
+    return `${PREFIX}${issuedAt}_${this.#mac(issuedAt).toString('base64url')}`;
+  }
+
+  /** The local administrator, if the bearer token is its credential. */
+  authenticate(token: string): UserInfo | undefined {
+    const [, issuedAt, mac] = CREDENTIAL.exec(token) ?? [];
+    if (issuedAt === undefined || mac === undefined) return undefined;
+    const isGenuine = timingSafeEqual(this.#mac(issuedAt), Buffer.from(mac, 'base64url'));
+    const ageSeconds = Math.abs(this.#clock.now() / 1000 - Number(issuedAt));
+    return isGenuine && ageSeconds <= LIFE_SECONDS ? LOCAL_ADMINISTRATOR : undefined;
+  }
+
+  #mac(issuedAt: string): Buffer {
+    return createHmac('sha256', this.#secret).update(issuedAt).digest();
+  }
+}
+
+/** For commands on the machine of the API. Undefined if the folder has no master key. Throws `TerminalError` if it cannot be read. */
+export async function openLocalAdministrator(
+  dataDir: string,
+  clock: Clock,
+): Promise<LocalAdministrator | undefined> {
+  const key = await readMasterKey(dataDir, randomBytes);
+  return key && new LocalAdministrator(key.localAdministrator, clock);
 }

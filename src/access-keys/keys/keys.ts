@@ -24,8 +24,7 @@ import { ExpiryEvents } from './expiry-events.ts';
 import { KeyCollector, KeyRemoval } from './key-collector.ts';
 import { KeyIndex } from './key-index.ts';
 import type { IndexedKey } from './key-record.ts';
-import { ownedAccessKeys } from './key-kind.ts';
-import { rotateSubresource } from './key-rotation.ts';
+import { ownedAccessKeys, rotateSubresource } from './key-kind.ts';
 import { StoredKeys } from './stored-key.ts';
 
 /** Table of notes in the store with the last use of keys. */

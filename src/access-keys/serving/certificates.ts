@@ -1,12 +1,15 @@
 /** The serving certificate: from files that may be replaced while the server runs, or self-signed. */
 
-import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { X509Certificate, createPrivateKey, KeyObject, createPublicKey, webcrypto } from 'node:crypto';
+import { readFile, chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import type * as X509 from '@peculiar/x509';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { codeOf, TerminalError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { checkPair, selfSigned, servingNames } from './self-signed.ts';
 
 export interface CertificateOptions {
   /** PEM, the chain beginning with the certificate of the server. `''` together with `keyFile`: self-signed. */
@@ -135,4 +138,261 @@ function warnOfValidity({ cert }: TlsPair, { clock, logger }: CertificateOptions
   } else if (Date.parse(validFrom) > nowMs) {
     logger.warn({ validFrom }, 'the certificate is not valid yet: clients will reject it');
   }
+}
+
+// The self-signed serving certificate and its authority, which is kept so that clients keep their trust when the certificate is renewed.
+
+interface SelfSigned {
+  readonly pair: TlsPair;
+  /** The certificate of the authority, which clients need; also in the file `ca.crt`. */
+  readonly authority: string;
+  /** The authority was not valid yet, and has a new certificate of the same key: clients that have the old one need the new one. */
+  readonly isReissued: boolean;
+}
+
+/** Renewed this long before its expiry. */
+const RENEW_BEFORE_MS = 30 * 24 * 3_600_000;
+
+/** The certificate in `dataDir`, generated if it is missing, lacks a name, expires soon or is not valid yet. Throws {@link TerminalError}. */
+export async function selfSigned(
+  dataDir: string,
+  names: readonly string[],
+  nowMs: number,
+): Promise<SelfSigned> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const { isReissued, ...authority } = await openAuthority(dataDir, nowMs);
+  const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
+  const kept = await readPair(files);
+  if (kept && isReusable(kept, authority, names, nowMs)) {
+    return { pair: kept, authority: authority.cert, isReissued };
+  }
+  const pair = await generateServerCertificate(authority, names, nowMs);
+  await writePair(files, pair);
+  return { pair, authority: authority.cert, isReissued };
+}
+
+/** All names of this machine when it listens on `host`; `''` is every address. */
+export function servingNames(host: string, more: readonly string[] = []): string[] {
+  const names = new Set(['localhost', '127.0.0.1', '::1', hostname().toLowerCase()]);
+  if (['', '0.0.0.0', '::'].includes(host)) {
+    for (const addresses of Object.values(networkInterfaces())) {
+      // A link-local address is ambiguous without its interface.
+      for (const { address } of addresses ?? []) if (!address.startsWith('fe80:')) names.add(address);
+    }
+  } else {
+    names.add(host.toLowerCase());
+  }
+  for (const name of more) names.add(name.toLowerCase());
+  return [...names]
+    .filter((name) => isIP(name) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name))
+    .sort();
+}
+
+interface PairFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function openAuthority(
+  dataDir: string,
+  nowMs: number,
+): Promise<TlsPair & Pick<SelfSigned, 'isReissued'>> {
+  const files = { cert: join(dataDir, 'ca.crt'), key: join(dataDir, 'ca.key') };
+  const [cert, key] = await Promise.all([readText(files.cert), readText(files.key)]);
+  if (cert === undefined && key === undefined) {
+    const authority = await generateAuthority(nowMs);
+    await writePair(files, authority);
+    return { ...authority, isReissued: false };
+  }
+  const remedy =
+    'restore both files from a backup, or remove both to generate a new authority, which every client must then trust';
+  if (cert === undefined || key === undefined) {
+    const missing = cert === undefined ? files.cert : files.key;
+    throw new TerminalError(`${missing} is missing, but the other file of the authority exists: ${remedy}`);
+  }
+  const problem = checkPair({ cert, key });
+  if (problem !== undefined) throw new TerminalError(`${files.cert}, ${files.key}: ${problem}: ${remedy}`);
+  if (Date.parse(new X509Certificate(cert).validTo) <= nowMs) {
+    throw new TerminalError(`${files.cert}: the authority has expired: ${remedy}`);
+  }
+  if (isValidYet(cert, nowMs)) return { cert, key, isReissued: false };
+  // A clock was wrong, then or now. With the same key, clients that trust the other certificate lose nothing.
+  const reissued = await generateAuthority(nowMs, { cert, key });
+  await writePair(files, reissued);
+  return { ...reissued, isReissued: true };
+}
+
+function isValidYet(cert: string, nowMs: number): boolean {
+  return Date.parse(new X509Certificate(cert).validFrom) <= nowMs;
+}
+
+function isReusable(pair: TlsPair, authority: TlsPair, names: readonly string[], nowMs: number): boolean {
+  if (checkPair(pair) !== undefined) return false;
+  const certificate = new X509Certificate(pair.cert);
+  const isFor = (name: string): boolean =>
+    (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+  return (
+    Date.parse(certificate.validTo) - RENEW_BEFORE_MS > nowMs &&
+    isValidYet(pair.cert, nowMs) &&
+    certificate.verify(new X509Certificate(authority.cert).publicKey) &&
+    names.every(isFor)
+  );
+}
+
+async function readPair({ cert, key }: PairFiles): Promise<TlsPair | undefined> {
+  const texts = await Promise.all([readText(cert), readText(key)]);
+  return texts[0] === undefined || texts[1] === undefined ? undefined : { cert: texts[0], key: texts[1] };
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new TerminalError(`${path} cannot be read: make it readable for this user`, { cause: error });
+  }
+}
+
+/** The key first, because a certificate without its key is an error at the next start. */
+async function writePair(files: PairFiles, pair: TlsPair): Promise<void> {
+  try {
+    await replaceFile(files.key, pair.key, 0o600);
+    await replaceFile(files.cert, pair.cert, 0o644);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unknown error';
+    throw new TerminalError(
+      `${files.cert} cannot be written (${why}): managementApi.dataDir must be writable`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Replaces the file atomically. */
+async function replaceFile(path: string, text: string, mode: number): Promise<void> {
+  const next = `${path}.next`;
+  await writeFile(next, text, { mode });
+  await chmod(next, mode);
+  await rename(next, path);
+}
+
+// Validation of a certificate and its key.
+
+/** The problem with the pair, without its content; undefined: none. */
+function checkPair({ cert, key }: TlsPair): string | undefined {
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(cert);
+  } catch {
+    return 'the certificate file contains no PEM certificate';
+  }
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey(key);
+  } catch {
+    return key.includes('ENCRYPTED')
+      ? 'the key is encrypted: store it without a passphrase'
+      : 'the key file contains no PEM private key';
+  }
+  if (!certificate.checkPrivateKey(privateKey)) return 'the key does not match the certificate';
+  return undefined;
+}
+
+// Generates an authority and the serving certificate that it signs. ECDSA on P-256, which every client supports.
+
+const CURVE = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const AUTHORITY_DAYS = 3650;
+/** Browsers and Apple's libraries reject more than 825. */
+const SERVER_DAYS = 365;
+
+/** Loaded on demand: it takes a third of a second, and a server with a configured certificate does not need it. */
+async function loadX509(): Promise<typeof X509> {
+  // Its container reads type metadata of a polyfill, which it never writes, so returning none is correct.
+  if (!('getMetadata' in Reflect)) {
+    const nothing = (): undefined => undefined;
+    Object.assign(Reflect, {
+      getMetadata: nothing,
+      getOwnMetadata: nothing,
+      hasOwnMetadata: () => false,
+      defineMetadata: nothing,
+    });
+  }
+  return import('@peculiar/x509');
+}
+
+/** `previous`: the authority whose key and end of validity the new certificate has. */
+export async function generateAuthority(nowMs: number, previous?: TlsPair): Promise<TlsPair> {
+  const x509 = await loadX509();
+  const keys = previous
+    ? keyPair(previous.key)
+    : await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=endpoint-syncer management API CA',
+    keys,
+    signingAlgorithm: SIGNING,
+    ...validity(nowMs, AUTHORITY_DAYS),
+    ...(previous ? { notAfter: new x509.X509Certificate(previous.cert).notAfter } : {}),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(usages, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
+}
+
+function keyPair(key: string): webcrypto.CryptoKeyPair {
+  return {
+    privateKey: createPrivateKey(key).toCryptoKey(CURVE, true, ['sign']),
+    publicKey: createPublicKey(key).toCryptoKey(CURVE, true, ['verify']),
+  };
+}
+
+/** A certificate for these host names and IP addresses, signed by `authority`. */
+export async function generateServerCertificate(
+  authority: TlsPair,
+  names: readonly string[],
+  nowMs: number,
+): Promise<TlsPair> {
+  const x509 = await loadX509();
+  const issuer = new x509.X509Certificate(authority.cert);
+  const signingKey = createPrivateKey(authority.key).toCryptoKey(CURVE, false, ['sign']);
+  const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: 'CN=endpoint-syncer management API',
+    issuer: issuer.subject,
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: SIGNING,
+    ...validity(nowMs, SERVER_DAYS),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value })),
+      ),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
+}
+
+/** Starts an hour ago, because the clocks of clients differ. */
+function validity(nowMs: number, days: number): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(nowMs - HOUR_MS), notAfter: new Date(nowMs + days * DAY_MS) };
+}
+
+function pem(certificate: { toString(format: 'pem'): string }): string {
+  return `${certificate.toString('pem').trim()}\n`;
+}
+
+function privateKeyPem(key: webcrypto.CryptoKey): string {
+  return KeyObject.from(key).export({ type: 'pkcs8', format: 'pem' }).toString();
 }

@@ -1,22 +1,21 @@
 /** The signing keys that all replicas share: read from the store, and rotated by the first replica that finds them due. */
 
-import type { CryptoKey } from 'jose';
-import { InvariantError } from '../../base/errors.ts';
+import {
+  type CryptoKey,
+  calculateJwkThumbprint,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+} from 'jose';
+import { InvariantError, TerminalError } from '../../base/errors.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { StoreError, type Store } from '../../apiserver/storage/store.ts';
+import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../credentials/master-key.ts';
-import { isInSchedule, planRotation, signingKeyAt, type RotationPlan } from './rotation.ts';
-import {
-  generateSigningKey,
-  openPrivateKey,
-  openPublicKey,
-  readSigningKey,
-  SIGNING_KEYS,
-  signingKeyName,
-  withTokenSecondsMax,
-  type SigningKey,
-} from './signing-key.ts';
+import { MANAGEMENT_GROUP } from '../identity.ts';
+import { objectField, text } from '../../apiserver/metadata.ts';
+import type { JsonObject } from '../../base/json.ts';
 
 export interface KeyRingOptions {
   readonly store: Store;
@@ -208,4 +207,176 @@ function cached(
   cache.set(kid, opened);
   opened.catch(() => cache.delete(kid));
   return opened;
+}
+
+// The schedule of signing keys; pure. Every key is published before it signs, so that verifiers with a cached key set know it by then, and
+// stays published until the last token that it signed has expired:
+//
+//     key 1   signs ├──────────── ROTATION ────────────┤ verifies until its last token has expired
+//     key 2                   published ├─ AHEAD ──────┤ signs …
+//
+// A server that was down at the time of the change keeps the old key until the new one has been published for PUBLISH_AHEAD_MIN.
+//
+// A key that begins more than AHEAD in the future was generated with a wrong clock, or this clock is wrong. It does not count for the
+// schedule, so that it postpones no rotation, but is not removed: it may be the one with which other replicas sign.
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Signing period of a key. */
+export const ROTATION_MS = 30 * DAY_MS;
+/** How long verifiers may cache the key set, as its response says. */
+export const KEY_SET_AGE_MS = HOUR_MS;
+/** Time between publication and first signature. */
+export const PUBLISH_AHEAD_MS = DAY_MS;
+/** Its minimum after a downtime: the maximum age of a cached key set, doubled for clock skew and replicas that lag. */
+export const PUBLISH_AHEAD_MIN_MS = 2 * KEY_SET_AGE_MS;
+/** Time that a key stays published after its tokens, for the same reason. */
+export const KEEP_AFTER_MS = HOUR_MS;
+
+interface RotationPlan {
+  readonly generate: SigningKeySchedule | undefined;
+  /** Keys whose recorded maximum token lifetime must be raised before they sign a longer token. */
+  readonly extend: readonly SigningKey[];
+  /** Keys without unexpired tokens. */
+  readonly remove: readonly SigningKey[];
+}
+
+/** `keys` sorted by sequence. */
+function planRotation(keys: readonly SigningKey[], nowMs: number, tokenSecondsMax: number): RotationPlan {
+  const current = signingKeyAt(keys, nowMs);
+  const signing = current === undefined ? 0 : keys.indexOf(current);
+  return {
+    generate: nextSchedule(keys, nowMs, tokenSecondsMax),
+    extend: keys.filter((key, index) => index >= signing && key.tokenSecondsMax < tokenSecondsMax),
+    remove: keys.filter((key, index) => {
+      if (index >= signing) return false;
+      return nowMs > signsUntilMs(key, keys.slice(index + 1)) + key.tokenSecondsMax * 1000 + KEEP_AFTER_MS;
+    }),
+  };
+}
+
+/** A later key that begins before this one comes from another clock, and says nothing about the end of this one. Infinity: unknown. */
+function signsUntilMs({ signsFromMs }: SigningKey, later: readonly SigningKey[]): number {
+  return Math.min(...later.map((key) => key.signsFromMs).filter((beginMs) => beginMs >= signsFromMs));
+}
+
+/** The newest key that may sign; the first one if none may. */
+function signingKeyAt(keys: readonly SigningKey[], nowMs: number): SigningKey | undefined {
+  return keys.findLast(({ signsFromMs }) => signsFromMs <= nowMs) ?? keys[0];
+}
+
+/** Whether the key counts for the schedule. The clocks of replicas may differ by an hour. */
+function isInSchedule({ signsFromMs }: SigningKey, nowMs: number): boolean {
+  return signsFromMs <= nowMs + PUBLISH_AHEAD_MS + HOUR_MS;
+}
+
+function nextSchedule(
+  keys: readonly SigningKey[],
+  nowMs: number,
+  tokenSecondsMax: number,
+): SigningKeySchedule | undefined {
+  const last = keys.at(-1);
+  // No verifier has cached a key set without the first key.
+  if (last === undefined) return { sequence: 1, signsFromMs: nowMs, tokenSecondsMax };
+  const newest = keys.findLast((key) => isInSchedule(key, nowMs));
+  const dueMs = newest === undefined ? nowMs : newest.signsFromMs + ROTATION_MS;
+  if (nowMs < dueMs - PUBLISH_AHEAD_MS) return undefined;
+  const signsFromMs = Math.max(dueMs, nowMs + PUBLISH_AHEAD_MIN_MS);
+  return { sequence: last.sequence + 1, signsFromMs, tokenSecondsMax };
+}
+
+// A signing key of tokens: generated, and stored with its private key sealed.
+
+/** An algorithm that kube-apiserver verifies, with short signatures. */
+export const ALGORITHM = 'ES256';
+
+/** Resource of the signing keys in the store; it is not served. */
+export const SIGNING_KEYS = `signingkeys.${MANAGEMENT_GROUP}`;
+
+type EcJwk = JWK & { kty: 'EC' };
+
+interface SigningKey {
+  /** 1, 2, 3 …; part of the name in the store, so that only one replica creates the next key. */
+  readonly sequence: number;
+  /** RFC 7638 thumbprint of the public key. */
+  readonly kid: string;
+  /** As published. */
+  readonly publicJwk: JsonObject;
+  /** Epoch milliseconds. */
+  readonly signsFromMs: number;
+  /** Maximum lifetime of the tokens that this key signed. */
+  readonly tokenSecondsMax: number;
+  /** The stored entry. */
+  readonly entry: StoredEntry;
+}
+
+interface SigningKeySchedule {
+  readonly sequence: number;
+  readonly signsFromMs: number;
+  readonly tokenSecondsMax: number;
+}
+
+export function signingKeyName(sequence: number): string {
+  return `key-${sequence}`;
+}
+
+/** A new key pair in its stored form. */
+async function generateSigningKey(schedule: SigningKeySchedule, seal: Seal): Promise<JsonObject> {
+  const pair = await generateKeyPair(ALGORITHM, { extractable: true });
+  const { kty, crv, x, y, d } = await exportJWK(pair.privateKey);
+  const kid = await calculateJwkThumbprint({ kty, crv, x, y } as JWK); // an EC key has all four
+  return {
+    metadata: { name: signingKeyName(schedule.sequence) },
+    spec: {
+      sequence: schedule.sequence,
+      kid,
+      publicKey: { kty, crv, x, y, kid, alg: ALGORITHM, use: 'sig' } as JsonObject, // all members are strings
+      signsFrom: new Date(schedule.signsFromMs).toISOString(),
+      tokenSecondsMax: schedule.tokenSecondsMax,
+      sealedPrivateKey: seal.seal(JSON.stringify({ kty, crv, x, y, d }), purposeOf(kid)),
+    },
+  };
+}
+
+export function readSigningKey(entry: StoredEntry): SigningKey {
+  const spec = objectField(entry.value, 'spec');
+  return {
+    sequence: Number(spec['sequence']),
+    kid: text(spec, 'kid'),
+    publicJwk: objectField(spec, 'publicKey'),
+    signsFromMs: Date.parse(text(spec, 'signsFrom')),
+    tokenSecondsMax: Number(spec['tokenSecondsMax']),
+    entry,
+  };
+}
+
+/** The stored form with another maximum token lifetime. */
+function withTokenSecondsMax({ entry }: SigningKey, tokenSecondsMax: number): JsonObject {
+  return { ...entry.value, spec: { ...objectField(entry.value, 'spec'), tokenSecondsMax } };
+}
+
+/** Throws a {@link TerminalError} if the key cannot be decrypted. */
+async function openPrivateKey(key: SigningKey, seal: Seal): Promise<CryptoKey> {
+  const sealed = text(objectField(key.entry.value, 'spec'), 'sealedPrivateKey');
+  let plain: string;
+  try {
+    plain = seal.open(sealed, purposeOf(key.kid));
+  } catch (cause) {
+    throw new TerminalError(
+      `the signing key ${signingKeyName(key.sequence)} in the store cannot be decrypted: it was changed, or sealed with another master key; ` +
+        'restore the master key file of this store',
+      { cause },
+    );
+  }
+  return importJWK(JSON.parse(plain) as EcJwk, ALGORITHM); // written by generateSigningKey
+}
+
+function openPublicKey(key: SigningKey): Promise<CryptoKey> {
+  return importJWK(key.publicJwk as EcJwk, ALGORITHM); // written by generateSigningKey
+}
+
+function purposeOf(kid: string): string {
+  return `signing-key:${kid}`;
 }

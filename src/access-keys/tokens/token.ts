@@ -4,10 +4,15 @@ import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } fr
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../identity.ts';
-import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
-import type { KeyRing } from './key-ring.ts';
-import { ALGORITHM } from './signing-key.ts';
+import {
+  AUTHENTICATED,
+  EXTRA,
+  TOKEN_AUDIENCE,
+  type KeyIndex,
+  type KeyRecord,
+  type Scope,
+} from '../identity.ts';
+import { type KeyRing, ALGORITHM } from './key-ring.ts';
 
 /** The `typ` of the header, which distinguishes it from ID tokens and access tokens of other issuers. */
 export const TOKEN_TYPE = 'dcet+jwt';

@@ -8,7 +8,7 @@ import { configFile, loadConfig } from '../../config/load.ts';
 import type { ManagementConfig } from '../../config/config.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
-import { openLocalAdministrator } from '../../access-keys/credentials/local-administrator.ts';
+import { openLocalAdministrator } from '../../access-keys/credentials/master-key.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
 import { httpsUrl } from './keys-options.ts';
 import { proxyFromEnvironment } from '../../kube/credentials/proxy-environment.ts';

@@ -11,8 +11,8 @@ import { objectField, text } from '../../../src/apiserver/metadata.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { systemRandom } from '../../../src/base/random.ts';
-import { createAccess, type Access } from '../../../src/access-keys/compose.ts';
-import { splitPath } from '../../../src/access-keys/authorization/target.ts';
+import { createAccess, type Access } from '../../../src/access-keys/management-api.ts';
+import { splitPath } from '../../../src/access-keys/authorization/grants.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import {
   ADMINISTRATORS,
@@ -20,11 +20,13 @@ import {
   AUTHENTICATED,
   EXTRA,
   isDelegated,
+  type KeyIndex,
+  type KeyRecord,
+  type Scope,
 } from '../../../src/access-keys/identity.ts';
 import { createKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
-import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-types.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
-import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
+import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';

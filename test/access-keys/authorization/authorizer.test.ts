@@ -4,8 +4,13 @@ import { describe, expect, test } from 'vitest';
 import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import { ManagementAuthorizer } from '../../../src/access-keys/authorization/authorizer.ts';
-import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/access-keys/identity.ts';
-import type { KeyIndex, Scope } from '../../../src/access-keys/types.ts';
+import {
+  ADMINISTRATORS,
+  AUTH_DELEGATORS,
+  EXTRA,
+  type KeyIndex,
+  type Scope,
+} from '../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { indexOf, caller, record } from './authorization-server.ts';
 

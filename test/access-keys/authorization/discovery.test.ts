@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { EXTRA } from '../../../src/access-keys/identity.ts';
-import type { Scope } from '../../../src/access-keys/types.ts';
+import { EXTRA, type Scope } from '../../../src/access-keys/identity.ts';
 import { startAuthorizationServer, caller, type AuthorizationServer } from './authorization-server.ts';
 
 let server: AuthorizationServer;

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
-import type { Scope, ScopeRule } from '../../../src/access-keys/types.ts';
+import type { Scope, ScopeRule } from '../../../src/access-keys/identity.ts';
 
 const name = fc.constantFrom('a', 'b');
 const nameOrAny = fc.constantFrom('a', 'b', '*');

@@ -2,11 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { widerThan } from '../../../src/access-keys/authorization/scope-contains.ts';
-import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
-import { matchGrants } from '../../../src/access-keys/authorization/grants.ts';
-import { targetOf } from '../../../src/access-keys/authorization/target.ts';
-import type { Scope, ScopeRule } from '../../../src/access-keys/types.ts';
+import { widerThan, grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
+import { matchGrants, targetOf } from '../../../src/access-keys/authorization/grants.ts';
+import type { Scope, ScopeRule } from '../../../src/access-keys/identity.ts';
 import { requests, scopes } from './random-scopes.ts';
 
 const rules = (...list: ScopeRule[]): Scope => ({ rules: list });

@@ -4,9 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
 import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
-import { matchGrants } from '../../../src/access-keys/authorization/grants.ts';
-import { targetOf } from '../../../src/access-keys/authorization/target.ts';
-import type { RequestTarget, Scope, ScopeRule } from '../../../src/access-keys/types.ts';
+import { matchGrants, targetOf } from '../../../src/access-keys/authorization/grants.ts';
+import type { RequestTarget, Scope, ScopeRule } from '../../../src/access-keys/identity.ts';
 import { requests, scopes } from './random-scopes.ts';
 
 const NOTHING: AccessRequest = {

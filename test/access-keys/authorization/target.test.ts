@@ -1,7 +1,7 @@
 /** Targets of URL prefixes. */
 
 import { describe, expect, test } from 'vitest';
-import { splitPath, targetOf } from '../../../src/access-keys/authorization/target.ts';
+import { splitPath, targetOf } from '../../../src/access-keys/authorization/grants.ts';
 
 describe('paths', () => {
   test.each<[string, { prefix: string; path: string } | undefined]>([

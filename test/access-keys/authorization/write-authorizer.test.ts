@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectField, objectList } from '../../../src/apiserver/metadata.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import type { Scope } from '../../../src/access-keys/types.ts';
+import type { Scope } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../support/cases.ts';
 import {
   KEYS_PATH,

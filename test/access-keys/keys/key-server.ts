@@ -14,8 +14,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import { systemRandom } from '../../../src/base/random.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { createKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
-import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-types.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
+import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import type { Store } from '../../../src/apiserver/storage/store.ts';

@@ -15,13 +15,11 @@ import {
   openServingCertificate,
   type CertificateOptions,
   type ServingCertificate,
-} from '../../../src/access-keys/serving/certificates.ts';
-import {
   generateAuthority,
   generateServerCertificate,
   selfSigned,
   servingNames,
-} from '../../../src/access-keys/serving/self-signed.ts';
+} from '../../../src/access-keys/serving/certificates.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 

@@ -7,17 +7,24 @@ import { type Caller, DefinitionTable } from '../../../src/apiserver/objects/res
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { Seal } from '../../../src/access-keys/credentials/master-key.ts';
-import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
+import {
+  AUTHENTICATED,
+  EXTRA,
+  TOKEN_AUDIENCE,
+  type KeyIndex,
+  type KeyRecord,
+  type Scope,
+} from '../../../src/access-keys/identity.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import {
   createTokens,
   type Tokens,
   type TokensOptions,
   KEY_SET_PATH,
-} from '../../../src/access-keys/tokens/tokens.ts';
+  TOKEN_DESCRIPTIONS,
+  TOKEN_TYPES,
+} from '../../../src/access-keys/tokens/token-kind.ts';
 import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
-import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens/token-kind.ts';
-import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

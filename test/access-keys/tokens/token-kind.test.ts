@@ -5,7 +5,7 @@ import { decodeProtectedHeader } from 'jose';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { userNamed } from '../../../src/apiserver/user.ts';
-import type { Scope } from '../../../src/access-keys/types.ts';
+import type { Scope } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../support/cases.ts';
 import {
   claimsOf,

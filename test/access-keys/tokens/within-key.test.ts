@@ -7,8 +7,7 @@ import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
 import { matchGrants } from '../../../src/access-keys/authorization/grants.ts';
-import { scopeOf } from '../../../src/access-keys/identity.ts';
-import type { RequestTarget, Scope } from '../../../src/access-keys/types.ts';
+import { scopeOf, type RequestTarget, type Scope } from '../../../src/access-keys/identity.ts';
 import { claimsOf, keyRecord, startTokens, tokenOf } from './token-harness.ts';
 
 const NAMES = ['a', 'b'];

@@ -3,8 +3,8 @@
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { userNamed } from '../../../src/apiserver/user.ts';
-import { bearerAuthenticator } from '../../../src/access-keys/bearer-authenticator.ts';
-import { LocalAdministrator } from '../../../src/access-keys/credentials/local-administrator.ts';
+import { bearerAuthenticator } from '../../../src/access-keys/management-api.ts';
+import { LocalAdministrator } from '../../../src/access-keys/credentials/master-key.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import {
