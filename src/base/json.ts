@@ -97,9 +97,13 @@ export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): 
       Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((v, i) => jsonEquals(v, b[i]))
     );
   }
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && jsonEquals(a[key], b[key]));
+  let count = 0;
+  // No list of keys and no function for each object: this compares most of what the syncer reads.
+  for (const key in a) {
+    if (!Object.hasOwn(b, key) || !jsonEquals(a[key], b[key])) return false;
+    count += 1;
+  }
+  return count === Object.keys(b).length;
 }
 
 /** A deep copy that shares nothing with the original and keeps own `__proto__` keys as plain data. */

@@ -7,6 +7,7 @@ import {
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
+  type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
 import {
@@ -31,7 +32,7 @@ import { backTranslate, forgeHostObject, type OwnerReference } from '../translat
 import { mergePair, type Forwarded, type MergedPair, type Reversed } from '../translate/merge.ts';
 import type { MergeMemory } from '../translate/merge-echo.ts';
 import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
-import { memberEquals, memberOf, needsWrite, withMembers } from '../translate/content.ts';
+import { contentEquals, memberEquals, memberOf, metadataEquals, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 import type { ForeignService } from './observer.ts';
@@ -148,10 +149,13 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
       const failedAgain = rejected?.patched.failed?.errors[0];
       const failure = failureOf(host, forwarded, kind) ?? failedBack?.errors[0] ?? failedAgain;
       assertAllowed(host, pair.virtual, options);
+      const isSameContent = contentEquals(host, pair.host, content);
+      const isSame = isSameContent && metadataEquals(host.metadata, pair.host.metadata);
       return {
         ...merged,
-        host: needsWrite(host, pair.host, content) ? withCurrentRevision(host, pair.virtual) : undefined,
-        correctsDrift: needsWrite(withoutRecord(host), withoutRecord(pair.host), content),
+        host: isSame ? undefined : withCurrentRevision(host, pair.virtual),
+        correctsDrift:
+          !isSameContent || !metadataEquals(withoutRecord(host.metadata), withoutRecord(pair.host.metadata)),
         notAllowed: forwarded.patched.notAllowed,
         references: forwarded.patched.references,
         failure,
@@ -250,11 +254,11 @@ function withCurrentRevision(host: KubeObject, { metadata: { resourceVersion } }
   return { ...host, metadata: { ...host.metadata, annotations: current } };
 }
 
-function withoutRecord(object: KubeObject): KubeObject {
-  const annotations = { ...object.metadata.annotations };
+function withoutRecord(metadata: ObjectMeta): ObjectMeta {
+  const annotations = { ...metadata.annotations };
   delete annotations[LAST_SYNCED];
   delete annotations[MANAGED_ANNOTATIONS];
-  return { ...object, metadata: { ...object.metadata, annotations } };
+  return { ...metadata, annotations };
 }
 
 /** The smallest merge patch that turns one state of the virtual object into the other; its resourceVersion is the precondition. */

@@ -46,14 +46,25 @@ export function memberEquals(rules: ContentRules, member: string, a: JsonValue, 
   return jsonEquals(rules.stored({ [member]: a })[member], rules.stored({ [member]: b })[member]);
 }
 
-/** Removes null, empty strings and empty lists; sets the default protocol TCP of ports. */
+/**
+ * Removes null, empty strings and empty lists; sets the default protocol TCP of ports. What needs no change, which is nearly everything, is not
+ * copied: these copies were a sixth of all memory that an update allocated.
+ */
 export function asStored(value: JsonValue, isOmitted: (value: JsonValue) => boolean = isEmpty): JsonValue {
-  if (Array.isArray(value)) return value.map((element) => asStored(element, isOmitted));
+  if (Array.isArray(value)) {
+    const elements = value.map((element) => asStored(element, isOmitted));
+    return elements.some((element, i) => element !== value[i]) ? elements : value;
+  }
   if (!isJsonObject(value)) return value;
-  const stored: JsonObject = {};
-  for (const [member, content] of Object.entries(value)) {
+  let stored = value;
+  for (const member of Object.keys(value)) {
+    const content = value[member] ?? null;
     const kept = asStored(content, isOmitted);
-    if (!isOmitted(kept)) setOwn(stored, member, kept);
+    const isKept = !isOmitted(kept);
+    if (isKept && kept === content) continue;
+    if (stored === value) stored = { ...value };
+    if (isKept) setOwn(stored, member, kept);
+    else delete stored[member];
   }
   const isPort = Object.hasOwn(stored, 'port') && !Object.hasOwn(stored, 'protocol');
   return isPort ? { ...stored, protocol: 'TCP' } : stored;
@@ -98,7 +109,7 @@ export function needsWrite(
   return !metadataEquals(wanted.metadata, actual.metadata) || !contentEquals(wanted, actual, rules);
 }
 
-function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean {
+export function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean {
   return (
     jsonEquals(wanted.labels ?? {}, actual.labels ?? {}) &&
     jsonEquals(wanted.annotations ?? {}, actual.annotations ?? {}) &&
@@ -107,7 +118,7 @@ function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean {
 }
 
 /** Everything besides metadata and the type; null, an empty list and a missing member are the same. */
-function contentEquals(wanted: KubeObject, actual: KubeObject, rules: ContentRules): boolean {
+export function contentEquals(wanted: KubeObject, actual: KubeObject, rules: ContentRules): boolean {
   const members = new Set([...Object.keys(wanted), ...Object.keys(actual)]);
   for (const member of ['metadata', 'apiVersion', 'kind', ...rules.ownMembers]) members.delete(member);
   for (const member of members) {
