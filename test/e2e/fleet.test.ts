@@ -6,43 +6,23 @@ import { textAt } from '../../src/base/json.ts';
 import { asJson } from '../../src/kube/object.ts';
 import { Daemon } from '../scenarios/daemon.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
-import {
-  annotating,
-  FLEET_NAMESPACE,
-  FleetWorld,
-  type FleetCluster,
-  type Installed,
-} from '../scenarios/fleet-world.ts';
+import { annotating, FLEET_NAMESPACE, type FleetWorld, type Installed } from '../scenarios/fleet-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { Guardian } from '../support/guardian.ts';
-import {
-  selfContainedKubeconfig,
-  startRealClusters,
-  type RealCluster,
-  type RealClusters,
-} from './clusters.ts';
+import { selfContainedKubeconfig, type RealClusters } from './clusters.ts';
+import { startRealFleet } from './real-fleet.ts';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
 const stack = new AsyncDisposableStack();
-const servers: RealClusters[] = [];
+let serverOf: (index: number) => RealClusters;
 let world: FleetWorld;
 let fleet: Daemon;
 let members: Installed[] = [];
 
 beforeAll(async () => {
-  const host = stack.use(await startRealClusters({ virtual: false }));
-  const started = async (): Promise<RealClusters> => stack.use(await startRealClusters({ host: false }));
-  // Two at a time: each start takes seconds of processor time.
-  while (servers.length < NAMES.length) servers.push(...(await Promise.all([started(), started()])));
-  world = stack.use(
-    new FleetWorld({
-      host: opened(host.host),
-      virtual: (index) => Promise.resolve(opened(serverOf(index).virtual)),
-      [Symbol.asyncDispose]: () => Promise.resolve(),
-    }),
-  );
+  ({ world, server: serverOf } = await startRealFleet(stack, NAMES.length));
   await world.host.ensureNamespace(FLEET_NAMESPACE);
   for (const [index, name] of NAMES.entries())
     members.push(
@@ -63,19 +43,6 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(() => stack.disposeAsync());
-
-function serverOf(index: number): RealClusters {
-  const server = servers[index];
-  if (server === undefined) throw new Error(`there is no server ${index}`);
-  return server;
-}
-
-function opened(cluster: RealCluster): FleetCluster {
-  return {
-    kubeconfig: selfContainedKubeconfig(cluster),
-    client: stack.use(new TestCluster(cluster.kubeconfigPath)),
-  };
-}
 
 function member(name: string): Installed {
   const found = members.find((one) => one.name === name);
