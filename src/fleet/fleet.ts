@@ -24,6 +24,7 @@ import { informerCheck } from '../syncer/generation.ts';
 import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { describeRight } from '../syncer/rights.ts';
+import { confinedClient } from './confined-client.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
@@ -336,7 +337,7 @@ class RunningFleet implements Fleet {
       clock,
       random,
       version,
-      host: { ...host, client: borrowedClient(host.client) },
+      host: { ...host, client: confinedClient(borrowedClient(host.client), vcluster.namespace) },
       serverOf: serverOf(vcluster),
       sandboxIdleMs: SANDBOX_IDLE_MS,
       ...this.#lockOptions(start.config),

@@ -10,6 +10,7 @@ import { annotating, FLEET_NAMESPACE, SWITCHED_OFF, type NewFleetWorld } from '.
 import type { RunningDaemon } from './running-daemon.ts';
 
 const MARKER = 'vcluster.loft.sh/managed-by';
+const HOST_NAMESPACE = 'vcluster.loft.sh/object-host-namespace';
 
 export function fleetScenarios(newWorld: NewFleetWorld): void {
   describe('a fleet', () => {
@@ -82,6 +83,27 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       expect(await world.whenCopied(two, 'web', '10.1.0.1')).toBeDefined();
       fleet = await world.start();
       await world.whenNoCopy(two, 'web');
+    });
+
+    test('a member leaves the copies in the namespace of another vCluster of its name', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const vcluster = await world.install('one');
+      await world.createEndpoints(vcluster, 'web', '10.1.0.1');
+      const before = await world.start();
+      const copy = await world.whenCopied(vcluster, 'web', '10.1.0.1');
+      await before.stop();
+      // Its original has the uid of one of this virtual cluster, whose server decides what it says.
+      const { name, labels = {}, annotations } = copy.metadata;
+      const namespace = 'team-other';
+      await world.host.ensureNamespace(namespace);
+      await world.host.create('Endpoints', {
+        metadata: { name, namespace, labels, annotations: { ...annotations, [HOST_NAMESPACE]: namespace } },
+      });
+      const fleet = await world.start();
+      await fleet.whenLogged(/^first pass complete$/u);
+      expect(await world.host.find('Endpoints', namespace, name)).toBeDefined();
     });
 
     test('changed patches are reloaded, and another change restarts that member alone', async ({
