@@ -16,7 +16,7 @@ import { createEventRecorder } from '../kube/event-recorder.ts';
 import { LEASES } from '../kube/lease.ts';
 import { asJson, keyOf, type KubeObject, type ObjectKey } from '../kube/object.ts';
 import { isForbidden } from '../kube/status-error.ts';
-import type { EventRecorder } from '../kube/types.ts';
+import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
@@ -91,11 +91,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   );
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
   const host = connectHost({ config, clock, metrics, version, watchesMax: WATCHES_MAX });
-  resources.defer(() => host.client[Symbol.asyncDispose]());
+  resources.use(host.client);
+  // On connections of its own: the requests of the members, however many wait, delay no renewal.
+  const leaseClient = resources.use(connectHost({ config, clock, metrics, version }).client);
   const located = { ...options, config: locatedIn(host, config) };
   const include = await allowedNamespaces(host, located);
   const namespaces = { ...config.fleet.namespaces, include: [...include] };
-  const fleet = new RunningFleet({ ...located, host, metrics, companion, namespaces }, health.url);
+  const fleet = new RunningFleet({ ...located, host, leaseClient, metrics, companion, namespaces }, health.url);
   resources.defer(() => fleet.close());
   fleetSeries(metrics.registry, () => fleet.members.states());
   served.registries = () => [metrics.registry, ...fleet.members.registries()];
@@ -134,6 +136,8 @@ async function allowedNamespaces(
 
 interface FleetParts extends FleetOptions {
   readonly host: HostConnection;
+  /** For the Leases of the replicas. */
+  readonly leaseClient: ClusterClient;
   readonly metrics: Metrics;
   readonly companion: Companion;
   /** As far as rights allow. */
@@ -259,7 +263,7 @@ class RunningFleet implements Fleet {
   }
 
   #joinReplicas(): Replicas {
-    const { config, host } = this.#parts;
+    const { config, leaseClient } = this.#parts;
     const { namespace } = config.host;
     const defaults = plainMemberConfig({
       ...rulesOf(this.#parts, config),
@@ -269,7 +273,7 @@ class RunningFleet implements Fleet {
     const { leaseDuration, renewDeadline, retryPeriod } = defaults.leaderElection;
     return new Replicas({
       ...this.#parts,
-      client: host.client,
+      client: leaseClient,
       namespace,
       id: crypto.randomUUID(),
       leaseDurationMs: leaseDuration,
