@@ -60,7 +60,7 @@ export class Members {
   readonly #options: MembersOptions;
   readonly #queue: WorkQueue;
   readonly #entries = new Map<ObjectKey, Entry>();
-  /** Deleted vClusters of which copies may be left. */
+  /** vClusters that are no members any more, and whose copies are removed when they are deleted. */
   readonly #removals = new Map<ObjectKey, Config>();
   #rules: FleetRules;
   #working: Promise<unknown> | undefined;
@@ -154,6 +154,7 @@ export class Members {
     const decision = decideMember(objects, this.#rules);
     switch (decision.kind) {
       case 'left':
+        this.#rememberConfig(key);
         await this.#leave(key, 'the vCluster left the fleet, its copies stay');
         break;
       case 'removed':
@@ -210,10 +211,16 @@ export class Members {
     if (workload !== undefined) this.#options.report(workload, `Not synced, ${state}: ${reason}`);
   }
 
-  /** For the removal of its copies. */
+  /** For the removal of its copies, when it is deleted. */
   #rememberConfig(key: ObjectKey): void {
-    const config = this.#entries.get(key)?.member.config;
+    const config = this.#knownConfig(key);
     if (config !== undefined) this.#removals.set(key, config);
+  }
+
+  /** Of a member; one that was asleep or invalid from the start has no configuration of its own. */
+  #knownConfig(key: ObjectKey): Config | undefined {
+    const entry = this.#entries.get(key);
+    return entry && (entry.member.config ?? this.#plainConfig(key));
   }
 
   async #leave(key: ObjectKey, message: string): Promise<void> {
@@ -224,8 +231,7 @@ export class Members {
   }
 
   async #remove(key: ObjectKey): Promise<void> {
-    const entry = this.#entries.get(key);
-    const config = entry?.member.config ?? this.#removals.get(key) ?? (entry && this.#plainConfig(key));
+    const config = this.#knownConfig(key) ?? this.#removals.get(key);
     await this.#end(key);
     if (config === undefined) return;
     this.#removals.set(key, config);
