@@ -13,12 +13,20 @@ import type { ConfigChecks } from '../config/types.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
+import { guardedClient } from '../kube/guarded-client.ts';
 import { LEASES } from '../kube/lease.ts';
-import { asJson, keyOf, type KubeObject, type ObjectKey } from '../kube/object.ts';
+import {
+  asJson,
+  keyOf,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type StringMap,
+} from '../kube/object.ts';
 import { isForbidden } from '../kube/status-error.ts';
-import type { ClusterClient, EventRecorder } from '../kube/types.ts';
+import { TransportError, type ClusterClient, type EventRecorder } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
-import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
+import { type ClusterSync, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
 import { informerCheck } from '../syncer/generation.ts';
 import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
@@ -297,13 +305,16 @@ class RunningFleet implements Fleet {
     void this.#findFormer();
   }
 
-  #lockOptions({ leaderElection }: Config): Pick<ClusterSyncOptions, 'createLock'> {
+  /** Undefined in a dry run. */
+  #createLock({
+    leaderElection,
+  }: Config): ((lease: NamespacedName, annotations: () => StringMap) => MemberLock) | undefined {
     const { host } = this.#parts;
     const replicas = this.#replicas;
-    if (replicas === undefined) return {};
+    if (replicas === undefined) return undefined;
     const retryPeriodMs = leaderElection.retryPeriod;
     const parts = { ...this.#parts, client: host.client, replicas, retryPeriodMs };
-    return { createLock: (lease, annotations) => new MemberLock({ ...parts, lease, annotations }) };
+    return (lease, annotations) => new MemberLock({ ...parts, lease, annotations });
   }
 
   /** The hash is that of what every member gets. */
@@ -344,7 +355,7 @@ class RunningFleet implements Fleet {
       host: { ...host, client: confinedClient(borrowedClient(host.client), vcluster.namespace) },
       serverOf: serverOf(vcluster),
       sandboxIdleMs: SANDBOX_IDLE_MS,
-      ...this.#lockOptions(start.config),
+      createLock: this.#createLock(start.config),
       leaseAnnotations: { [FLEET]: own.host.namespace },
     });
   }
@@ -362,10 +373,21 @@ class RunningFleet implements Fleet {
     );
   }
 
+  /** As the holder of its Lease: another replica may not have noticed yet that the vCluster is gone. */
   async #remove(config: Config, logger: Logger): Promise<void> {
-    const { host, isDryRun } = this.#parts;
+    const { host } = this.#parts;
     const { signal } = this.#stopping;
-    if (!isDryRun) await removeCopies({ config, client: host.client, logger, signal });
+    const lease = { namespace: config.host.namespace, name: leaseName(config.name) };
+    const lock = this.#createLock(config)?.(lease, () => ({}));
+    if (lock === undefined) return;
+    try {
+      if (!(await lock.tryAcquire()))
+        throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
+      const client = guardedClient(host.client, () => lock.checkWrite());
+      await removeCopies({ config, client, logger, signal });
+    } finally {
+      await lock.release();
+    }
   }
 
   #report(workload: KubeObject, note: string): void {

@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts';
 import { claimedSpec, isOvertaken, LEASES, leaseWith, releasedSpec, type Lock } from '../kube/lease.ts';
 import { microTime, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
-import type { ClusterClient } from '../kube/types.ts';
+import { TransportError, type ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import { isReplica, type Replicas } from './replicas.ts';
 
@@ -70,10 +70,20 @@ export class MemberLock implements Lock {
     return textAt(this.#seen?.spec, 'holderIdentity');
   }
 
+  /** Throws a `TransportError` if it is not held. */
+  checkWrite(): void {
+    if (!this.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
+  }
+
+  /** One attempt to acquire it. */
+  async tryAcquire(): Promise<boolean> {
+    return this.#options.replicas.isLive && (await this.#attempt());
+  }
+
   async acquire(signal: AbortSignal): Promise<boolean> {
-    const { clock, random, replicas, retryPeriodMs } = this.#options;
+    const { clock, random, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
-      if (replicas.isLive && (await this.#attempt())) return true;
+      if (await this.tryAcquire()) return true;
       await sleep(clock, (retryPeriodMs / 2) * (0.8 + 0.2 * random()), signal);
     }
     return false;
