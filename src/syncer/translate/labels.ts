@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import type { MetadataConfig, NamespaceMode } from '../../config/config.ts';
 import { keyMatcher } from '../../kube/names.ts';
 import type { StringMap } from '../../kube/object.ts';
-import { ownValue, setOwn } from '../../base/json.ts';
+import { setOwn } from '../../base/json.ts';
 import { safeConcat } from './names.ts';
 import type { LabelTranslator } from './types.ts';
 
@@ -107,15 +107,13 @@ export function labelsToVirtual(
   return result;
 }
 
-/** The string members of what should be a map of strings; anything else is left out. */
-export function stringMapOf(value: unknown): StringMap {
-  const map: StringMap = {};
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return map;
-  for (const key of Object.keys(value)) {
-    const member = ownValue(value as Record<string, never>, key) as unknown; // raw JSON from either cluster
-    if (typeof member === 'string') setOwn(map, key, member);
-  }
-  return map;
+/** The string members of what should be a map of strings; anything else is left out. The map itself where it is one, as nearly always. */
+export function stringMapOf(value: unknown): Readonly<StringMap> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
+  const members = value as Readonly<Record<string, unknown>>; // raw JSON from either cluster
+  const isString = (key: string): boolean => typeof members[key] === 'string';
+  const keys = Object.keys(members);
+  return keys.every(isString) ? (members as StringMap) : pick(members as StringMap, isString);
 }
 
 /** The members with these keys. */
