@@ -15,8 +15,16 @@ import {
 import { exactInteger, type JsonObject, type JsonValue, isJsonObject, setOwn } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
 import { type ConfigPath, type Finding, formatPath } from './finding.ts';
-import { createSourceFile, positionOf, problemAt, type SourceFile } from './source-file.ts';
-import { DEPTH_MAX, readYaml, type SyntaxProblem, Unreadable } from './yaml-source.ts';
+import {
+  createSourceFile,
+  positionOf,
+  problemAt,
+  type SourceFile,
+  DEPTH_MAX,
+  readYaml,
+  type SyntaxProblem,
+  Unreadable,
+} from './source-file.ts';
 
 /** Values in the file with aliases expanded. Limits the memory of a small file that repeats aliases. */
 const VALUES_MAX = 200_000;

@@ -12,6 +12,7 @@ import {
   displayName,
   readTextFile,
   cannotBeRead,
+  yamlMessage,
 } from '../../config/source-file.ts';
 import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
 import {
@@ -22,7 +23,6 @@ import {
   isJsonObject,
   ownValue,
 } from '../../base/json.ts';
-import { yamlMessage } from '../../config/yaml-source.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
 import { typeProblem } from './object-types.ts';
 import { asObject, withLists, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
