@@ -1,5 +1,6 @@
 /** A small Kubernetes cluster in this process: an API server with an in-memory store, without nodes and controllers, for the demo and tests. */
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
 import { systemRandom, type Random } from '../base/random.ts';
@@ -7,8 +8,6 @@ import { silentLogger, type Logger } from '../base/logger.ts';
 import { MemoryStore } from '../apiserver/storage/revisioned-store.ts';
 import type { Store } from '../apiserver/storage/store.ts';
 import { allowEverything, type Authorizer } from '../apiserver/request/request-info.ts';
-import { withoutBrowsers } from './browsers.ts';
-import { withFaults, type Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './cluster-admission.ts';
 import { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
@@ -17,6 +16,9 @@ import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/r
 import { decodeObject } from '../apiserver/schema/decode.ts';
 import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apiserver/user.ts';
 import { startServer } from '../apiserver/http/api-server.ts';
+import type { RequestListener } from '../apiserver/http/http-server.ts';
+import { plainHeaders, statusResponse } from '../apiserver/request/api-response.ts';
+import { failure, type StatusError } from '../kube/status-error.ts';
 
 export interface EmbeddedClusterOptions {
   /** Used in the kubeconfig and in logs. */
@@ -36,8 +38,8 @@ export interface EmbeddedClusterOptions {
   historyLimit?: number;
   /** Default 1 minute. */
   bookmarkIntervalMs?: number;
-  /** Faults for tests; called before every request. */
-  interceptor?: Interceptor;
+  /** A listener around the one of the server, which tests use to inject faults. */
+  wrapListener?: (serve: RequestListener) => RequestListener;
   /** Served in addition to the built-in kinds, like custom resources. */
   kinds?: readonly ResourceDefinition[];
 }
@@ -49,8 +51,6 @@ export interface EmbeddedCluster {
   /** YAML text of a kubeconfig with this one cluster. */
   readonly kubeconfig: string;
   readonly store: Store;
-  /** Replaces the faults of the options; undefined: no faults. */
-  intercept(interceptor: Interceptor | undefined): void;
   /** Compacts all history: a watch or a list that resumes from an earlier revision gets 410. */
   expireHistory(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -67,7 +67,6 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
   const store = new MemoryStore(historyLimit === undefined ? {} : { historyLimit });
   const table = builtInKinds(authorizer, options.kinds);
   const clock = options.clock ?? systemClock;
-  let interceptor = options.interceptor;
   const random = options.random ?? systemRandom;
   const admission = new ClusterAdmission({ store, table, logger, deleter: () => deleter });
   const registry = new ObjectRegistry({ store, clock, random, admission });
@@ -86,7 +85,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     version: VERSION,
     wrapListener: (serve) => {
       const guarded = options.token === undefined ? withoutBrowsers(serve) : serve;
-      return withFaults(guarded, () => interceptor, clock);
+      return options.wrapListener?.(guarded) ?? guarded;
     },
     ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
     listen: { port: options.port ?? 0 },
@@ -96,7 +95,6 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     url: `http://${server.address}`,
     kubeconfig: kubeconfigText(options.name, server.address, options.token),
     store,
-    intercept: (next) => (interceptor = next),
     expireHistory: async () => store.compact(await store.revision()),
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
@@ -150,4 +148,42 @@ async function bootstrap(registry: ObjectRegistry, table: DefinitionTable): Prom
       ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }],
     },
   });
+}
+
+// Keeps pages of other sites, which a browser on this machine shows, from using a cluster that asks for no credentials.
+
+/** A listener that denies what no client but a browser sends. */
+function withoutBrowsers(serve: RequestListener): RequestListener {
+  return (request, response) => {
+    const denial = denialOf(request);
+    if (denial === undefined) serve(request, response);
+    else sendStatus(response, denial);
+  };
+}
+
+/** With any port, which a proxy on this machine may change. */
+const LOOPBACK = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/u;
+
+function denialOf({ method = '', headers }: IncomingMessage): StatusError | undefined {
+  const { host, origin } = headers;
+  // DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name here.
+  if (host !== undefined && !LOOPBACK.test(host))
+    return forbidden(`unexpected Host header ${JSON.stringify(host)}; use the address of the kubeconfig`);
+  if (origin !== undefined)
+    return forbidden('requests with an Origin header are denied: a browser sent this one');
+  // A browser sends a POST of another site without asking, but not with a type of JSON or YAML.
+  const hasBody = ['POST', 'PUT', 'PATCH'].includes(method);
+  if (!hasBody || headers['content-type'] !== undefined) return undefined;
+  return failure(415, 'UnsupportedMediaType', 'the request has no Content-Type; set application/json');
+}
+
+function forbidden(message: string): StatusError {
+  return failure(403, 'Forbidden', message);
+}
+
+/** Responds without the handlers of the server. */
+export function sendStatus(response: ServerResponse, error: StatusError): void {
+  const { code, headers, body } = statusResponse(error);
+  response.writeHead(code, { ...plainHeaders(headers), 'content-length': Buffer.byteLength(body) });
+  response.end(body);
 }

@@ -13,7 +13,7 @@ import {
   mergeApplied,
   removeFields,
 } from '../../src/apiserver/patch/field-set.ts';
-import { builtInTypes } from '../../src/embedded-cluster/kinds/built-in-types.ts';
+import { builtInTypes } from '../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { strategicMerge } from '../../src/apiserver/patch/strategic-merge.ts';
 import { decodeObject } from '../../src/apiserver/schema/decode.ts';
 import { duplicateFields } from '../../src/apiserver/schema/json-text.ts';

@@ -5,11 +5,8 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import {
-  startEmbeddedCluster,
-  type EmbeddedCluster,
-  type EmbeddedClusterOptions,
-} from '../../src/embedded-cluster/embedded-cluster.ts';
+import { type FaultyCluster, startFaultyCluster } from './faulty-cluster.ts';
+import { type EmbeddedClusterOptions } from '../../src/embedded-cluster/embedded-cluster.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -20,16 +17,16 @@ const EP = '/api/v1/namespaces/default/endpoints';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 class TestCluster implements AsyncDisposable {
-  readonly embedded: EmbeddedCluster;
+  readonly embedded: FaultyCluster;
   readonly client: RawClient;
 
-  constructor(embedded: EmbeddedCluster, token?: string) {
+  constructor(embedded: FaultyCluster, token?: string) {
     this.embedded = embedded;
     this.client = new RawClient({ url: embedded.url, ...(token === undefined ? {} : { token }) });
   }
 
   static async open(options: Partial<EmbeddedClusterOptions> = {}, token?: string): Promise<TestCluster> {
-    return new TestCluster(await startEmbeddedCluster({ name: 'test', ...options }), token);
+    return new TestCluster(await startFaultyCluster({ name: 'test', ...options }), token);
   }
 
   send(method: string, path: string, body?: JsonValue, headers = {}): Promise<RawAnswer> {

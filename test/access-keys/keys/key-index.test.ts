@@ -1,7 +1,7 @@
 /** The in-memory index of keys: consistency with the store after failures, and expiry times. */
 
 import { describe, expect, test, vi } from 'vitest';
-import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-cluster.ts';
+import { startFaultyCluster } from '../../embedded-cluster/faulty-cluster.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import { SECRETS } from '../../../src/kube/object.ts';
 import { HeldEvents } from '../../apiserver/storage/secrets/held-events.ts';
@@ -17,7 +17,7 @@ async function statusOf(api: KeyServer, key: string): Promise<number> {
 
 describe('index', () => {
   test('loses no change when the connections to the host break and its history is gone', async () => {
-    await using host = await startEmbeddedCluster({ name: 'host' });
+    await using host = await startFaultyCluster({ name: 'host' });
     await using one = await openReplica(plainAccess(host.url), { clock: timeless(50) });
     await using two = await openReplica(plainAccess(host.url), { clock: timeless(50) });
     await using api = await startKeyServer({ store: one.store });
@@ -48,7 +48,7 @@ describe('index', () => {
   });
 
   test('catching up waits for the events of the host, and lists its objects when none arrive', async () => {
-    await using host = await startEmbeddedCluster({ name: 'host' });
+    await using host = await startFaultyCluster({ name: 'host' });
     const events = new HeldEvents();
     await using one = await openReplica(plainAccess(host.url));
     await using two = await openReplica(plainAccess(host.url), { clock: hurried(10) }, events);
@@ -83,7 +83,7 @@ describe('index', () => {
   test.for(['deleted', 'disabled', 'rotated'])(
     'a key that this process has %s is refused at once, although no event reports it',
     async (how) => {
-      await using host = await startEmbeddedCluster({ name: 'host' });
+      await using host = await startFaultyCluster({ name: 'host' });
       const events = new HeldEvents();
       // A deletion waits a second for its event, which is ten milliseconds here.
       await using replica = await openReplica(plainAccess(host.url), { eventWaitMs: 10 }, events);
@@ -103,7 +103,7 @@ describe('index', () => {
   );
 
   test('a key that another replica has disabled is refused once this one has acknowledged that it is disabled', async () => {
-    await using host = await startEmbeddedCluster({ name: 'host' });
+    await using host = await startFaultyCluster({ name: 'host' });
     const events = new HeldEvents();
     await using one = await openReplica(plainAccess(host.url));
     await using two = await openReplica(plainAccess(host.url), {}, events);
@@ -120,7 +120,7 @@ describe('index', () => {
   });
 
   test('an event from before an acknowledged deletion does not bring the key back', async () => {
-    await using host = await startEmbeddedCluster({ name: 'host' });
+    await using host = await startFaultyCluster({ name: 'host' });
     const events = new HeldEvents();
     await using one = await openReplica(plainAccess(host.url));
     await using two = await openReplica(plainAccess(host.url), { eventWaitMs: 10 }, events);
@@ -139,7 +139,7 @@ describe('index', () => {
   });
 
   test('an acknowledged write that a restore of the host has undone is undone here too', async () => {
-    await using host = await startEmbeddedCluster({ name: 'host' });
+    await using host = await startFaultyCluster({ name: 'host' });
     const events = new HeldEvents();
     await using replica = await openReplica(plainAccess(host.url), { clock: timeless(50) }, events);
     await using api = await startKeyServer({ store: replica.store });
@@ -157,7 +157,7 @@ describe('index', () => {
   });
 
   test('no key is accepted from the detection of a restored host until its keys are listed', async () => {
-    await using host = await startEmbeddedCluster({ name: 'host' });
+    await using host = await startFaultyCluster({ name: 'host' });
     const events = new HeldEvents();
     await using replica = await openReplica(plainAccess(host.url), { clock: timeless(50) }, events);
     await using api = await startKeyServer({ store: replica.store });

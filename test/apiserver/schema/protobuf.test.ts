@@ -1,7 +1,7 @@
 /** A UserInfo as protobuf: its extras are lists in a map, which have a message of their own (`ExtraValue`). */
 
 import { expect, test } from 'vitest';
-import { builtInTypes } from '../../../src/embedded-cluster/kinds/built-in-types.ts';
+import { builtInTypes } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { decodeProtobuf, ProtobufError } from '../../../src/apiserver/schema/protobuf.ts';
 
 /** A field of bytes: number, length, content. All are short here. */

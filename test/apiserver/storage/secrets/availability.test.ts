@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
-  startEmbeddedCluster,
-  type EmbeddedCluster,
-} from '../../../../src/embedded-cluster/embedded-cluster.ts';
-import type { Fault } from '../../../../src/embedded-cluster/faults.ts';
+  type Fault,
+  type FaultyCluster,
+  startFaultyCluster,
+} from '../../../embedded-cluster/faulty-cluster.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import { TerminalError } from '../../../../src/base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
@@ -15,7 +15,7 @@ import { keyNamed } from './crowd.ts';
 import { hurried, openReplica, timeless, timerDriven } from './replicas.ts';
 import { disconnect } from '../../../support/connections.ts';
 
-let cluster: EmbeddedCluster;
+let cluster: FaultyCluster;
 /** A backoff of seconds takes milliseconds. */
 const fast = { clock: timeless(50) };
 /**
@@ -25,7 +25,7 @@ const fast = { clock: timeless(50) };
 const hasty = () => ({ clock: timerDriven(20), random: () => 1, timeoutMs: 9600 });
 
 beforeEach(async () => {
-  cluster = await startEmbeddedCluster({ name: 'host' });
+  cluster = await startFaultyCluster({ name: 'host' });
 });
 
 afterEach(async () => {
@@ -41,7 +41,7 @@ function once(...faults: Fault[]): void {
 
 describe('opening', () => {
   test('names missing permissions', async () => {
-    await using strict = await startEmbeddedCluster({
+    await using strict = await startFaultyCluster({
       name: 'strict',
       authorizer: {
         authorize: (_, { verb, resource }) => ({

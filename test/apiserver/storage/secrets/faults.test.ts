@@ -3,10 +3,11 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import {
-  startEmbeddedCluster,
-  type EmbeddedCluster,
-} from '../../../../src/embedded-cluster/embedded-cluster.ts';
-import type { Fault, Interceptor } from '../../../../src/embedded-cluster/faults.ts';
+  type Fault,
+  type FaultyCluster,
+  type Interceptor,
+  startFaultyCluster,
+} from '../../../embedded-cluster/faulty-cluster.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { decodeSecret, SecretNames } from '../../../../src/apiserver/storage/secrets/secret-codec.ts';
@@ -39,7 +40,7 @@ function faultsOf(random: Random, rate: number, { forgets }: { forgets: boolean 
 }
 
 /** What really happens, from inside the API server. */
-async function trueHistory(cluster: EmbeddedCluster): Promise<Fact[]> {
+async function trueHistory(cluster: FaultyCluster): Promise<Fact[]> {
   const names = new SecretNames(STORE);
   const facts: Fact[] = [];
   const entryOf = ({ value, revision }: StoredEntry): StoredEntry | undefined => {
@@ -69,7 +70,7 @@ interface Trial {
 
 async function tryOut({ seed, rate, forgets }: Trial): Promise<void> {
   const random = seededRandom(seed);
-  await using cluster = await startEmbeddedCluster({ name: 'host' });
+  await using cluster = await startFaultyCluster({ name: 'host' });
   const truth = await trueHistory(cluster);
   const options = { name: STORE, clock: hurried(25), timeoutMs: 30_000 };
   const access = plainAccess(cluster.url);

@@ -1,15 +1,20 @@
-/** Injects faults of networks and overloaded servers at the HTTP boundary, for tests. */
+/** An embedded cluster with faults of networks and overloaded servers, injected at the HTTP boundary. */
 
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { sleep, type Clock } from '../base/clock.ts';
-import { plainHeaders, statusResponse } from '../apiserver/request/api-response.ts';
-import type { RequestListener } from '../apiserver/http/http-server.ts';
-import type { Verb } from '../apiserver/objects/resource-definition.ts';
-import { parseResourcePath, verbOf } from '../apiserver/request/request-info.ts';
-import { failure } from '../kube/status-error.ts';
+import { sleep, systemClock, type Clock } from '../../src/base/clock.ts';
+import {
+  sendStatus,
+  startEmbeddedCluster,
+  type EmbeddedCluster,
+  type EmbeddedClusterOptions,
+} from '../../src/embedded-cluster/embedded-cluster.ts';
+import type { RequestListener } from '../../src/apiserver/http/http-server.ts';
+import type { Verb } from '../../src/apiserver/objects/resource-definition.ts';
+import { parseResourcePath, verbOf } from '../../src/apiserver/request/request-info.ts';
+import { failure, type StatusError } from '../../src/kube/status-error.ts';
 
-export interface InterceptedRequest {
+interface InterceptedRequest {
   readonly method: string;
   /** Path and query as the client sent them. */
   readonly url: string;
@@ -41,8 +46,23 @@ export type Fault =
 /** Called before every request; undefined serves it. */
 export type Interceptor = (request: InterceptedRequest) => Fault | undefined;
 
+export interface FaultyCluster extends EmbeddedCluster {
+  /** Replaces the faults; undefined: no faults. */
+  intercept(interceptor: Interceptor | undefined): void;
+}
+
+export async function startFaultyCluster(options: EmbeddedClusterOptions): Promise<FaultyCluster> {
+  let interceptor: Interceptor | undefined;
+  const clock = options.clock ?? systemClock;
+  const cluster = await startEmbeddedCluster({
+    ...options,
+    wrapListener: (serve) => withFaults(serve, () => interceptor, clock),
+  });
+  return { ...cluster, intercept: (next) => (interceptor = next) };
+}
+
 /** A listener that calls `interceptor` before `serve`. */
-export function withFaults(
+function withFaults(
   serve: RequestListener,
   interceptor: () => Interceptor | undefined,
   clock: Clock,
@@ -74,7 +94,7 @@ async function interceptOne(
     return;
   }
   if (fault !== undefined && typeof fault !== 'string' && 'status' in fault) {
-    sendStatus(response, fault);
+    sendStatus(response, errorOf(fault));
     return;
   }
   if (fault === 'reset-after-commit') resetInsteadOfResponse(request, response);
@@ -109,15 +129,10 @@ function resetInsteadOfResponse(request: IncomingMessage, response: ServerRespon
   };
 }
 
-export function sendStatus(response: ServerResponse, fault: Extract<Fault, { status: number }>): void {
+function errorOf(fault: Extract<Fault, { status: number }>): StatusError {
   const { status, reason, message, retryAfterSeconds } = fault;
   const details = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-  const body = statusResponse(
-    failure(status, reason ?? reasonOf(status), message ?? 'an injected fault', details),
-  );
-  const bytes = Buffer.byteLength(body.body);
-  response.writeHead(body.code, { ...plainHeaders(body.headers), 'content-length': bytes });
-  response.end(body.body);
+  return failure(status, reason ?? reasonOf(status), message ?? 'an injected fault', details);
 }
 
 function reasonOf(status: number): string {
