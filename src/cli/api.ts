@@ -12,7 +12,7 @@ import { systemRandom } from '../base/random.ts';
 import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
-import { reportConfigError } from './output/error-report.ts';
+import { reportConfigError } from './output/terminal.ts';
 import { keepAlive, stopSignals } from './process-lifecycle.ts';
 import { packageVersion } from './version.ts';
 import { growYoungGeneration } from './heap-growth.ts';

@@ -16,7 +16,7 @@ import {
 } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import { loaderInput } from './config-options.ts';
-import { reportConfigError } from './output/error-report.ts';
+import { reportConfigError } from './output/terminal.ts';
 import { readObject } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';

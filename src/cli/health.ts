@@ -7,7 +7,7 @@ import { configurationHash } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
-import { guarded } from './output/error-report.ts';
+import { guarded } from './output/terminal.ts';
 
 const POLL_MS = 1000;
 const REQUEST_TIMEOUT_MS = 5000;

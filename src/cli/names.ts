@@ -9,7 +9,7 @@ import { createTranslators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
-import { guarded, reportProblems } from './output/error-report.ts';
+import { guarded, reportProblems } from './output/terminal.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
 import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
 import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';

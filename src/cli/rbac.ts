@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
-import { guarded } from './output/error-report.ts';
+import { guarded } from './output/terminal.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';

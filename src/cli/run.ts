@@ -11,7 +11,7 @@ import { sleep, systemClock } from '../base/clock.ts';
 import { systemRandom } from '../base/random.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
-import { reportConfigError } from './output/error-report.ts';
+import { reportConfigError } from './output/terminal.ts';
 import {
   exitAfterGracePeriod,
   keepAlive,

@@ -13,8 +13,7 @@ import { backupDatabase, compactDatabase, verifyDatabase } from '../apiserver/st
 import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/database-file.ts';
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from './config-options.ts';
-import { reportProblems, guarded } from './output/error-report.ts';
-import { showProgress } from './output/terminal.ts';
+import { reportProblems, guarded, showProgress } from './output/terminal.ts';
 import { packageVersion } from './version.ts';
 
 interface StoreOptions {

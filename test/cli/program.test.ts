@@ -1,8 +1,7 @@
 /** The command line as a whole: usage errors, help and examples of every command. */
 
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/program.ts';
-import { EXAMPLES } from '../../src/cli/examples.ts';
+import { COMMANDS, EXAMPLES } from '../../src/cli/program.ts';
 import { capturedRun } from './captured-run.ts';
 
 const HINT = '(run with --help for the options)\n';

@@ -25,16 +25,18 @@ import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
-import { guarded } from '../output/error-report.ts';
+import { guarded } from '../output/terminal.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
-import { type Activity, ActivityLogger, listSamples } from './demo-activity.ts';
 import {
+  type Activity,
+  ActivityLogger,
+  listSamples,
   DEMO_HOST_NAMESPACE,
   DEMO_NAMESPACE,
   DEMO_SAMPLES,
   DEMO_SETTINGS,
   demoConfig,
-} from './demo-samples.ts';
+} from './demo-activity.ts';
 import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { parsePagePort } from '../page/page-server.ts';

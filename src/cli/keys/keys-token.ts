@@ -12,18 +12,17 @@ import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { ApiClient, type ApiConnection } from './api-client.ts';
-import { serverNameOf, printSecret } from './keys-output.ts';
-import { releaseUrl } from '../version.ts';
+import { ApiClient, type ApiConnection, type ConnectionOptions, httpsUrl } from './keys-connection.ts';
 import {
+  serverNameOf,
+  printSecret,
   scopeIn,
   addScopeOptions,
   type ScopeOptions,
   scopeArguments,
-  httpsUrl,
   secondsIn,
 } from './keys-options.ts';
-import type { ConnectionOptions } from './keys-connection.ts';
+import { releaseUrl } from '../version.ts';
 
 /** Rejects with `StatusError` when the server denies the request. */
 export async function printToken(connection: ApiConnection, options: TokenOptions): Promise<number> {

@@ -9,7 +9,7 @@ import { leaseName } from '../../syncer/leadership.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { ADOPTED, KUBE_SYSTEM, readIfAllowed } from '../../syncer/virtual-identity.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { guarded } from '../output/error-report.ts';
+import { guarded } from '../output/terminal.ts';
 import { withConnection } from './session.ts';
 import { reaching, type Connection } from './snapshot.ts';
 

@@ -18,10 +18,9 @@ import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/ki
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption } from './hosted.ts';
-import { guarded } from '../output/error-report.ts';
+import { guarded, showProgress } from '../output/terminal.ts';
 import { knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import { showProgress } from '../output/terminal.ts';
 import { type Connection, reaching, readSnapshot, type Snapshot, objectsOf } from './snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
 import { planSnapshot, withConnection } from './session.ts';

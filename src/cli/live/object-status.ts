@@ -10,7 +10,7 @@ import {
   isOptedOut,
   SKIP_BACKSYNC,
 } from '../../syncer/reconcile/decide.ts';
-import { describePatchError } from '../output/error-report.ts';
+import { describePatchError } from '../output/terminal.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/config.ts';

@@ -10,12 +10,10 @@ import type { ClusterName } from '../../kube/types.ts';
 import { rehearse, type Collection, type Rehearsal, type RehearsalInput } from '../../syncer/rehearsal.ts';
 import type { Discoveries } from '../../syncer/references/referenced-kind.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
-import { apiDefaults } from '../offline/api-defaults.ts';
-import { reportProblems } from '../output/error-report.ts';
-import { showProgress } from '../output/terminal.ts';
+import { apiDefaults, type KeptSandbox } from '../offline/rehearsal-parts.ts';
+import { reportProblems, showProgress } from '../output/terminal.ts';
 import { commandConfig } from './hosted.ts';
 import { connect, UnreachableError, type Connection, type Snapshot } from './snapshot.ts';
-import type { KeptSandbox } from '../offline/kept-sandbox.ts';
 
 /** What a sync would do with a snapshot. */
 export interface WorldPlan extends Rehearsal {

@@ -9,7 +9,7 @@ import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap }
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, namespaceFilter } from './hosted.ts';
-import { guarded } from '../output/error-report.ts';
+import { guarded } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { reportUnknownKind, knownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot } from './snapshot.ts';

@@ -35,8 +35,7 @@ import { markerLabels } from '../../syncer/translate/labels.ts';
 import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators, ownerOf } from '../../syncer/translation.ts';
-import { KeptSandbox } from './kept-sandbox.ts';
-import { apiDefaults } from './api-defaults.ts';
+import { KeptSandbox, apiDefaults } from './rehearsal-parts.ts';
 
 export interface FileWorld {
   readonly virtual: readonly KubeObject[];

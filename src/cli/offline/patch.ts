@@ -23,7 +23,7 @@ import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { withHostNamespace, addConfigOptions, loaderInput } from '../config-options.ts';
-import { reportConfigError, reportProblems, describePatchError } from '../output/error-report.ts';
+import { reportConfigError, reportProblems, describePatchError } from '../output/terminal.ts';
 import { printObject, readObject } from '../output/objects.ts';
 
 const FIELDS = [

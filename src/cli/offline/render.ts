@@ -5,7 +5,7 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { guarded, describeFailure } from '../output/error-report.ts';
+import { guarded, describeFailure, showProgress } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
 import {
   placedWorld,
@@ -15,7 +15,6 @@ import {
   type FileWorld,
   type Rendered,
 } from './offline-sync.ts';
-import { showProgress } from '../output/terminal.ts';
 
 interface RenderFlags {
   readonly filename: string[];

@@ -22,13 +22,26 @@ import {
   type JsonValue,
   isJsonObject,
   ownValue,
+  textAt,
 } from '../../base/json.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
-import { typeProblem } from './object-types.ts';
-import { asObject, withLists, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
+import {
+  asObject,
+  withLists,
+  type KubeObject,
+  type ObjectMeta,
+  type StringMap,
+  apiVersionOf,
+} from '../../kube/object.ts';
 import { showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
+import { allowEverything } from '../../apiserver/request/request-info.ts';
+import { validateMetadata } from '../../apiserver/metadata.ts';
+import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { decodeObject, DecodeError } from '../../apiserver/schema/decode.ts';
+import { META_TYPES, TypeTable } from '../../apiserver/schema/object-schema.ts';
+import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
 
 /** Larger than any object that an API server stores (1.5 MiB). */
 const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
@@ -214,4 +227,36 @@ function deleteKeys(
   const kept = Object.entries(stringMapOf(metadata[member])).filter(([key]) => !isHidden(key));
   if (kept.length > 0) metadata[member] = Object.fromEntries(kept) satisfies StringMap;
   else delete metadata[member];
+}
+
+// Whether an API server would take an object of a built-in kind: the types of its fields, and its labels and annotations.
+
+type Rules = Pick<ResourceDefinition, 'schema' | 'checkName' | 'needsQualifiedFinalizers'>;
+
+let known: ReadonlyMap<string, Rules> | undefined;
+/** Of kinds that are not built in, only the metadata is checked. */
+let other: Rules | undefined;
+
+export function typeProblem(object: JsonObject): string | undefined {
+  known ??= new Map(
+    builtInKinds(allowEverything).all.map((one) => [`${apiVersionOf(one)} ${one.kind}`, one]),
+  );
+  other ??= {
+    schema: new TypeTable([META_TYPES, 'Object = metadata:1 meta.ObjectMeta']).get('Object'),
+    checkName: pathSegmentProblem,
+    needsQualifiedFinalizers: false,
+  };
+  const rules = known.get(`${textAt(object, 'apiVersion')} ${textAt(object, 'kind')}`) ?? other;
+  const checked = rules === other ? { metadata: object['metadata'] ?? null } : object;
+  try {
+    const { metadata } = decodeObject(rules.schema, checked).value;
+    // A namespace that is not set is the one of the command.
+    const [error] = isJsonObject(metadata)
+      ? validateMetadata(metadata, { ...rules, isNamespaced: false })
+      : [];
+    return error && `no API server takes this object: ${error.field}: ${error.message}`;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    return `no API server takes this object: ${error.message}`;
+  }
 }

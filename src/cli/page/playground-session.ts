@@ -17,7 +17,7 @@ import {
   type TracedPatch,
   tracingPipeline,
 } from '../../syncer/patch/trace.ts';
-import { KeptSandbox } from '../offline/kept-sandbox.ts';
+import { KeptSandbox } from '../offline/rehearsal-parts.ts';
 import {
   type FileWorld,
   placedWorld,
@@ -32,7 +32,7 @@ import { parseObjects, printObject, withoutBookkeeping } from '../output/objects
 import { parseConfig, parsePatchFile } from '../../config/parse.ts';
 import { readDocument } from '../../config/document.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
-import { describeFailure } from '../output/error-report.ts';
+import { describeFailure } from '../output/terminal.ts';
 
 /** The trace of one object, and the object that the patches saw. */
 interface ObjectTrace extends JsonObject {

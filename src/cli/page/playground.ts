@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { guarded } from '../output/error-report.ts';
+import { guarded } from '../output/terminal.ts';
 import { parsePagePort, startPageServer } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { startState } from './examples.ts';

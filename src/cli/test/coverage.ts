@@ -9,7 +9,7 @@ import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
-import { reportingPipeline, type Application } from '../offline/applied-patches.ts';
+import { reportingPipeline, type Application } from '../offline/rehearsal-parts.ts';
 import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
 import type { EvaluateRequest, Evaluator, Program, ProgramId } from '../../syncer/sandbox/types.ts';
 import { parseExpression, parseFilter, type ParsedExpression } from '../../syncer/sandbox/front-end/parse.ts';

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { formatTable } from '../output/listing.ts';
 import type { Paint } from '../output/terminal.ts';
-import type { Mismatch } from './expectations.ts';
+import type { Mismatch } from './run-case.ts';
 import { missed, type PatchCoverage } from './coverage.ts';
 
 export interface CaseResult {

@@ -1,6 +1,6 @@
 /** Runs one test case offline, in the directions for which it has expectations. */
 
-import { objectKey, type KubeObject, asJson, keyOf } from '../../kube/object.ts';
+import { objectKey, type KubeObject, asJson, keyOf, parseKey } from '../../kube/object.ts';
 import type { Config } from '../../config/config.ts';
 import {
   placedWorld,
@@ -9,24 +9,27 @@ import {
   type OfflineOptions,
   type FileWorld,
   type KindPipeline,
+  type RenderedWorld,
 } from '../offline/offline-sync.ts';
+import type { TestCase, Expectation } from './test-file.ts';
+import { PatchError, messageOf } from '../../base/errors.ts';
 import {
-  type Mismatch,
-  compareOutcome,
-  outcomeOf,
-  type Outcome,
-  compareWhole,
-  errorEntry,
-} from './expectations.ts';
-import type { TestCase } from './test-file.ts';
-import { PatchError } from '../../base/errors.ts';
-import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+  isJsonObject,
+  valueAt,
+  type JsonObject,
+  type JsonValue,
+  textAt,
+  ownValue,
+  jsonEquals,
+} from '../../base/json.ts';
 import { locate } from '../../syncer/patch/walk.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { withValueAt } from '../../syncer/translate/paths.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { virtualOf } from '../../syncer/translate/ownership.ts';
+import { printPath } from '../../syncer/patch/path-syntax.ts';
+import { withoutBookkeeping } from '../output/objects.ts';
 
 export interface CaseRun {
   readonly forward: Outcome;
@@ -135,4 +138,297 @@ function oneWayLists(object: JsonValue, { options }: KindPipeline): readonly Con
     const isListOrMap = locate({ segments: segments.slice(0, end) }, object);
     return isListOrMap.filter((path) => Array.isArray(valueAt(object, path)));
   });
+}
+
+// The expectations of a case compared with its outcome: which actual entry an expected one is about, and where the two differ.
+
+const OBJECTS: EntryRules = {
+  isSame: (expected, actual) =>
+    identityOf(expected).every(([key, value]) => ownIdentity(actual, key) === value),
+  describe: (entry) => {
+    const { kind = 'object', namespace, name = '' } = Object.fromEntries(identityOf(entry));
+    return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+  },
+};
+
+const IDENTITY = ['kind', 'namespace', 'name'];
+
+const SKIPPED: EntryRules = {
+  isSame: (expected, actual) => IDENTITY.every((key) => isAbsentOrEqual(expected, actual, key)),
+  describe: (entry) =>
+    IDENTITY.map((key) => textAt(entry, key))
+      .filter(Boolean)
+      .join(' '),
+};
+
+const ERRORS: EntryRules = {
+  isSame: (expected, actual) =>
+    isAbsentOrEqual(expected, actual, 'patch') && SKIPPED.isSame(objectOf(expected), objectOf(actual)),
+  describe: (entry) =>
+    entry['patch'] === undefined ? 'of the sync' : `of patches[${JSON.stringify(entry['patch'])}]`,
+};
+
+const EVENTS: EntryRules = {
+  isSame: (expected, actual) =>
+    ['type', 'reason'].every((key) => isAbsentOrEqual(expected, actual, key)) &&
+    SKIPPED.isSame(objectOf(expected), objectOf(actual)) &&
+    textAt(actual, 'contains').includes(textAt(expected, 'contains')),
+  describe: (entry) => textAt(entry, 'reason'),
+};
+
+/** The object of an error or an Event. */
+function objectOf(entry: JsonObject): JsonObject {
+  const object = ownValue(entry, 'object');
+  return isJsonObject(object) ? object : {};
+}
+
+/** Which actual entry an expected one is about. */
+export const ENTRY_RULES: Readonly<Record<keyof Expectation, EntryRules>> = {
+  host: OBJECTS,
+  virtual: OBJECTS,
+  skipped: SKIPPED,
+  errors: ERRORS,
+  events: EVENTS,
+};
+
+/** Where the outcome differs from what is expected. `prefix` begins the subject of each mismatch. */
+function compareOutcome(prefix: string, expected: Expectation, actual: Outcome): Mismatch[] {
+  const { host, virtual, skipped, events } = expected;
+  // An unexpected error is a failure even where nothing else is compared.
+  const errors = expected.errors ?? [];
+  return [
+    ...(host === undefined ? [] : compareEntries(`${prefix}host`, host, actual.host, OBJECTS)),
+    ...(virtual === undefined ? [] : compareEntries(`${prefix}virtual`, virtual, actual.virtual, OBJECTS)),
+    ...(skipped === undefined
+      ? []
+      : compareEntries(
+          `${prefix}skipped`,
+          skipped,
+          containing(actual.skipped, skipped, SKIPPED, 'reason'),
+          SKIPPED,
+        )),
+    ...compareEntries(
+      `${prefix}error`,
+      errors,
+      containing(actual.errors, errors, ERRORS, 'contains'),
+      ERRORS,
+    ),
+    ...unexpectedErrors(`${prefix}error`, errors, actual.errors),
+    ...(events === undefined
+      ? []
+      : compareEntries(
+          `${prefix}event`,
+          events,
+          containing(actual.events, events, EVENTS, 'contains'),
+          EVENTS,
+        )),
+  ];
+}
+
+function unexpectedErrors(
+  subject: string,
+  expected: readonly JsonObject[],
+  actual: readonly JsonObject[],
+): Mismatch[] {
+  if (expected.length === 0) return [];
+  return actual
+    .filter((error) => !expected.some((entry) => ERRORS.isSame(entry, error)))
+    .map((error) => ({
+      subject: `${subject} ${ERRORS.describe(error)}`,
+      path: '',
+      expected: undefined,
+      actual: error,
+    }));
+}
+
+/** Texts are expected in part: where the actual text contains the expected one, they count as equal. */
+function containing(
+  actual: readonly JsonObject[],
+  expected: readonly JsonObject[],
+  { isSame }: EntryRules,
+  key: string,
+): JsonObject[] {
+  return actual.map((entry) => {
+    const wanted = expected.find((one) => isSame(one, entry));
+    const part = wanted && textAt(wanted, key);
+    return part !== undefined && textAt(entry, key).includes(part) ? { ...entry, [key]: part } : entry;
+  });
+}
+
+function identityOf(entry: JsonObject): (readonly [string, string])[] {
+  return ['kind', 'namespace', 'name'].flatMap((key) => {
+    const value = ownIdentity(entry, key);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+}
+
+function ownIdentity(entry: JsonObject, key: string): string | undefined {
+  const holder = key === 'kind' ? entry : ownValue(entry, 'metadata');
+  const value =
+    typeof holder === 'object' && holder !== null && !Array.isArray(holder)
+      ? ownValue(holder, key)
+      : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function isAbsentOrEqual(expected: JsonObject, actual: JsonObject, key: string): boolean {
+  const value = ownValue(expected, key);
+  return value === undefined || value === ownValue(actual, key);
+}
+
+// Compares expectations with actual results. An expectation is a subset: members that it does not contain are not compared.
+
+export interface Mismatch {
+  /** What was compared: `host Endpoints web-x-shop-x-vc`, `skipped`, `round trip shop/web`. */
+  readonly subject: string;
+  /** Concrete path below the subject; '' is the subject itself. */
+  readonly path: string;
+  /** Undefined: expected not to be there. */
+  readonly expected: JsonValue | undefined;
+  /** Undefined: not there. */
+  readonly actual: JsonValue | undefined;
+}
+
+/** Where `actual` differs from the members of `expected`. Lists must have the same length; null expects that there is no value. */
+function compareSubset(
+  subject: string,
+  expected: JsonValue,
+  actual: JsonValue | undefined,
+  at: ConcretePath = [],
+): Mismatch[] {
+  if (isJsonObject(expected) && isJsonObject(actual)) {
+    return Object.keys(expected).flatMap((key) =>
+      compareSubset(subject, expected[key] ?? null, ownValue(actual, key), [...at, key]),
+    );
+  }
+  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
+    return expected.flatMap((element, index) =>
+      compareSubset(subject, element, actual[index], [...at, index]),
+    );
+  }
+  if ((actual === undefined || actual === null) && expectsNothing(expected)) return [];
+  if (!isJsonObject(expected) && !Array.isArray(expected) && jsonEquals(expected, actual)) return [];
+  return [{ subject, path: printPath(at), expected: expected === null ? undefined : expected, actual }];
+}
+
+/** Null, or a map of nothing else: `{annotations: {key: null}}` also holds where there are no annotations. */
+function expectsNothing(expected: JsonValue): boolean {
+  if (!isJsonObject(expected)) return expected === null;
+  const members = Object.values(expected);
+  return members.length > 0 && members.every((member) => member !== undefined && expectsNothing(member));
+}
+
+/** Every difference, in both directions: neither side has anything that the other one lacks. */
+function compareWhole(
+  subject: string,
+  expected: JsonValue | undefined,
+  actual: JsonValue | undefined,
+  at: ConcretePath = [],
+): Mismatch[] {
+  if (isJsonObject(expected) && isJsonObject(actual)) {
+    const keys = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+    return [...keys].flatMap((key) =>
+      compareWhole(subject, ownValue(expected, key), ownValue(actual, key), [...at, key]),
+    );
+  }
+  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
+    return expected.flatMap((element, index) =>
+      compareWhole(subject, element, actual[index], [...at, index]),
+    );
+  }
+  return jsonEquals(expected, actual) ? [] : [{ subject, path: printPath(at), expected, actual }];
+}
+
+/**
+ * Each expected entry with the actual one that it is about (`isSame`), so that a mismatch names a field and not a whole list. An empty
+ * expectation means that there is nothing at all.
+ */
+function compareEntries(
+  subject: string,
+  expected: readonly JsonObject[],
+  actual: readonly JsonObject[],
+  { isSame, describe }: EntryRules,
+): Mismatch[] {
+  if (expected.length === 0) {
+    return actual.map((entry) => ({
+      subject: `${subject} ${describe(entry)}`,
+      path: '',
+      expected: undefined,
+      actual: entry,
+    }));
+  }
+  return expected.flatMap((entry) => {
+    const found = actual.find((candidate) => isSame(entry, candidate));
+    if (found !== undefined) return compareSubset(`${subject} ${describe(entry)}`, entry, found);
+    return [
+      {
+        subject: `${subject} ${describe(entry)}`,
+        path: '',
+        expected: entry,
+        actual: actual.length === 0 ? undefined : actual.map(describe),
+      },
+    ];
+  });
+}
+
+interface EntryRules {
+  readonly isSame: (expected: JsonObject, actual: JsonObject) => boolean;
+  readonly describe: (entry: JsonObject) => string;
+}
+
+// The outcome of a case in one direction, in the format of the expectations in test files.
+
+export type Outcome = Readonly<Record<keyof Expectation, readonly JsonObject[]>>;
+
+/** `side`: the cluster to which the objects were rendered. */
+function outcomeOf(
+  { rendered, events }: Pick<RenderedWorld, 'rendered' | 'events'>,
+  side: 'host' | 'virtual',
+): Outcome {
+  const outcome: Record<keyof Expectation, JsonObject[]> = {
+    host: [],
+    virtual: [],
+    skipped: [],
+    errors: [],
+    events: events.map(eventEntry),
+  };
+  const other = side === 'host' ? 'virtual' : 'host';
+  for (const one of rendered) {
+    switch (one.kind) {
+      case 'object':
+        outcome[side].push(asJson(withoutBookkeeping(one.object)));
+        break;
+      case 'elsewhere':
+        outcome[other].push(asJson(withoutBookkeeping(one.object)));
+        break;
+      case 'skipped':
+      case 'refused':
+        outcome.skipped.push({ kind: one.of, ...parseKey(one.key), reason: one.reason });
+        break;
+      case 'failed':
+        outcome.errors.push({ object: { kind: one.of, ...parseKey(one.key) }, ...errorEntry(one.error) });
+        break;
+      default:
+        one satisfies never;
+    }
+  }
+  return outcome;
+}
+
+function eventEntry({
+  resource,
+  regarding,
+  type,
+  reason,
+  note,
+}: RenderedWorld['events'][number]): JsonObject {
+  const object = { kind: resource.kind, ...parseKey(objectKey(regarding)) };
+  return { object, type, reason, contains: note };
+}
+
+/** A failure as an entry of `errors`, without its object. */
+function errorEntry(error: unknown): JsonObject {
+  const contains = messageOf(error);
+  if (!(error instanceof PatchError)) return { contains };
+  return { patch: error.index, path: error.path, kind: error.kind, contains };
 }

@@ -13,8 +13,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { ENTRY_RULES, type Outcome } from './expectations.ts';
-import type { CaseRun } from './run-case.ts';
+import { ENTRY_RULES, type Outcome, type CaseRun } from './run-case.ts';
 import type { Expectation, TestFile } from './test-file.ts';
 
 type Path = readonly (string | number)[];

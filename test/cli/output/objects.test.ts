@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { typeProblem } from '../../../src/cli/output/object-types.ts';
+import { typeProblem } from '../../../src/cli/output/objects.ts';
 
 const ENDPOINTS = { apiVersion: 'v1', kind: 'Endpoints' };
 const GADGET = { apiVersion: 'example.com/v1', kind: 'Gadget' };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { expect, test, afterAll, beforeAll } from 'vitest';
 import { parse } from 'yaml';
-import { newKeyText, printSecret } from '../../../src/cli/keys/keys-output.ts';
+import { newKeyText, printSecret } from '../../../src/cli/keys/keys-options.ts';
 import { startComposed } from '../../access-keys/composed-api.ts';
 
 test('a kubeconfig sets a tls-server-name that the certificate contains', async () => {

@@ -1,7 +1,15 @@
-/** One sandbox for rehearsals that follow each other, so that most of them start no process. */
+/** What commands add to a rehearsal: a sandbox for several, the defaults of API servers, and a report of what the patches ran on. */
 
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../syncer/sandbox/sandbox.ts';
 import type { Program } from '../../syncer/sandbox/types.ts';
+import { allowEverything } from '../../apiserver/request/request-info.ts';
+import { builtInKinds } from '../../embedded-cluster/kinds/built-in-kinds.ts';
+import { copyOf, qualifiedPlural } from '../../kube/memory-cluster.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
+import type { Direction, PatchContext, PatchPipeline } from '../../syncer/patch/types.ts';
 
 export class KeptSandbox implements AsyncDisposable {
   #sandbox: Sandbox | undefined;
@@ -56,4 +64,45 @@ export class KeptSandbox implements AsyncDisposable {
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
+}
+
+// What API servers add to the objects that they store.
+
+/** Objects of kinds that are not built in are unchanged. */
+export function apiDefaults(): (plural: string, object: KubeObject) => KubeObject {
+  const kinds = new Map(builtInKinds(allowEverything).all.map((one) => [qualifiedPlural(one), one]));
+  return (plural, object) => {
+    const kind = kinds.get(plural);
+    if (kind === undefined) return object;
+    const copy = copyOf(object);
+    kind.applyDefaults(asJson(copy));
+    return copy;
+  };
+}
+
+// What the patches of a rehearsal ran on, for a trace of them after it.
+
+export interface Application {
+  readonly kind: SyncedKind;
+  readonly options: PipelineOptions;
+  readonly direction: Direction;
+  /** Before the first patch. */
+  readonly object: JsonObject;
+  readonly context: PatchContext;
+}
+
+/** `createPipeline` of a rehearsal; reports each object that is patched. */
+export function reportingPipeline(
+  report: (application: Application) => void,
+): (kind: SyncedKind, options: PipelineOptions) => PatchPipeline {
+  return (kind, options) => {
+    const pipeline = createPatchPipeline(options);
+    return {
+      ...pipeline,
+      apply: (direction, object, context) => {
+        report({ kind, options, direction, object, context });
+        return pipeline.apply(direction, object, context);
+      },
+    };
+  };
 }

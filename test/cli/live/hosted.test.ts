@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { readMember } from '../../../src/cli/live/hosted-member.ts';
+import { readMember } from '../../../src/cli/live/hosted.ts';
 import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { parseKey, type Resource } from '../../../src/kube/object.ts';
 import { failure } from '../../../src/kube/status-error.ts';
