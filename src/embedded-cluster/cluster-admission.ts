@@ -9,8 +9,12 @@ import {
   type CommittedWrite,
   isDeletionComplete,
 } from '../apiserver/objects/object-writer.ts';
-import { isRevisionConflict, groupName } from '../apiserver/objects/target.ts';
-import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/resource-definition.ts';
+import {
+  isRevisionConflict,
+  groupName,
+  type ResourceDefinition,
+  type DefinitionTable,
+} from '../apiserver/objects/resource-definition.ts';
 import { forbidden, notFound } from '../apiserver/status.ts';
 import { finalized, isTerminating } from './kinds/namespace.ts';
 import {

@@ -8,7 +8,7 @@ import { indexedKey } from '../../src/access-keys/keys/key-record.ts';
 import { performAction } from '../../src/apiserver/objects/object-registry.ts';
 import { patchObject } from '../../src/apiserver/objects/object-patch.ts';
 import type { Written } from '../../src/apiserver/objects/object-writer.ts';
-import type { Target } from '../../src/apiserver/objects/target.ts';
+import type { Target } from '../../src/apiserver/objects/resource-definition.ts';
 import { userNamed } from '../../src/apiserver/user.ts';
 import { decodeSecret, SecretNames } from '../../src/apiserver/storage/secrets/secret-codec.ts';
 import { KubernetesStore } from '../../src/apiserver/storage/secrets/kubernetes-store.ts';

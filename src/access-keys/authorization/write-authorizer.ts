@@ -20,7 +20,7 @@ import {
 import type { AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import { forbidden } from '../../apiserver/status.ts';
 import { failure, type StatusError } from '../../kube/status-error.ts';
-import { groupName } from '../../apiserver/objects/target.ts';
+import { groupName } from '../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject } from '../../base/json.ts';

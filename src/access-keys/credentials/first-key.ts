@@ -6,8 +6,12 @@ import { isOpenToOthers, createOwnFile, readOwnFile } from './master-key.ts';
 import { MANAGEMENT_API_VERSION, SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
-import { isRevisionConflict, storeKey, type Target } from '../../apiserver/objects/target.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import {
+  isRevisionConflict,
+  storeKey,
+  type Target,
+  type ResourceDefinition,
+} from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';

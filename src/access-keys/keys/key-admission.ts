@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Admission, AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import type { Authorizer } from '../../apiserver/request/request-info.ts';
 import { forbiddenValue, type FieldError, forbidden, invalid } from '../../apiserver/status.ts';
-import { currentForm, groupName, kindName } from '../../apiserver/objects/target.ts';
+import { currentForm, groupName, kindName } from '../../apiserver/objects/resource-definition.ts';
 import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';

@@ -18,8 +18,12 @@ import type { KeyIndex } from './key-index.ts';
 import type { ExpiryEvents } from './expiry-events.ts';
 import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
-import { isRevisionConflict, currentForm, type Target } from '../../apiserver/objects/target.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import {
+  isRevisionConflict,
+  currentForm,
+  type Target,
+  type ResourceDefinition,
+} from '../../apiserver/objects/resource-definition.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { cloneJson, type JsonObject } from '../../base/json.ts';
 

@@ -7,7 +7,7 @@ import type { DeleteOptions, PropagationPolicy } from './query-options.ts';
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers, listField, metadataOf, text } from '../metadata.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import { type Recheck, isDeletionComplete } from './object-writer.ts';
-import { isRevisionConflict, currentForm, groupName, kindName, type Target } from './target.ts';
+import { isRevisionConflict, currentForm, groupName, kindName, type Target } from './resource-definition.ts';
 import { storedForm } from './object-view.ts';
 import { timeText } from '../schema/decode.ts';
 import { conflict, notFound } from '../status.ts';

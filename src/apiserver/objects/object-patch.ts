@@ -13,12 +13,20 @@ import {
 import { StatusError, failure } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import { type Written, requestedVersion, createdMetadata, type WriteContext } from './object-writer.ts';
-import { checkName, rejectOtherNamespace, type Target, currentForm, groupName } from './target.ts';
+import {
+  checkName,
+  rejectOtherNamespace,
+  type Target,
+  currentForm,
+  groupName,
+  PATCH_MEDIA,
+  type PatchKind,
+  type ResourceDefinition,
+} from './resource-definition.ts';
 import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
 import { parseJsonText } from '../schema/json-text.ts';
 import { decodeBody, duplicatesIn, type ParsedBody, type Warn } from './decode-body.ts';
-import { PATCH_MEDIA, type PatchKind, type ResourceDefinition } from './resource-definition.ts';
 import { DecodeError, emptyObject, timeText } from '../schema/decode.ts';
 import { badRequest, unsupportedMediaType, alreadyExists, conflict, MODIFIED, notFound } from '../status.ts';
 import { apiVersionOf, gvkString } from '../../kube/object.ts';

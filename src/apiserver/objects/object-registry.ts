@@ -22,9 +22,9 @@ import {
   groupName,
   storeKey,
   type Target,
-} from './target.ts';
+  type SubresourceAction,
+} from './resource-definition.ts';
 import { metadataOf, text } from '../metadata.ts';
-import type { SubresourceAction } from './resource-definition.ts';
 
 export interface RegistryOptions {
   store: Store;

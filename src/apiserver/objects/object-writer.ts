@@ -7,10 +7,17 @@ import { type JsonObject, cloneJson, jsonEquals, type JsonValue } from '../../ba
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import { type FieldWriter, trackUpdate, withManagedFields } from '../patch/managed-fields.ts';
 import { storedForm } from './object-view.ts';
-import type { ResourceDefinition, Subresource } from './resource-definition.ts';
+import {
+  type ResourceDefinition,
+  type Subresource,
+  currentForm,
+  groupName,
+  storeKey,
+  type Target,
+  kindName,
+} from './resource-definition.ts';
 import { emptyObject, decodeObject, timeText } from '../schema/decode.ts';
 import { conflict, MODIFIED, invalid } from '../status.ts';
-import { currentForm, groupName, storeKey, type Target, kindName } from './target.ts';
 import { SERVER_USER, type UserInfo } from '../user.ts';
 import {
   metadataOf,

@@ -3,8 +3,7 @@
 import type { StringMap } from '../../kube/object.ts';
 import { type JsonObject, isJsonObject, type JsonValue } from '../../base/json.ts';
 import type { StoredEntry, StoreRange } from '../storage/store.ts';
-import { currentForm, type Target } from './target.ts';
-import type { ResourceDefinition } from './resource-definition.ts';
+import { currentForm, type Target, type ResourceDefinition } from './resource-definition.ts';
 import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../kube/label-selector.ts';
 import {
   badRequest,

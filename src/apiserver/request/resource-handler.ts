@@ -37,16 +37,18 @@ import {
   type Written,
   rejectResourceVersion,
 } from '../objects/object-writer.ts';
-import { checkName, rejectOtherNamespace, type Target } from '../objects/target.ts';
+import {
+  checkName,
+  rejectOtherNamespace,
+  type Target,
+  type ResourceDefinition,
+  type SubresourceAction,
+  type Verb,
+  type DefinitionTable,
+} from '../objects/resource-definition.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
 import { checkType, decodeBody } from '../objects/decode-body.ts';
 import { parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
-import type {
-  ResourceDefinition,
-  SubresourceAction,
-  Verb,
-  DefinitionTable,
-} from '../objects/resource-definition.ts';
 import { methodNotAllowed, tooLargeResourceVersion, forbidden, noSuchResource } from '../status.ts';
 import { duplicateOwners, metadataOf, text } from '../metadata.ts';
 import type { UserInfo } from '../user.ts';
