@@ -9,9 +9,9 @@ import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { startFleet } from '../../src/fleet/fleet.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
+import { startFaultyCluster } from '../embedded-cluster/faulty-cluster.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** Of the pool of a client. */
@@ -24,12 +24,12 @@ test('renews its Lease while more requests hang than there are connections for r
   const kubeconfig = join(directory, 'kubeconfig');
   const hanging = new Set<string>();
   const discovered = ['statefulsets', 'deployments', 'secrets', 'configmaps'];
-  const interceptor = ({ resource, namespace }: { resource: string; namespace: string }) => {
+  const cluster = stack.use(await startFaultyCluster({ name: 'host' }));
+  cluster.intercept(({ resource, namespace }) => {
     if (!discovered.includes(resource)) return undefined;
     hanging.add(`${namespace}/${resource}`);
     return { delayMs: 3_600_000 };
-  };
-  const cluster = stack.use(await startEmbeddedCluster({ name: 'host', interceptor }));
+  });
   writeFileSync(kubeconfig, cluster.kubeconfig);
   const host = stack.use(new TestCluster(kubeconfig));
   await host.ensureNamespace('fleet');
