@@ -26,11 +26,12 @@ import {
 import { isForbidden } from '../kube/status-error.ts';
 import { TransportError, type ClusterClient, type EventRecorder } from '../kube/types.ts';
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
-import { type ClusterSync, startClusterSync } from '../syncer/cluster-sync.ts';
+import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
 import { informerCheck } from '../syncer/generation.ts';
 import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
+import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { describeRight } from '../syncer/rights.ts';
 import { confinedClient } from './confined-client.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
@@ -105,7 +106,9 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const located = { ...options, config: locatedIn(host, config) };
   const include = await allowedNamespaces(host, located);
   const namespaces = { ...config.fleet.namespaces, include: [...include] };
-  const fleet = new RunningFleet({ ...located, host, leaseClient, metrics, companion, namespaces }, health.url);
+  const replicaId = crypto.randomUUID();
+  const parts = { ...located, host, leaseClient, metrics, companion, namespaces, replicaId };
+  const fleet = new RunningFleet(parts, health.url);
   resources.defer(() => fleet.close());
   fleetSeries(metrics.registry, () => fleet.members.states());
   served.registries = () => [metrics.registry, ...fleet.members.registries()];
@@ -142,7 +145,7 @@ async function allowedNamespaces(
   return usable;
 }
 
-interface FleetParts extends FleetOptions {
+export interface FleetParts extends FleetOptions {
   readonly host: HostConnection;
   /** For the Leases of the replicas. */
   readonly leaseClient: ClusterClient;
@@ -150,9 +153,14 @@ interface FleetParts extends FleetOptions {
   readonly companion: Companion;
   /** As far as rights allow. */
   readonly namespaces: FleetConfig['namespaces'];
+  /** Unique per process, restarts included. */
+  readonly replicaId: string;
+  /** How members are connected and evaluate expressions. Absent: over HTTP, in processes. */
+  readonly sync?: Pick<ClusterSyncOptions, 'connect' | 'createSandbox'>;
 }
 
-class RunningFleet implements Fleet {
+/** The fleet, without the process around it. */
+export class RunningFleet implements Fleet {
   readonly healthUrl: string;
   readonly members: Members;
   readonly #parts: FleetParts;
@@ -271,7 +279,7 @@ class RunningFleet implements Fleet {
   }
 
   #joinReplicas(): Replicas {
-    const { config, leaseClient } = this.#parts;
+    const { config, leaseClient, replicaId } = this.#parts;
     const { namespace } = config.host;
     const defaults = plainMemberConfig({
       ...rulesOf(this.#parts, config),
@@ -283,7 +291,7 @@ class RunningFleet implements Fleet {
       ...this.#parts,
       client: leaseClient,
       namespace,
-      id: crypto.randomUUID(),
+      id: replicaId,
       leaseDurationMs: leaseDuration,
       renewDeadlineMs: renewDeadline,
       retryPeriodMs: retryPeriod,
@@ -344,7 +352,7 @@ class RunningFleet implements Fleet {
   }
 
   async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
-    const { config: own, host, isDryRun, clock, random, version } = this.#parts;
+    const { config: own, host, isDryRun, clock, random, sync, version } = this.#parts;
     await this.#warnOfSidecar(start);
     return startClusterSync({
       ...start,
@@ -354,7 +362,8 @@ class RunningFleet implements Fleet {
       version,
       host: { ...host, client: confinedClient(borrowedClient(host.client), vcluster.namespace) },
       serverOf: serverOf(vcluster),
-      sandboxIdleMs: SANDBOX_IDLE_MS,
+      createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
+      ...sync,
       createLock: this.#createLock(start.config),
       leaseAnnotations: { [FLEET]: own.host.namespace },
     });

@@ -119,6 +119,7 @@ export class MemoryCluster {
 
   /** The objects as they were at a revision that history still reaches. */
   listAt(plural: string, revision: number): KubeObject[] {
+    if (revision >= this.newest) return this.list(plural);
     const objects = new Map(this.objects.get(plural));
     for (const { plural: other, object, previous, revision: at } of this.history.toReversed()) {
       if (at <= revision || other !== plural) continue;

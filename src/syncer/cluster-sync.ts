@@ -12,7 +12,7 @@ import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
 import { type LeadershipOptions, startLeadership } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
-import { createSandbox, type SandboxOptions } from './sandbox/sandbox.ts';
+import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
@@ -24,8 +24,8 @@ import type { ClusterClient } from '../kube/types.ts';
 export interface ClusterSyncOptions extends ClustersOptions, Pick<LeadershipOptions, 'createLock'> {
   /** Of the Lease, besides those of every sync. */
   readonly leaseAnnotations?: StringMap;
-  /** Ends the process of the sandbox after this time without work; default: it stays. */
-  readonly sandboxIdleMs?: number;
+  /** Absent: a sandbox whose process stays for as long as the sync. */
+  readonly createSandbox?: typeof createSandbox | undefined;
 }
 
 export interface ClusterSync {
@@ -90,11 +90,9 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   const held = (isHeld: boolean): void => metrics.sync.deletionsHeld(isHeld);
   const identity = new VirtualIdentity({ ...reports, clients: clusters, held });
   const configuration = new ConfigurationInUse({ ...reports, client: clusters.host, metrics: metrics.sync });
-  const { sandboxIdleMs: idleMs } = options;
   const parts = {
     ...options,
-    createSandbox: (sandbox: SandboxOptions) =>
-      createSandbox(idleMs === undefined ? sandbox : { ...sandbox, idleMs }),
+    createSandbox: options.createSandbox ?? createSandbox,
     configuration,
     identity,
     dryRun,
@@ -119,7 +117,9 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
 
 /** Objects with the lifetime of the sync. */
 interface SyncParts
-  extends ClusterSyncOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+  extends
+    Omit<ClusterSyncOptions, 'createSandbox'>,
+    Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;

@@ -47,6 +47,8 @@ export interface ClustersOptions {
   readonly host?: HostConnection | undefined;
   /** The URL to use instead of the one in the Secret of the virtual cluster, if the configuration names none. */
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
+  /** A client of the virtual cluster. Absent: over HTTP. */
+  readonly connect?: ((access: ServerAccess) => WatchClient) | undefined;
   /** Called with the reason for which connecting waits. */
   readonly onWait?: ((reason: string) => void) | undefined;
 }
@@ -112,7 +114,8 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
         'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
     );
   }
-  const virtual = closedWith(options.signal, measuredClient('virtual', virtualAccess, options));
+  const { connect = (access: ServerAccess) => measuredClient('virtual', access, options) } = options;
+  const virtual = closedWith(options.signal, connect(virtualAccess));
   return new ConnectedClusters(virtualHint === undefined ? options : { ...options, virtualHint }, {
     host,
     virtual,

@@ -1,6 +1,6 @@
 /**
  * `npm run sim -- --seeds N [--seed S] [--steps K] [--jobs J] [--trace]`: many histories, each from a seed that repeats it, and of each seed a
- * world of which a rehearsal predicts the sync.
+ * world of which a rehearsal predicts the sync; of some seeds also the history of a fleet. `--fleet`: of each seed the history of a fleet alone.
  * `npm run sim -- --mutants [--only TEXT]`: how many seeds find each of the deliberate bugs in `mutants/`.
  */
 
@@ -8,6 +8,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { showProgress } from '../../src/cli/output/terminal.ts';
+import { fleetHistory, type FleetOperation } from './fleet/fleet-history.ts';
+import { runFleetHistory } from './fleet/fleet-run.ts';
 import { seededHistory } from './history/seeded-history.ts';
 import { shrinkHistory } from './history/shrink.ts';
 import type { Operation } from './history/operations.ts';
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     /** Processes that share the seeds. */
     jobs: { type: 'string', default: '2' },
     trace: { type: 'boolean', default: false },
+    fleet: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     /** Mutants whose name holds this text. */
     only: { type: 'string', default: '' },
@@ -38,6 +41,8 @@ const [seeds = 0, firstSeed = 0, steps = 0, jobs = 0] = [
 if (!(seeds > 0 && firstSeed >= 0 && steps > 0 && jobs > 0))
   throw new Error('--seeds, --seed, --steps and --jobs are positive numbers');
 
+/** The history of a fleet takes several times as long as another one. */
+const SEEDS_PER_FLEET = 25;
 /** A process that runs fewer costs more than it saves. */
 const SEEDS_PER_JOB_MIN = 50;
 
@@ -58,7 +63,8 @@ async function runJobs(): Promise<boolean> {
   const children = Array.from({ length: jobs }, (_, job) => {
     const first = job * share;
     const part = { seed: firstSeed + first, seeds: Math.max(1, Math.min(share, seeds - first)) };
-    const args = Object.entries({ ...part, steps, jobs: 1 }).map(([name, value]) => `--${name}=${value}`);
+    const numbers = Object.entries({ ...part, steps, jobs: 1 }).map(([name, value]) => `--${name}=${value}`);
+    const args = values.fleet ? [...numbers, '--fleet'] : numbers;
     return spawn(process.execPath, [...process.execArgv, import.meta.filename, ...args], {
       stdio: 'inherit',
       env: { ...process.env, SIM_JOB: String(job) },
@@ -74,28 +80,48 @@ async function runJobs(): Promise<boolean> {
 
 async function runSeeds(): Promise<boolean> {
   // One of several processes shows its own.
-  const progress = ['0', undefined].includes(process.env['SIM_JOB']) ? showProgress('histories') : undefined;
+  using progress = ['0', undefined].includes(process.env['SIM_JOB']) ? showProgress('histories') : undefined;
   for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
-    const history = seededHistory(seed, steps);
-    const run = (operations: readonly Operation[], trace?: (line: string) => void): Promise<string[]> =>
-      runHistory({ ...history, operations, ...(trace === undefined ? {} : { trace }) });
-    const violations = await run(history.operations, values.trace ? console.log : undefined);
+    const problems = await problemsOf(seed);
     progress?.update(seed - firstSeed + 1, seeds);
-    const problems = violations.length === 0 ? await predictionProblems(seed, steps) : [];
-    for (const problem of problems) console.log(`seed ${seed}: ${problem}`);
-    if (problems.length > 0) return false;
-    if (violations.length === 0) continue;
+    if (problems.length === 0) continue;
     progress?.[Symbol.dispose]();
-    console.log(`seed ${seed}: ${violations.join('\n  ')}`);
-    const shortest = await shrinkHistory(
-      history.operations,
-      async (shorter) => (await run(shorter)).length > 0,
-    );
-    console.log(`the shortest history found, ${shortest.length} of ${history.operations.length} operations:`);
-    for (const violation of await run(shortest, console.log)) console.log(`violated: ${violation}`);
-    console.log(`repeat it with: npm run sim -- --seed ${seed} --seeds 1 --steps ${steps}`);
+    for (const problem of problems) console.log(`seed ${seed}: ${problem}`);
     return false;
   }
-  progress?.[Symbol.dispose]();
   return true;
+}
+
+async function problemsOf(seed: number): Promise<readonly string[]> {
+  if (!values.fleet) {
+    const history = seededHistory(seed, steps);
+    const run: Run<Operation> = (operations, more) => runHistory({ ...history, operations, ...more });
+    const violations = await violationsOf(history.operations, run, `--seed ${seed}`);
+    const problems = violations.length === 0 ? await predictionProblems(seed, steps) : violations;
+    if (problems.length > 0 || seed % SEEDS_PER_FLEET !== 0) return problems;
+  }
+  const history = fleetHistory(seed, steps);
+  const run: Run<FleetOperation> = (operations, more) => runFleetHistory({ ...history, operations, ...more });
+  return violationsOf(history.operations, run, `--fleet --seed ${seed}`);
+}
+
+type Run<O> = (
+  operations: readonly O[],
+  more: { readonly trace?: (line: string) => void },
+) => Promise<string[]>;
+
+/** What is violated, with the shortest history found in which it is, and how to repeat it. */
+async function violationsOf<O>(operations: readonly O[], run: Run<O>, which: string): Promise<string[]> {
+  const violations = await run(operations, values.trace ? { trace: console.log } : {});
+  if (violations.length === 0) return [];
+  const shortest = await shrinkHistory(operations, async (shorter) => (await run(shorter, {})).length > 0);
+  const lines: string[] = [];
+  const shown = await run(shortest, { trace: (line) => lines.push(line) });
+  return [
+    violations.join('\n  '),
+    `the shortest history found, ${shortest.length} of ${operations.length} operations:`,
+    ...lines,
+    ...shown.map((violation) => `violated: ${violation}`),
+    `repeat it with: npm run sim -- ${which} --seeds 1 --steps ${steps}`,
+  ];
 }

@@ -328,7 +328,8 @@ class Draw {
     const { daemons, settings } = this.#options;
     const roll = this.#random();
     const daemon = this.#below(daemons);
-    if (roll < 0.3) return { kind: 'trouble', forMs: this.#random() * 20_000, rates: this.#rates() };
+    if (roll < 0.3)
+      return { kind: 'trouble', forMs: this.#random() * 20_000, rates: drawRates(this.#random) };
     if (roll < 0.42) return { kind: 'compact', side: this.#side() };
     if (roll > 0.97) return this.#restore();
     if (roll < 0.62) {
@@ -363,24 +364,6 @@ class Draw {
       return { kind: 'configure', settings: { areServicesSynced: isOn }, isRestart };
     if (roll < 0.9) return { kind: 'configure', settings: { isMapped: isOn }, isRestart };
     return { kind: 'configure', settings: { naming: isOn ? 'short' : 'long' }, isRestart: true };
-  }
-
-  #rates(): FaultRates {
-    const rate = (max: number): number => (this.#random() < 0.4 ? this.#random() * max : 0);
-    return {
-      refused: rate(0.4),
-      lostAnswers: rate(0.5),
-      garbled: rate(0.3),
-      hung: rate(0.1),
-      rejected: rate(0.3),
-      staleLists: rate(0.5),
-      eventsTwice: rate(0.3),
-      eventsReplayed: rate(0.3),
-      briefWatches: rate(0.8),
-      stalledWatches: rate(0.5),
-      sandboxStops: rate(0.3),
-      latencyMaxMs: 10 + this.#random() * 500,
-    };
   }
 
   #plural(): SyncedPlural {
@@ -419,4 +402,23 @@ class Draw {
     if (item === undefined) throw new Error('there is nothing to choose from');
     return item;
   }
+}
+
+/** Some kinds of faults, for a while. */
+export function drawRates(random: Random): FaultRates {
+  const rate = (max: number): number => (random() < 0.4 ? random() * max : 0);
+  return {
+    refused: rate(0.4),
+    lostAnswers: rate(0.5),
+    garbled: rate(0.3),
+    hung: rate(0.1),
+    rejected: rate(0.3),
+    staleLists: rate(0.5),
+    eventsTwice: rate(0.3),
+    eventsReplayed: rate(0.3),
+    briefWatches: rate(0.8),
+    stalledWatches: rate(0.5),
+    sandboxStops: rate(0.3),
+    latencyMaxMs: 10 + random() * 500,
+  };
 }

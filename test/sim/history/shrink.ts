@@ -1,13 +1,11 @@
 /** Shrinks a history to a shorter one that is still violated. */
 
-import type { Operation } from './operations.ts';
-
 /** Drops ever smaller parts as long as `fails` holds. Bounded: a history is short, and each try costs a run. */
-export async function shrinkHistory(
-  operations: readonly Operation[],
-  fails: (shorter: readonly Operation[]) => Promise<boolean>,
+export async function shrinkHistory<O>(
+  operations: readonly O[],
+  fails: (shorter: readonly O[]) => Promise<boolean>,
   triesMax = 300,
-): Promise<readonly Operation[]> {
+): Promise<readonly O[]> {
   let best = operations;
   let tries = 0;
   for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

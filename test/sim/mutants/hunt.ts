@@ -45,8 +45,9 @@ export async function huntMutants(options: HuntOptions): Promise<boolean> {
 }
 
 async function hunt(mutant: Mutant, options: HuntOptions): Promise<Catch> {
-  const { name, steps = options.steps } = mutant;
-  const args = [...process.execArgv, '--import', LOADER, RUNNER, String(options.seeds), String(steps)];
+  const { name, steps = options.steps, isOfFleet = false } = mutant;
+  const histories = [String(options.seeds), String(steps), ...(isOfFleet ? ['fleet'] : [])];
+  const args = [...process.execArgv, '--import', LOADER, RUNNER, ...histories];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, SIM_MUTANT: name },

@@ -8,6 +8,8 @@ export interface Mutant {
   readonly replacement: string;
   /** Operations of a history, where the usual number is too few. */
   readonly steps?: number;
+  /** The histories of a fleet find it. */
+  readonly isOfFleet?: boolean;
 }
 
 const DECIDE = 'syncer/reconcile/decide.ts';
@@ -408,5 +410,40 @@ export const MUTANTS: readonly Mutant[] = [
     file: LEASE,
     snippet: ': await client.update(LEASES, { ...written, spec }, options);',
     replacement: ': await client.update(LEASES, { ...written, metadata: { ...lease }, spec }, options);',
+  },
+  {
+    name: 'fleet: a replica writes after its Lease has expired',
+    file: 'fleet/member-lock.ts',
+    snippet: 'return this.#claim !== undefined && this.#claim.term === replicas.term && replicas.isLive;',
+    replacement: 'return this.#claim !== undefined && replicas.term > 0;',
+    isOfFleet: true,
+  },
+  {
+    name: 'fleet: the Leases of a replica are taken over before its own has expired',
+    file: 'fleet/replicas.ts',
+    snippet: 'return this.#listedMs >= sinceMs + durationMs;',
+    replacement: 'return this.#listedMs >= sinceMs + durationMs / 5;',
+    isOfFleet: true,
+  },
+  {
+    name: 'fleet: members are not placed again when a replica ends',
+    file: 'fleet/members.ts',
+    snippet: '  placementChanged(): void {\n    this.#enqueueAll();',
+    replacement: '  placementChanged(): void {\n',
+    isOfFleet: true,
+  },
+  {
+    name: 'fleet: copies of a deleted vCluster are deleted without its Lease',
+    file: 'fleet/fleet.ts',
+    snippet: 'if (!(await lock.tryAcquire()))',
+    replacement: 'if (lock.holder === "another")',
+    isOfFleet: true,
+  },
+  {
+    name: 'fleet: changed values are not applied',
+    file: 'fleet/member.ts',
+    snippet: 'const reloading = live.length === 0 ? true :',
+    replacement: 'const reloading = live.length < 9 ? true :',
+    isOfFleet: true,
   },
 ];

@@ -44,7 +44,9 @@ const KINDS: Readonly<Record<string, readonly JsonValue[]>> = {
   ],
 };
 
-/** A page of a list holds no more, whatever the limit of the request. */
+const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+/** A page of a list holds no more, whatever its limit. */
 const PAGE_MAX = 3;
 const TIMEOUT_MS = 30_000;
 
@@ -75,10 +77,11 @@ export class SimClient implements WatchClient {
       const { cluster, faults } = this.#options;
       const { continueToken = '' } = options;
       const { oldestRevision, revision } = cluster;
-      const isStale = continueToken === '' && faults.isListStale();
+      // What decides who may write is read consistently.
+      const isStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
       return listPage(cluster, resource.plural, {
         ...options,
-        limit: Math.min(options.limit ?? PAGE_MAX, PAGE_MAX),
+        limit: options.limit === undefined ? Infinity : Math.min(options.limit, PAGE_MAX),
         continueToken,
         atRevision: isStale ? faults.between(oldestRevision, revision) : revision,
       });
@@ -126,6 +129,7 @@ export class SimClient implements WatchClient {
 
   request(_method: string, path: string, _body?: JsonValue, options?: RequestOptions): Promise<JsonValue> {
     return this.#request('read', options, () => {
+      if (path === ACCESS_REVIEWS) return { status: { allowed: true } };
       const resources = KINDS[path];
       if (resources === undefined) throw failure(404, 'NotFound', `${path} not found`);
       return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: [...resources] };
