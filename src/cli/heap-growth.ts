@@ -57,7 +57,8 @@ export interface StartupHeap {
 }
 
 /**
- * The heap of the daemon while it starts. A small heap grows as V8 decides, a large one by 30 % between collections, because V8 would double it.
+ * The heap of the daemon, or of a fleet, while it starts. A small heap grows as V8 decides, a large one by 30 % between collections, because V8
+ * would double it.
  */
 export function createStartupHeap(): StartupHeap {
   let observer: PerformanceObserver | undefined;

@@ -68,9 +68,10 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });
   using _alive = keepAlive();
-  if (loaded.config.fleet.enabled) return await runFleet(loaded, load, { isDryRun: dryRun, logger, stop });
   const heap = createStartupHeap();
   heap.grow();
+  if (loaded.config.fleet.enabled)
+    return await runFleet(loaded, load, { isDryRun: dryRun, logger, stop, heap });
   const waiting = once ? [AbortSignal.timeout(ONCE_CONNECT_MS)] : [];
   const signal = AbortSignal.any([stop.signal, ...waiting]);
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal }, stop.signal);
@@ -100,7 +101,15 @@ async function releaseMemoryAfterStart(
     await sync.whenLeading(signal);
     if (!signal.aborted) heap.grow();
   }
-  await Promise.race([sync.firstPass(signal), sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
+  await releaseMemoryWhen(sync.firstPass(signal), heap, signal);
+}
+
+async function releaseMemoryWhen(
+  started: Promise<unknown>,
+  heap: StartupHeap,
+  signal: AbortSignal,
+): Promise<void> {
+  await Promise.race([started, sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
   if (!signal.aborted) heap.release();
 }
 
@@ -143,13 +152,14 @@ function failedStart(
 
 interface FleetRun extends Pick<DaemonOptions, 'isDryRun' | 'logger'> {
   readonly stop: StopSignals;
+  readonly heap: StartupHeap;
 }
 
 /** Until a signal ends it: no member does. */
 async function runFleet(
   loaded: LoadedConfig,
   load: () => Promise<LoadedConfig>,
-  { isDryRun, logger, stop }: FleetRun,
+  { isDryRun, logger, stop, heap }: FleetRun,
 ): Promise<number> {
   const { signal } = stop;
   const options: DaemonOptions = {
@@ -169,6 +179,7 @@ async function runFleet(
     return failedStart(error, options, signal);
   }
   const watching = reloadOnChange({ loaded, load, daemon: fleet, clock: systemClock, logger });
+  void releaseMemoryWhen(fleet.whenStarted(signal), heap, signal);
   await stop.requested;
   exitAfterGracePeriod(0);
   watching.close();

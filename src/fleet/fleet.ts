@@ -1,7 +1,7 @@
 /** The composition root of a fleet: finds the vClusters of a host, and syncs each member in this process. */
 
 import { hostname } from 'node:os';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, sleep } from '../base/clock.ts';
 import { InvariantError, messageOf, TerminalError } from '../base/errors.ts';
 import { type CheckResult, type Checks, startHealthServer } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
@@ -68,6 +68,8 @@ export interface Fleet {
   reload(config: Config): Promise<void>;
   /** The files are not applied; the running configuration remains active. */
   reloadFailed(): void;
+  /** Resolves when each member of this replica has started or cannot start, or when `signal` aborts. */
+  whenStarted(signal: AbortSignal): Promise<void>;
   /** Stops every member. Their copies stay. */
   stop(): Promise<void>;
 }
@@ -76,6 +78,7 @@ export interface Fleet {
 const WATCHES_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
 const SANDBOX_IDLE_MS = 30_000;
+const STARTED_CHECK_MS = 250;
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'the host cluster is not connected yet' };
 
 /** Rejects with `TerminalError` for errors that a retry does not fix, such as a missing right. */
@@ -246,6 +249,14 @@ export class RunningFleet implements Fleet {
   reloadFailed(): void {
     this.#parts.metrics.sync.configurationApplied(false);
     this.#parts.metrics.sync.reloaded('error');
+  }
+
+  async whenStarted(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    // No member is placed before this replica is live.
+    const isStarting = (): boolean => this.#replicas?.check().isOk === false || this.members.areStarting;
+    do await sleep(clock, STARTED_CHECK_MS, signal);
+    while (!signal.aborted && isStarting());
   }
 
   async stop(): Promise<void> {

@@ -56,6 +56,8 @@ interface Running {
   /** What it runs with. */
   applied: Wanted;
   readonly stopping: AbortController;
+  /** Its first pass is over, or another process leads. */
+  isStarted: boolean;
 }
 
 const RESTART_DELAYS = { baseMs: 1000, maxMs: 60_000 };
@@ -96,6 +98,12 @@ export class Member {
 
   get isSyncing(): boolean {
     return this.#running !== undefined;
+  }
+
+  /** Its sync is being started, or has not reconciled all objects of its first lists yet. */
+  get isStarting(): boolean {
+    if (this.#wanted === undefined || this.#progress.state === 'failed') return false;
+    return this.#running?.isStarted !== true;
   }
 
   /** For readiness, which no member decides. */
@@ -195,7 +203,7 @@ export class Member {
         signal: starting.signal,
         onWait: (reason) => this.#enter('starting', reason),
       });
-      const running = { sync, applied: wanted, stopping: new AbortController() };
+      const running = { sync, applied: wanted, stopping: new AbortController(), isStarted: false };
       this.#failure = undefined;
       this.#running = running;
       void this.#observe(running);
@@ -214,11 +222,16 @@ export class Member {
       this.#failure = reason;
       this.#wake();
     });
-    if (await sync.isStandby(stopping.signal)) this.#enter('standby', standbyReason(sync));
+    if (await sync.isStandby(stopping.signal)) {
+      running.isStarted = true;
+      this.#enter('standby', standbyReason(sync));
+    }
     await sync.whenLeading(stopping.signal);
     if (!(await sync.whenCached(stopping.signal))) return;
     this.#delay.reset();
     this.#enter('joined', '');
+    await sync.firstPass(stopping.signal);
+    running.isStarted = true;
   }
 
   async #apply(running: Running, wanted: Wanted): Promise<void> {

@@ -96,6 +96,11 @@ export class Members {
     this.#queue.add(key);
   }
 
+  /** A vCluster is being read, or the sync of a member is starting. */
+  get areStarting(): boolean {
+    return !this.#queue.isIdle || [...this.#entries.values()].some(({ member }) => member.isStarting);
+  }
+
   states(): readonly MemberState[] {
     return [...this.#entries.values()].map(({ member }) => member.status.state);
   }

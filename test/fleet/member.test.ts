@@ -18,9 +18,12 @@ class PlainSync implements ClusterSync {
   gate: Promise<void> = Promise.resolve();
   problem: string | undefined;
   readonly #failing = Promise.withResolvers<string>();
+  readonly #pass: Promise<void>;
 
-  constructor(config: Config) {
+  /** `pass`: its first one. */
+  constructor(config: Config, pass: Promise<void>) {
     this.config = config;
+    this.#pass = pass;
   }
 
   readonly failed = this.#failing.promise;
@@ -59,6 +62,7 @@ class PlainSync implements ClusterSync {
   }
 
   async firstPass(): Promise<[]> {
+    await this.#pass;
     return [];
   }
 
@@ -78,9 +82,10 @@ interface World {
   readonly statuses: readonly MemberStatus[];
 }
 
-/** `start` decides about each start in turn. */
+/** `start` decides about each start in turn; `pass` is the first pass of each sync. */
 function world(
   start: (attempt: number, options: StartOptions) => Promise<void> = async () => undefined,
+  pass = Promise.resolve(),
 ): World {
   const clock = new FakeClock();
   const syncs: PlainSync[] = [];
@@ -89,7 +94,7 @@ function world(
   const member = new Member({
     async startSync(config, options) {
       await start(++attempts, options);
-      const sync = new PlainSync(config);
+      const sync = new PlainSync(config, pass);
       syncs.push(sync);
       return sync;
     },
@@ -122,6 +127,28 @@ async function whenState(member: Member, state: string): Promise<void> {
 }
 
 describe('a member', () => {
+  test('is starting until its first pass is over', async () => {
+    const pass = Promise.withResolvers<void>();
+    const { member } = world(undefined, pass.promise);
+    expect(member.isStarting).toBe(false);
+    join(member, config());
+    expect(member.isStarting).toBe(true);
+    await whenState(member, 'joined');
+    expect(member.isStarting).toBe(true);
+    pass.resolve();
+    await eventually(
+      () => member.isStarting,
+      (isStarting) => !isStarting,
+    );
+  });
+
+  test('is not starting while it waits for another attempt', async () => {
+    const { member } = world(async () => Promise.reject(new TerminalError('no right')));
+    join(member, config());
+    await whenState(member, 'failed');
+    expect(member.isStarting).toBe(false);
+  });
+
   test('reloads changes of sync, restarts for others, and does neither for none', async () => {
     const { member, syncs } = world();
     join(member, config());
