@@ -85,6 +85,36 @@ describe('work queue', () => {
     expect(await queue.take()).toBeUndefined();
   });
 
+  test('property: every key is processed, as many at a time as allowed and no more, until the queue is shut down', async () => {
+    const limit = fc.integer({ min: 1, max: 4 });
+    const keys = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(limit, keys, fc.infiniteStream(fc.nat(9)), async (workersMax, added, picks) => {
+        const { queue } = setUp();
+        const working = new Map<string, () => void>();
+        const processed = new Set<string>();
+        const ended = queue.process(workersMax, async (key) => {
+          processed.add(key);
+          await new Promise<void>((resolve) => working.set(key, resolve));
+          working.delete(key);
+          queue.done(key);
+        });
+        for (const key of added) queue.add(`k${key}`);
+        queue.shutDown();
+        await settle();
+        while (queue.size > 0) {
+          expect(working.size).toBe(Math.min(workersMax, queue.size));
+          const [, finish] = [...working][picks.next().value % working.size] ?? [];
+          finish?.();
+          await settle();
+        }
+        await ended;
+        expect(processed).toEqual(new Set(added.map((key) => `k${key}`)));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   test('property: no key is lost, and none is processed twice at the same time', async () => {
     const step = fc.oneof(
       fc.record({ op: fc.constant('add' as const), key: fc.integer({ min: 0, max: 4 }) }),

@@ -144,25 +144,21 @@ export class Controller {
     const now = this.#options.clock.monotonicMs();
     for (const progress of this.#progress.values())
       if (progress.sinceMs !== undefined) progress.sinceMs = now;
-    const { metrics, decisionsMax = DECISIONS_MAX } = this.#options;
+    const { queue, metrics, decisionsMax = DECISIONS_MAX } = this.#options;
     metrics.running(true);
-    await Promise.all(Array.from({ length: decisionsMax }, () => this.#work()));
+    await queue.process(decisionsMax, (key) => this.#work(key));
     metrics.running(false);
     // After a reload another controller counts what is blocked, or none does.
     for (const reason of this.#blockedCounts.keys()) metrics.blocked(reason, 0);
   }
 
-  async #work(): Promise<void> {
+  async #work(key: ObjectKey): Promise<void> {
     const { queue, metrics } = this.#options;
-    for (;;) {
-      const key = await queue.take();
-      if (key === undefined) return;
-      metrics.active((this.#active += 1));
-      await this.#handle(key);
-      metrics.active((this.#active -= 1));
-      queue.done(key);
-      await this.#yieldToIo();
-    }
+    metrics.active((this.#active += 1));
+    await this.#handle(key);
+    metrics.active((this.#active -= 1));
+    queue.done(key);
+    await this.#yieldToIo();
   }
 
   /** Reconciles without requests run in sequence without returning to the event loop. After ten thousand of them, as at a restart, the
