@@ -75,7 +75,7 @@ export class Members {
   start(): void {
     this.#options.discovery.subscribe((key) => this.#queue.add(key));
     this.#enqueueAll();
-    this.#working ??= Promise.all(Array.from({ length: WORKERS }, () => this.#work()));
+    this.#working ??= this.#queue.process(WORKERS, (key) => this.#work(key));
   }
 
   /** From now on, these decide. */
@@ -131,20 +131,18 @@ export class Members {
       this.#queue.add(key, 'initial');
   }
 
-  async #work(): Promise<void> {
-    for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
-      try {
-        await this.#reconcile(key);
-        this.#queue.forget(key);
-      } catch (error) {
-        this.#options.logger.warn(
-          { vcluster: key, error: messageOf(error) },
-          'vCluster cannot be read, retrying',
-        );
-        this.#queue.addRateLimited(key);
-      } finally {
-        this.#queue.done(key);
-      }
+  async #work(key: ObjectKey): Promise<void> {
+    try {
+      await this.#reconcile(key);
+      this.#queue.forget(key);
+    } catch (error) {
+      this.#options.logger.warn(
+        { vcluster: key, error: messageOf(error) },
+        'vCluster cannot be read, retrying',
+      );
+      this.#queue.addRateLimited(key);
+    } finally {
+      this.#queue.done(key);
     }
   }
 
