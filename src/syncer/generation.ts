@@ -138,7 +138,11 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
         checkOwnSlices(options, stopping.signal),
       ]);
     },
-    abandon: () => engine.abandon(),
+    abandon() {
+      // Expressions that had to be stopped before wait for each other, and those of objects in progress with them.
+      void sandbox?.[Symbol.asyncDispose]();
+      return engine.abandon();
+    },
     async stop() {
       stopping.abort();
       await engine.stop();
