@@ -43,18 +43,20 @@ const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /** A client on pooled connections. It opens none before the first request. */
 export function createClient(options: ClientOptions): WatchClient {
-  return new RestClient(options.cluster, new Transport(options), options.clock);
+  return new RestClient(new Transport(options), options);
 }
 
 class RestClient implements WatchClient {
   readonly cluster: ClusterName;
   readonly #transport: Transport;
   readonly #clock: Clock;
+  readonly #eventBytesMax: number | undefined;
 
-  constructor(cluster: ClusterName, transport: Transport, clock: Clock) {
+  constructor(transport: Transport, { cluster, clock, responseBytesMax }: ClientOptions) {
     this.cluster = cluster;
     this.#transport = transport;
     this.#clock = clock;
+    this.#eventBytesMax = responseBytesMax;
   }
 
   async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
@@ -155,7 +157,7 @@ class RestClient implements WatchClient {
     });
     const path = collectionPath(resource, options.namespace ?? '') + query;
     const accept = options.isMetadataOnly === true ? METADATA : 'application/json';
-    const stream = new WatchStream(handler);
+    const stream = new WatchStream(handler, this.#eventBytesMax);
     const call: Call = { method: 'GET', path, options, accept };
     const response = await this.#transport.send({ ...httpRequest(call), stream });
     if (response.status > 299) throw this.#refusal(response, call);

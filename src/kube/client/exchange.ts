@@ -6,6 +6,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { TransportError } from '../types.ts';
 import { messageOf } from '../../base/errors.ts';
+import type { ReadPace } from './read-pace.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -45,6 +46,8 @@ export interface ExchangeLimits {
   readonly clock: Clock;
   readonly host: string;
   readonly responseBytesMax: number;
+  /** Undefined: as fast as the bytes arrive. */
+  readonly pace: ReadPace | undefined;
 }
 
 interface Settle {
@@ -61,6 +64,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: Settle;
   readonly #timer: Timer;
   #controller: Dispatcher.DispatchController | undefined;
+  #pause: Timer | undefined;
   #isSettled = false;
   #isStreaming = false;
   #status = 0;
@@ -112,6 +116,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
+    this.#keepPace(chunk.length);
     if (this.#isStreaming) {
       this.#passOn(chunk);
       return;
@@ -147,6 +152,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   readonly #aborted = (): void => this.#stop(this.#request.signal?.reason);
 
+  /** While the response is paused, its bytes wait in the buffers of the connection, then in those of the server. */
+  #keepPace(bytes: number): void {
+    const { clock, pace } = this.#limits;
+    const pauseMs = pace?.read(bytes) ?? 0;
+    if (pauseMs === 0) return;
+    const controller = this.#controller;
+    controller?.pause();
+    this.#pause?.cancel();
+    this.#pause = clock.schedule(pauseMs, () => controller?.resume());
+  }
+
   #passOn(chunk: Buffer): void {
     try {
       this.#request.stream?.chunk(chunk);
@@ -171,6 +187,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return false;
     this.#isSettled = true;
     this.#timer.cancel();
+    this.#pause?.cancel();
     this.#request.signal?.removeEventListener('abort', this.#aborted);
     return true;
   }

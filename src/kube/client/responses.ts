@@ -107,15 +107,21 @@ export function problemOf(value: JsonValue | undefined): string | undefined {
   const metadata = isJsonObject(value) ? value['metadata'] : undefined;
   if (!isJsonObject(metadata)) return 'it has no metadata';
   if (!isText(metadata['name'])) return 'it has no metadata.name';
-  for (const field of ['name', 'namespace', 'uid', 'resourceVersion'])
-    if (!isPlainText(metadata[field] ?? ''))
-      return `metadata.${field} is not a string, or has control characters`;
+  for (const field of ['name', 'namespace', 'uid', 'resourceVersion']) {
+    const value = metadata[field] ?? '';
+    if (!isPlainText(value)) return `metadata.${field} is not a string, or has control characters`;
+    if (value.length > IDENTITY_CHARS_MAX)
+      return `metadata.${field} has more than ${IDENTITY_CHARS_MAX} characters`;
+  }
   for (const field of ['labels', 'annotations'])
     if (!isTextMap(metadata[field] ?? {})) return `metadata.${field} is not a map of strings`;
   return undefined;
 }
 
-function isPlainText(value: JsonValue): boolean {
+/** Names have at most 253. Caches remember them, and uids longer than the object. */
+const IDENTITY_CHARS_MAX = 512;
+
+function isPlainText(value: JsonValue): value is string {
   return typeof value === 'string' && isPlain(value);
 }
 

@@ -5,15 +5,18 @@ import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
+import type { Rate } from '../../base/token-bucket.ts';
 import { TransportError } from '../types.ts';
 import { isLoopback, type RequestHeaders, type ServerAccess, type TlsMaterial } from '../access.ts';
 import {
   transportError,
   Exchange,
+  ResponseTooLargeError,
   type ExchangeLimits,
   type HttpRequest,
   type HttpResponse,
 } from './exchange.ts';
+import { ReadPace } from './read-pace.ts';
 import { Pool, buildConnector } from './undici-parts.ts';
 
 /** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
@@ -21,18 +24,23 @@ interface RequestMetrics {
   requested(method: string, code: string, seconds: number): void;
 }
 
-export interface TransportOptions {
+export interface TransportOptions extends TransportLimits {
   access: ServerAccess;
   clock: Clock;
   metrics: RequestMetrics;
   /** `endpoint-syncer/1.2.3`. */
   userAgent: string;
+}
+
+export interface TransportLimits {
   /** Connections for everything but watches. Default 16. */
   connections?: number;
   /** Connections for watches, each of which keeps one. Default 128. */
   watchesMax?: number;
-  /** Default 64 MiB. */
+  /** Of a response, and of an event of a watch. Default 64 MiB, and 16 MiB for an event. */
   responseBytesMax?: number;
+  /** Bytes of all responses. Default: as fast as they arrive. */
+  readRate?: Rate;
 }
 
 /** One sync has fewer informers than this. */
@@ -43,6 +51,7 @@ const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 export class Transport {
   readonly #options: TransportOptions;
+  readonly #pace: ReadPace | undefined;
   #address: Address;
   /** Of both pools: a watch resumes the TLS session of a request, which takes a third less processor time than a new session. */
   readonly #connect: Connector;
@@ -53,7 +62,8 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#address = addressOf(options);
+    this.#pace = options.readRate && new ReadPace(options.readRate, options.clock);
+    this.#address = addressOf(options, this.#pace);
     this.#connect = createConnector(options.access);
   }
 
@@ -109,7 +119,7 @@ export class Transport {
   /** The kubeconfig may name another server now. */
   #follow(): void {
     if (this.#options.access.server === this.#address.server) return;
-    this.#address = addressOf(this.#options);
+    this.#address = addressOf(this.#options, this.#pace);
     this.#renewConnections();
   }
 
@@ -166,7 +176,8 @@ export class Transport {
     for await (const chunk of unpacking as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > this.#address.limits.responseBytesMax)
-        throw new Error('the body unpacks to more than the limit');
+        throw new ResponseTooLargeError('a compressed request', this.#address.limits.responseBytesMax);
+      this.#pace?.read(chunk.length);
       text += decoder.write(chunk);
     }
     return text + decoder.end();
@@ -207,18 +218,17 @@ interface Address {
   readonly limits: ExchangeLimits;
 }
 
-function addressOf({
-  access: { server },
-  clock,
-  responseBytesMax = RESPONSE_BYTES_MAX,
-}: TransportOptions): Address {
+function addressOf(
+  { access: { server }, clock, responseBytesMax = RESPONSE_BYTES_MAX }: TransportOptions,
+  pace: ReadPace | undefined,
+): Address {
   const url = new URL(server);
   const { host, pathname } = url;
   return {
     server,
     basePath: pathname === '/' ? '' : pathname.replace(/\/+$/, ''),
     isLocal: isLoopback(url),
-    limits: { clock, host, responseBytesMax },
+    limits: { clock, host, responseBytesMax, pace },
   };
 }
 

@@ -434,6 +434,20 @@ describe('no response', () => {
     await expect(reading).rejects.toBe(reason);
   });
 
+  test('a redirect, which is not followed', async () => {
+    await using wire = await Wire.open({ code: 302, headers: { location: '/elsewhere' } });
+    expect((await refusal(wire.client().get(ENDPOINTS, KEY))).code).toBe(302);
+    expect(wire.seen).toHaveLength(1);
+  });
+
+  test('a name that no server has to give', async () => {
+    const uid = 'u'.repeat(513);
+    const item = { metadata: { name: 'a', namespace: 'x', uid, resourceVersion: '1' } };
+    const body = JSON.stringify({ metadata: { resourceVersion: '1' }, items: [item] });
+    await using wire = await Wire.open({ body });
+    await expect(wire.client().list(ENDPOINTS)).rejects.toThrow('metadata.uid has more than 512 characters');
+  });
+
   test('a response above the limit', async () => {
     await using wire = await Wire.open({
       body: JSON.stringify({ metadata: { name: 'a', annotations: { a: 'x'.repeat(5000) } } }),
@@ -658,4 +672,20 @@ describe('metrics', () => {
     await quiet(1);
     expect(wire.requested).toEqual(['POST 201', 'GET 404', 'GET 200']);
   });
+});
+
+test('a client with a rate reads no faster, whatever the server sends', async () => {
+  const object = objectAt('/api/v1/namespaces/ns/endpoints/a');
+  const body = JSON.stringify({ ...object, padding: 'x'.repeat(1_000_000) });
+  await using wire = await Wire.open({ body });
+  const clock = new FakeClock();
+  const client = wire.client({ clock, readRate: { burst: 100_000, perSecond: 100_000 } });
+  let isRead = false;
+  const reading = client.get(ENDPOINTS, KEY).finally(() => (isRead = true));
+  while (!isRead) {
+    await quiet();
+    clock.advance(100);
+  }
+  await reading;
+  expect(clock.monotonicMs()).toBeGreaterThan(8000);
 });
