@@ -1,12 +1,49 @@
 /** A client on the connections of another one: what its end ends. */
 
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { borrowedClient } from '../../src/kube/borrowed-client.ts';
 import { createClient } from '../../src/kube/client/client.ts';
-import { NAMESPACES } from '../../src/kube/object.ts';
+import { plainAccess } from '../../src/kube/access.ts';
+import { NAMESPACES, type KubeObject } from '../../src/kube/object.ts';
 import { TransportError } from '../../src/kube/types.ts';
+import { until } from './informer-harness.ts';
+
+test('has as many requests in flight as it may, and those of other borrowers do not wait for them', async () => {
+  const waiting: (() => void)[] = [];
+  await using server = createServer((request, response) => {
+    const name = request.url?.split('/').at(-1) ?? '';
+    const metadata = { name, uid: 'u', resourceVersion: '1' };
+    const answer = (): void =>
+      void response.end(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata }));
+    if (name.startsWith('hangs')) waiting.push(answer);
+    else answer();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await using client = createClient({
+    cluster: 'host',
+    access: plainAccess(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    clock: systemClock,
+    metrics: { requested: () => undefined },
+    userAgent: 'test',
+    connections: 4,
+  });
+  const [hostile, other] = [borrowedClient(client, { requestsMax: 3 }), borrowedClient(client)];
+  const get = (borrower: typeof hostile, name: string): Promise<KubeObject> =>
+    borrower.get(NAMESPACES, { namespace: '', name });
+  const hanging = Array.from({ length: 10 }, (_, at) => get(hostile, `hangs-${at}`));
+  await until(() => waiting.length === 3);
+  for (let at = 0; at < 20; at++) expect((await get(other, 'fine')).metadata.name).toBe('fine');
+  expect(waiting).toHaveLength(3);
+  for (let answered = 0; answered < 10; answered++) {
+    await until(() => waiting.length > 0);
+    waiting.shift()?.();
+  }
+  expect((await Promise.all(hanging)).map(({ metadata }) => metadata.name)).toContain('hangs-9');
+});
 
 test('its end aborts its own requests, and leaves the connections to the others', async () => {
   await using cluster = await startEmbeddedCluster({ name: 'host' });
