@@ -5,6 +5,7 @@ import { TerminalError } from '../base/errors.ts';
 import { sleep } from '../base/clock.ts';
 import type { Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
+import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
 import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
 import { ConfigurationInUse } from './configuration-in-use.ts';
@@ -26,6 +27,8 @@ export interface ClusterSyncOptions extends ClustersOptions, Pick<LeadershipOpti
   readonly leaseAnnotations?: StringMap;
   /** Absent: a sandbox whose process stays for as long as the sync. */
   readonly createSandbox?: typeof createSandbox | undefined;
+  /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
+  readonly budget?: CacheBudget | undefined;
 }
 
 export interface ClusterSync {
@@ -144,7 +147,11 @@ class RunningSync implements ClusterSync {
     this.#parts = parts;
     this.#running = running;
     this.#resources = resources;
-    this.failed = parts.leadership.lost.finally(() => (this.#hasFailed = true));
+    const { budget, leadership } = parts;
+    this.failed = Promise.race([
+      leadership.lost,
+      ...(budget === undefined ? [] : [exceeded(budget)]),
+    ]).finally(() => (this.#hasFailed = true));
   }
 
   async reload(config: Config): Promise<void> {
@@ -253,6 +260,11 @@ class RunningSync implements ClusterSync {
       configuration: () => configuration.check(),
     };
   }
+}
+
+async function exceeded(budget: CacheBudget): Promise<string> {
+  const { of, max } = await budget.exceeded;
+  return `the caches need more than ${max} ${of}`;
 }
 
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {

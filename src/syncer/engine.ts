@@ -245,8 +245,9 @@ export class Engine {
     resource: Resource,
     scope: Pick<InformerOptions, 'indexes' | 'isMetadataOnly' | 'labelSelector' | 'transform'>,
   ): ObservableInformer {
-    const { clients, config, servers, clock, random, logger, metrics } = this.#options;
+    const { budget, clients, config, servers, clock, random, logger, metrics } = this.#options;
     return createInformer({
+      budget,
       client: clients[cluster],
       resource,
       namespaces: cluster === 'host' ? hostNamespaces(config) : undefined,

@@ -2,6 +2,7 @@
 
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
+import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import type { Clusters } from './clusters.ts';
@@ -51,6 +52,8 @@ export interface GenerationOptions {
   /** For a rehearsal; undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
   readonly readsUnsynced?: boolean;
+  /** Of the caches; undefined: everything is cached. */
+  readonly budget?: CacheBudget | undefined;
   readonly referenceDecided?: ReferenceListener | undefined;
   /** Default: {@link createPatchPipeline}. */
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;

@@ -13,6 +13,7 @@ import {
   type StartedList,
 } from './list-watch.ts';
 import { ObjectCache, type ListInCache } from './object-cache.ts';
+import type { CacheBudget, CacheShare } from './cache-budget.ts';
 import { parseLabelSelector, type LabelPredicate } from '../label-selector.ts';
 import type {
   CacheEvent,
@@ -60,6 +61,8 @@ export interface InformerOptions {
   silenceLimitMs?: number;
   /** Shared by the informers of a cluster. */
   server?: ServerHistory;
+  /** Shared by the informers of a caller. When it is exceeded, nothing more is read. Absent: everything is cached. */
+  budget?: CacheBudget | undefined;
 }
 
 /** An informer with its condition, for readiness. */
@@ -107,11 +110,14 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   readonly #handlers: ((event: CacheEvent) => void)[] = [];
   readonly #createdAtMs: number;
   readonly #isSelected: LabelPredicate;
+  readonly #share: CacheShare | undefined;
   #synced = Promise.withResolvers<void>();
   #isSynced = false;
   /** Cached keys that the list in progress has not returned yet. */
   #unlisted = new Set<ObjectKey>();
   #list: ListInCache = { version: undefined, requestedAtMs: 0 };
+  /** Of the list in progress, an empty page counted as one. */
+  #listed = 0;
   /** Of the list in progress. */
   #malformed: MalformedItem[] = [];
   /** The list in progress shows an older state than the cache. */
@@ -121,7 +127,8 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   constructor(options: CachingOptions) {
     this.resource = options.resource;
     this.#options = options;
-    this.#cache = new ObjectCache(options.indexes ?? {}, options.clock);
+    this.#share = options.budget?.share();
+    this.#cache = new ObjectCache(options.indexes ?? {}, options.clock, this.#share);
     this.#createdAtMs = options.clock.monotonicMs();
     this.#isSelected = parseLabelSelector(options.labelSelector ?? '');
     const leavesOutMalformed = options.onMalformed !== undefined;
@@ -211,7 +218,9 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
 
   /** Runs without gauges, as a part of another informer. */
   async listWatch(signal: AbortSignal): Promise<void> {
-    await this.#listWatch.run(signal);
+    const { budget } = this.#options;
+    await this.#listWatch.run(budget === undefined ? signal : AbortSignal.any([signal, budget.signal]));
+    this.#share?.release();
   }
 
   listStarted({ resourceVersion, isRewound, isInterrupted, requestedAtMs }: StartedList): void {
@@ -220,14 +229,19 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     this.#isContradicted = false;
     this.#unlisted = new Set(this.#cache.indexer.keys());
     this.#malformed = [];
+    this.#listed = 0;
   }
 
   listPage(objects: readonly KubeObject[], malformed: readonly MalformedItem[]): void {
+    const { budget } = this.#options;
+    this.#listed += Math.max(1, objects.length + malformed.length);
+    budget?.listed(this.#listed);
     for (const item of malformed) {
       if (item.key !== undefined) this.#unlisted.delete(item.key);
       this.#malformed.push(item);
     }
     for (const object of objects) {
+      if (budget?.excess !== undefined) return;
       this.#unlisted.delete(objectKey(object));
       const { event, isContradiction } = this.#cache.applyListed(this.#keep(object), this.#list);
       this.#isContradicted ||= isContradiction;
@@ -236,6 +250,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   listComplete(): boolean {
+    if (this.#options.budget?.excess !== undefined) return false;
     const mayBeRestored = this.#mayBeRestored || this.#isContradicted;
     if (this.#isSynced && (this.#list.version === undefined || this.#isContradicted)) this.#publishAll();
     for (const key of this.#unlisted) {
@@ -259,6 +274,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void {
+    if (this.#options.budget?.excess !== undefined) return;
     const kept = this.#keep(object);
     this.#publish(type === 'DELETED' ? this.#cache.remove(kept) : this.#cache.apply(kept));
   }

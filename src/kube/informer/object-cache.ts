@@ -4,6 +4,7 @@ import { asJson, objectKey, type KubeObject, type ObjectKey, compareVersions, is
 import { jsonEquals } from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CacheEvent, IndexFunctions } from '../types.ts';
+import type { CacheShare } from './cache-budget.ts';
 
 /** The deletion of an object, kept so that a late event does not restore the object. */
 interface Deletion {
@@ -30,8 +31,8 @@ export class ObjectCache {
   readonly #deletions = new Map<string, Deletion>();
   readonly #clock: Pick<Clock, 'monotonicMs'>;
 
-  constructor(indexes: IndexFunctions, clock: Pick<Clock, 'monotonicMs'>) {
-    this.indexer = createIndexer(indexes);
+  constructor(indexes: IndexFunctions, clock: Pick<Clock, 'monotonicMs'>, share?: CacheShare) {
+    this.indexer = createIndexer(indexes, share);
     this.#clock = clock;
   }
 
@@ -167,7 +168,7 @@ const NOTHING: ReadonlySet<ObjectKey> = new Set();
 type KeysByValue = Map<string, ObjectKey | Set<ObjectKey>>;
 
 /** Index functions must be pure: their values are computed again when an object is removed, instead of stored. */
-function createIndexer(functions: IndexFunctions): Indexer {
+function createIndexer(functions: IndexFunctions, share: CacheShare | undefined): Indexer {
   const objects = new Map<ObjectKey, KubeObject>();
   const indexes = Object.entries(functions).map(([name, valuesOf]) => ({
     name,
@@ -183,6 +184,7 @@ function createIndexer(functions: IndexFunctions): Indexer {
       const previous = objects.get(key);
       if (previous !== undefined) unlink(key, previous);
       objects.set(key, object);
+      share?.replaced(previous, object);
       for (const { keys, valuesOf } of indexes)
         for (const value of valuesOf(object)) addKey(keys, value, key);
     },
@@ -191,6 +193,7 @@ function createIndexer(functions: IndexFunctions): Indexer {
       if (previous === undefined) return;
       unlink(key, previous);
       objects.delete(key);
+      share?.replaced(previous, undefined);
     },
     list: () => objects.values(),
     keys: () => objects.keys(),

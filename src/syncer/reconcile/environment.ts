@@ -3,6 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
+import type { CacheBudget } from '../../kube/informer/cache-budget.ts';
 import type { ServerHistory } from '../../kube/informer/list-watch.ts';
 import { type ObjectKey, type Resource, NAMESPACES } from '../../kube/object.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../kube/types.ts';
@@ -34,6 +35,8 @@ export interface SyncEnvironment {
   readonly listener?: SyncListener | undefined;
   /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
   readonly readsUnsynced?: boolean;
+  /** Of all caches; undefined: everything is cached. */
+  readonly budget?: CacheBudget | undefined;
 }
 
 /** Learns what the reconcilers decide and write, to predict a sync. */

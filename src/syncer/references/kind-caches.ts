@@ -241,10 +241,11 @@ interface Scope {
 
 function informer(
   cluster: ClusterName,
-  { clients, servers, clock, random, logger, metrics }: ReferenceEnvironment,
+  { budget, clients, servers, clock, random, logger, metrics }: ReferenceEnvironment,
   { series, ...scope }: Scope,
 ): ObservableInformer {
   const parts = {
+    budget,
     server: servers[cluster],
     clock,
     random,

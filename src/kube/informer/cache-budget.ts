@@ -1,0 +1,129 @@
+/** Bounds what the caches of one caller hold together. Once they hold more, their informers read nothing more: the caller ends what uses them. */
+
+import type { KubeObject } from '../object.ts';
+
+export interface CacheLimits {
+  readonly objectsMax: number;
+  /** Approximate, as they are in memory. */
+  readonly bytesMax: number;
+}
+
+/** What is more than the limit. */
+export interface Excess {
+  readonly of: 'objects' | 'bytes';
+  readonly found: number;
+  readonly max: number;
+}
+
+export class CacheBudget {
+  #limits: CacheLimits;
+  #objects = 0;
+  #bytes = 0;
+  #excess: Excess | undefined;
+  readonly #exceeding = Promise.withResolvers<Excess>();
+  readonly #reading = new AbortController();
+
+  constructor(limits: CacheLimits) {
+    this.#limits = limits;
+  }
+
+  /** Undefined as long as nothing was more than the limit. */
+  get excess(): Excess | undefined {
+    return this.#excess;
+  }
+
+  /** Resolves with {@link excess}. */
+  get exceeded(): Promise<Excess> {
+    return this.#exceeding.promise;
+  }
+
+  /** Aborts with {@link exceeded}. */
+  get signal(): AbortSignal {
+    return this.#reading.signal;
+  }
+
+  /** From now on, these apply. */
+  use(limits: CacheLimits): void {
+    this.#limits = limits;
+    this.#check();
+  }
+
+  /** The part of one cache. */
+  share(): CacheShare {
+    return new CacheShare((objects, bytes) => {
+      this.#objects += objects;
+      this.#bytes += bytes;
+      this.#check();
+    });
+  }
+
+  /** A list in progress has returned this many objects so far: it may never end, and return the same ones. */
+  listed(objects: number): void {
+    this.#exceed('objects', objects, this.#limits.objectsMax);
+  }
+
+  #check(): void {
+    this.#exceed('objects', this.#objects, this.#limits.objectsMax);
+    this.#exceed('bytes', this.#bytes, this.#limits.bytesMax);
+  }
+
+  #exceed(of: Excess['of'], found: number, max: number): void {
+    if (found <= max || this.#excess !== undefined) return;
+    this.#excess = { of, found, max };
+    this.#reading.abort(new Error(`the caches hold more than ${max} ${of}`));
+    this.#exceeding.resolve(this.#excess);
+  }
+}
+
+/** Counts what one cache holds. */
+export class CacheShare {
+  readonly #add: (objects: number, bytes: number) => void;
+  #objects = 0;
+  #bytes = 0;
+  #isReleased = false;
+
+  constructor(add: (objects: number, bytes: number) => void) {
+    this.#add = add;
+  }
+
+  /** Undefined stands for no object. */
+  replaced(before: KubeObject | undefined, after: KubeObject | undefined): void {
+    if (this.#isReleased) return;
+    const objects = Number(after !== undefined) - Number(before !== undefined);
+    const bytes = (after === undefined ? 0 : sizeOf(after)) - (before === undefined ? 0 : sizeOf(before));
+    this.#objects += objects;
+    this.#bytes += bytes;
+    this.#add(objects, bytes);
+  }
+
+  /** The cache is not used any more. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#add(-this.#objects, -this.#bytes);
+  }
+}
+
+/** Of V8: a header and the length of a string, an element of an array, the header of an object, a property with its place in the shape. */
+const [STRING_BYTES, ELEMENT_BYTES, OBJECT_BYTES, PROPERTY_BYTES] = [16, 8, 32, 16];
+
+/** Approximate bytes in memory. Not recursive: the value may be nested as deeply as its author wants. */
+export function sizeOf(value: unknown): number {
+  let bytes = 0;
+  const left: unknown[] = [value];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one === 'string') bytes += STRING_BYTES + one.length;
+    else if (Array.isArray(one)) {
+      bytes += OBJECT_BYTES + ELEMENT_BYTES * one.length;
+      for (const element of one) left.push(element);
+    } else if (typeof one === 'object' && one !== null) {
+      bytes += OBJECT_BYTES;
+      for (const [key, member] of Object.entries(one)) {
+        bytes += PROPERTY_BYTES + key.length;
+        left.push(member);
+      }
+    }
+  }
+  return bytes;
+}
