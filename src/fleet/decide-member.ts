@@ -97,6 +97,28 @@ function sleepOf(workload: KubeObject): string | undefined {
   return valueAt(asJson(workload), ['spec', 'replicas']) === 0 ? 'scaled to 0 replicas' : undefined;
 }
 
+/** vCluster's own values have some 20 KiB. It takes up to half a second to parse this much, in which nothing else runs. */
+const TEXT_CHARS_MAX = 128 * 1024;
+
+function tooLongText(
+  { overlay, ...vcluster }: VclusterObjects,
+  { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
+): string | undefined {
+  const texts = [
+    ['Secret', keyOf(accessSecret(vcluster)), ACCESS_KEY, secretText(access, ACCESS_KEY)],
+    ['Secret', keyOf(valuesSecret(vcluster)), VALUES_KEY, secretText(values, VALUES_KEY)],
+    ['ConfigMap', keyOf(overlayConfigMap(vcluster)), VALUES_KEY, overlayText(overlay)],
+  ] as const;
+  const long = texts.find(([, , , text]) => text.length > TEXT_CHARS_MAX);
+  if (long === undefined) return undefined;
+  const [kind, key, name, { length }] = long;
+  return `${kind} ${key} has ${length} characters under the key ${name}, more than ${TEXT_CHARS_MAX}: shorten it`;
+}
+
+function overlayText(overlay: KubeObject | undefined): string {
+  return overlay === undefined ? '' : textAt(asJson(overlay), 'data', VALUES_KEY);
+}
+
 function fromContents(
   objects: VclusterObjects,
   { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
@@ -106,6 +128,8 @@ function fromContents(
     const reason = `Secret ${keyOf(accessSecret(objects))} has no kubeconfig under the key ${ACCESS_KEY}`;
     return { kind: 'invalid', reason };
   }
+  const tooLong = tooLongText(objects, { access, values });
+  if (tooLong !== undefined) return { kind: 'invalid', reason: tooLong };
   const text = secretText(values, VALUES_KEY);
   if (text === '') {
     const reason = `Secret ${keyOf(valuesSecret(objects))} has no values under the key ${VALUES_KEY}`;
@@ -116,7 +140,7 @@ function fromContents(
     vcluster: { namespace, name },
     values: { text, file: `Secret ${keyOf(valuesSecret(objects))}` },
     overlay: overlay && {
-      text: textAt(asJson(overlay), 'data', VALUES_KEY),
+      text: overlayText(overlay),
       file: `ConfigMap ${keyOf(overlayConfigMap(objects))}`,
     },
     defaults,

@@ -38,6 +38,7 @@ import { type FleetRules, isSelected, memberSelector } from './decide-member.ts'
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
+import { VIRTUAL_CLIENT } from './member-limits.ts';
 import { MemberLock } from './member-lock.ts';
 import { Members, type MemberStart } from './members.ts';
 import { removeCopies } from './removal.ts';
@@ -79,6 +80,9 @@ const WATCHES_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
 const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
+/** Of all members and the fleet itself: more than those take whose requests hang, each of which may have a few in flight. */
+const HOST_CONNECTIONS = 64;
+const HOST_CLIENT = { connections: HOST_CONNECTIONS, watchesMax: WATCHES_MAX };
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'the host cluster is not connected yet' };
 
 /** Rejects with `TerminalError` for errors that a retry does not fix, such as a missing right. */
@@ -102,7 +106,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     'starting a fleet',
   );
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
-  const host = connectHost({ config, clock, metrics, version, watchesMax: WATCHES_MAX });
+  const host = connectHost({ config, clock, metrics, version, limits: HOST_CLIENT });
   resources.use(host.client);
   // On connections of its own: the requests of the members, however many wait, delay no renewal.
   const leaseClient = resources.use(connectHost({ config, clock, metrics, version }).client);
@@ -231,11 +235,13 @@ export class RunningFleet implements Fleet {
   async reload(config: Config): Promise<void> {
     const { logger, metrics } = this.#parts;
     const { live, restart } = diffConfig(this.#config, config);
-    const isLive = (path: string): boolean => /^endpointSyncer\.(?:defaults|fleet\.selector)\b/u.test(path);
+    const isLive = (path: string): boolean =>
+      /^endpointSyncer\.(?:defaults|fleet\.(?:selector|limits))\b/u.test(path);
     const [applied, others] = [restart.filter(isLive), [...live, ...restart.filter((path) => !isLive(path))]];
     if (others.length > 0) logger.warn({ paths: others }, 'configuration changes need a restart');
     const { defaults } = config;
-    const fleet = { ...this.#config.fleet, selector: config.fleet.selector };
+    const { selector, limits } = config.fleet;
+    const fleet = { ...this.#config.fleet, selector, limits };
     this.#config = { ...this.#config, defaults, fleet };
     this.#inUse(this.#config);
     metrics.sync.configurationApplied(others.length === 0);
@@ -364,14 +370,17 @@ export class RunningFleet implements Fleet {
 
   async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
     const { config: own, host, isDryRun, clock, random, sync, version } = this.#parts;
+    const { limits } = this.#config.fleet;
     await this.#warnOfSidecar(start);
+    const borrowed = borrowedClient(host.client, { requestsMax: limits.hostRequests });
     return startClusterSync({
       ...start,
       isDryRun,
       clock,
       random,
       version,
-      host: { ...host, client: confinedClient(borrowedClient(host.client), vcluster.namespace) },
+      host: { ...host, client: confinedClient(borrowed, vcluster.namespace) },
+      virtualClient: VIRTUAL_CLIENT,
       serverOf: serverOf(vcluster),
       createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
       ...sync,

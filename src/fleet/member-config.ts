@@ -92,8 +92,9 @@ function unset(defaults: JsonObject, over: JsonObject, path: ConfigPath): Overri
   });
 }
 
+/** `sandbox` bounds what the expressions of one member may take from the others. */
 function settingsOfFleet(written: JsonObject, settings: JsonObject): Finding[] {
-  const others = Object.keys(settings).filter((key) => !SYNC_FIELDS.includes(key));
+  const others = Object.keys(settings).filter((key) => !SYNC_FIELDS.includes(key) || key === 'sandbox');
   return [
     ...others.map((key) =>
       errorAtKey(

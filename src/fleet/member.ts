@@ -6,14 +6,18 @@ import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { RetryDelay } from '../base/retry.ts';
+import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import { type Config, diffConfig } from '../config/config.ts';
+import { CacheBudget, type CacheLimits } from '../kube/informer/cache-budget.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import type { Membership } from './decide-member.ts';
+import { LimitExceededError, resumeLimits } from './member-limits.ts';
 
 export const MEMBER_STATES = [
   'starting',
   'joined',
   'degraded',
+  'limited',
   'standby',
   'asleep',
   'invalid',
@@ -34,9 +38,13 @@ export interface StartOptions {
   readonly signal: AbortSignal;
   /** Called with the reason for which the start waits. */
   readonly onWait: (reason: string) => void;
+  /** Of the caches of the sync. */
+  readonly budget: CacheBudget;
 }
 
 export interface MemberOptions {
+  /** They may change, see {@link Member.limitsChanged}. */
+  readonly limits: () => CacheLimits;
   readonly startSync: (config: Config, options: StartOptions) => Promise<ClusterSync>;
   /** Called after each change of the status. */
   readonly reported: (status: MemberStatus) => void;
@@ -53,6 +61,7 @@ interface Wanted {
 
 interface Running {
   readonly sync: ClusterSync;
+  readonly budget: CacheBudget;
   /** What it runs with. */
   applied: Wanted;
   readonly stopping: AbortController;
@@ -61,15 +70,23 @@ interface Running {
 }
 
 const RESTART_DELAYS = { baseMs: 1000, maxMs: 60_000 };
+/** Each attempt reads as much as the limit allows. */
+const LIMITED_DELAYS = { baseMs: 30_000, maxMs: 300_000 };
+/** Starts and reloads, each of which reads all objects: values that change all the time are applied now and then. */
+const CHANGES: Rate = { burst: 5, perSecond: 0.1 };
 
 export class Member {
   readonly #options: MemberOptions;
   readonly #delay: RetryDelay;
+  readonly #limitedDelay: RetryDelay;
+  readonly #changes: TokenBucket;
   readonly #loop: Promise<void>;
   #wanted: Wanted | undefined;
   #running: Running | undefined;
   /** Why {@link #running} cannot continue. */
   #failure: string | undefined;
+  /** Its caches needed more than the limit, and it has not joined since. */
+  #isLimited = false;
   /** Of the start in progress. */
   #starting: AbortController | undefined;
   /** Resolved when there is something to do. */
@@ -83,6 +100,8 @@ export class Member {
   constructor(options: MemberOptions) {
     this.#options = options;
     this.#delay = new RetryDelay(options.random, RESTART_DELAYS);
+    this.#limitedDelay = new RetryDelay(options.random, LIMITED_DELAYS);
+    this.#changes = new TokenBucket(CHANGES, options.clock);
     this.#loop = this.#run();
   }
 
@@ -102,7 +121,7 @@ export class Member {
 
   /** Its sync is being started, or has not reconciled all objects of its first lists yet. */
   get isStarting(): boolean {
-    if (this.#wanted === undefined || this.#progress.state === 'failed') return false;
+    if (this.#wanted === undefined || ['failed', 'limited'].includes(this.#progress.state)) return false;
     return this.#running?.isStarted !== true;
   }
 
@@ -134,6 +153,13 @@ export class Member {
         break;
     }
     this.#report();
+  }
+
+  /** Applied to what runs; a member that is limited is tried again. */
+  limitsChanged(): void {
+    this.#running?.budget.use(this.#options.limits());
+    this.#limitedDelay.reset();
+    if (this.#isLimited) this.#wake();
   }
 
   /** Stops the sync. */
@@ -170,7 +196,7 @@ export class Member {
     for (;;) {
       const woken = this.#waking.promise;
       try {
-        if (await this.#step()) continue;
+        if (await this.#step(woken)) continue;
         if (this.#isEnded) return;
         await woken;
       } catch (error) {
@@ -179,18 +205,26 @@ export class Member {
     }
   }
 
-  /** One step to what is wanted; false if nothing is left to do. */
-  async #step(): Promise<boolean> {
+  /** One step to what is wanted; false if nothing is left to do. `woken`: something else is wanted. */
+  async #step(woken: Promise<void>): Promise<boolean> {
     const [wanted, running, failure] = [this.#wanted, this.#running, this.#failure];
     if (running !== undefined && failure !== undefined) {
+      const { excess } = running.budget;
       await this.#stop(running);
-      throw new TerminalError(failure);
+      throw excess === undefined
+        ? new TerminalError(failure)
+        : new LimitExceededError(excess, this.#options.limits());
     }
-    if (running !== undefined && wanted === undefined) await this.#stop(running);
-    else if (running !== undefined && wanted !== undefined && wanted !== running.applied)
-      await this.#apply(running, wanted);
-    else if (running === undefined && wanted !== undefined) await this.#start(wanted);
-    else return false;
+    if (wanted === undefined) {
+      if (running === undefined) return false;
+      await this.#stop(running);
+      return true;
+    }
+    if (wanted === running?.applied) return false;
+    const waitMs = this.#changes.take();
+    if (waitMs > 0) await this.#wait(waitMs, woken);
+    else if (running === undefined) await this.#start(wanted);
+    else await this.#apply(running, wanted);
     return true;
   }
 
@@ -198,12 +232,15 @@ export class Member {
     const starting = new AbortController();
     this.#starting = starting;
     this.#enter('starting', '');
+    const limits = this.#options.limits();
+    const budget = new CacheBudget(this.#isLimited ? resumeLimits(limits) : limits);
     try {
       const sync = await this.#options.startSync(wanted.config, {
         signal: starting.signal,
         onWait: (reason) => this.#enter('starting', reason),
+        budget,
       });
-      const running = { sync, applied: wanted, stopping: new AbortController(), isStarted: false };
+      const running = { sync, budget, applied: wanted, stopping: new AbortController(), isStarted: false };
       this.#failure = undefined;
       this.#running = running;
       void this.#observe(running);
@@ -229,6 +266,8 @@ export class Member {
     await sync.whenLeading(stopping.signal);
     if (!(await sync.whenCached(stopping.signal))) return;
     this.#delay.reset();
+    this.#isLimited = false;
+    running.budget.use(this.#options.limits());
     this.#enter('joined', '');
     await sync.firstPass(stopping.signal);
     running.isStarted = true;
@@ -239,6 +278,7 @@ export class Member {
     if (restart.length > 0) {
       this.#options.logger.info({ paths: restart }, 'configuration changes restart this member');
       await this.#stop(running);
+      if (this.#wanted !== undefined) await this.#start(this.#wanted);
       return;
     }
     // A reload waits for a virtual cluster that does not respond; what is wanted next does not.
@@ -260,17 +300,25 @@ export class Member {
 
   /** Waits before the next attempt, or until something else is wanted. */
   async #failed(error: unknown, woken: Promise<void>): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { logger } = this.#options;
     if (error instanceof Error && isDefect(error))
       logger.error({ err: error }, 'the sync of this member failed');
-    const delayMs = this.#delay.next({ error });
-    this.#enter('failed', messageOf(error));
-    const waiting = new AbortController();
-    void woken.then(() => waiting.abort());
-    await sleep(clock, delayMs, waiting.signal);
+    const isLimited = error instanceof LimitExceededError;
+    this.#isLimited ||= isLimited;
+    const delayMs = (isLimited ? this.#limitedDelay : this.#delay).next({ error });
+    this.#enter(isLimited ? 'limited' : 'failed', messageOf(error));
+    await this.#wait(delayMs, woken);
   }
 
+  async #wait(ms: number, woken: Promise<void>): Promise<void> {
+    const waiting = new AbortController();
+    void woken.then(() => waiting.abort());
+    await sleep(this.#options.clock, ms, waiting.signal);
+  }
+
+  /** A limited member that is tried again is limited until it joins. */
   #enter(state: MemberState, reason: string): void {
+    if (state === 'starting' && this.#progress.state === 'limited') return;
     this.#progress = { state, reason };
     this.#report();
   }

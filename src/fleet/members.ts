@@ -8,12 +8,21 @@ import type { SeriesRegistry } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
 import type { Config } from '../config/config.ts';
 import { describeProblem } from '../config/source-file.ts';
+import { limitedLogger } from '../base/limited-logger.ts';
+import type { Rate } from '../base/token-bucket.ts';
 import { objectKey, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
-import { decideMember, isSelected, type FleetRules, type Membership } from './decide-member.ts';
+import {
+  decideMember,
+  isSelected,
+  type FleetRules,
+  type MemberDecision,
+  type Membership,
+} from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';
+import { cacheLimits } from './member-limits.ts';
 import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { VclusterObjects } from './vcluster.ts';
@@ -52,9 +61,14 @@ interface Entry {
 /** One waits for the end of a member, which takes seconds; the others do not. */
 const WORKERS = 64;
 const RETRY = { retryBaseMs: 1000, retryMaxMs: 60_000 };
+/** Of the processor time: what decisions about one vCluster may take, whose values may be long and change all the time. */
+const DECIDING_SHARE = 0.05;
+const DECIDING_WAIT_MAX_MS = 10_000;
+/** Lines of the log of one member. */
+const LOG_RATE: Rate = { burst: 500, perSecond: 20 };
 
 /** States of which the cause has to be removed by a user. */
-const PROBLEMS: ReadonlySet<MemberState> = new Set(['invalid', 'conflicting', 'failed']);
+const PROBLEMS: ReadonlySet<MemberState> = new Set(['limited', 'invalid', 'conflicting', 'failed']);
 
 export class Members {
   readonly #options: MembersOptions;
@@ -62,6 +76,8 @@ export class Members {
   readonly #entries = new Map<ObjectKey, Entry>();
   /** vClusters that are no members any more, and whose copies are removed when they are deleted. */
   readonly #removals = new Map<ObjectKey, Config>();
+  /** When each vCluster may be decided about again, monotonic. */
+  readonly #notBeforeMs = new Map<ObjectKey, number>();
   #rules: FleetRules;
   #working: Promise<unknown> | undefined;
 
@@ -81,6 +97,7 @@ export class Members {
   /** From now on, these decide. */
   use(rules: FleetRules): void {
     this.#rules = rules;
+    for (const { member } of this.#entries.values()) member.limitsChanged();
     this.#enqueueAll();
   }
 
@@ -133,7 +150,9 @@ export class Members {
 
   async #work(key: ObjectKey): Promise<void> {
     try {
-      await this.#reconcile(key);
+      const waitMs = (this.#notBeforeMs.get(key) ?? 0) - this.#options.clock.monotonicMs();
+      if (waitMs > 0) this.#queue.addAfter(key, waitMs);
+      else await this.#reconcile(key);
       this.#queue.forget(key);
     } catch (error) {
       this.#options.logger.warn(
@@ -154,7 +173,7 @@ export class Members {
     }
     const selects = isSelected(this.#rules.fleet);
     const objects = await this.#options.discovery.read(key, (workloads) => workloads.some(selects));
-    const decision = decideMember(objects, this.#rules);
+    const decision = this.#decide(key, objects);
     switch (decision.kind) {
       case 'left':
         this.#rememberConfig(key);
@@ -176,6 +195,17 @@ export class Members {
     }
   }
 
+  #decide(key: ObjectKey, objects: VclusterObjects): MemberDecision {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const decision = decideMember(objects, this.#rules);
+    const nowMs = clock.monotonicMs();
+    const waitMs = Math.min((nowMs - startedMs) / DECIDING_SHARE, DECIDING_WAIT_MAX_MS);
+    this.#notBeforeMs.set(key, nowMs + waitMs);
+    if (decision.kind === 'left' || decision.kind === 'deleted') this.#notBeforeMs.delete(key);
+    return decision;
+  }
+
   #follow(key: ObjectKey, decision: Membership, { access, workloads }: VclusterObjects): void {
     const entry = this.#entries.get(key) ?? this.#join(key);
     entry.workload = workloads[0];
@@ -190,10 +220,15 @@ export class Members {
   #join(key: ObjectKey): Entry {
     const { clock, random, startSync } = this.#options;
     const vcluster = parseKey(key);
-    const logger = this.#options.logger.child({ vcluster: key });
+    const limited = (): Logger =>
+      limitedLogger(this.#options.logger.child({ vcluster: key }), LOG_RATE, clock);
+    // Lines about the state are not left out because the sync writes many.
+    const [logger, syncLogger] = [limited(), limited()];
     const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
     const member = new Member({
-      startSync: (config, options) => startSync({ ...options, vcluster, config, logger, metrics }),
+      limits: () => cacheLimits(this.#rules.fleet),
+      startSync: (config, options) =>
+        startSync({ ...options, vcluster, config, logger: syncLogger, metrics }),
       reported: (status) => this.#report(entry, status),
       clock,
       random,

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { missingRights, ownUserName } from '../kube/access-review.ts';
 import type { ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
+import type { TransportLimits } from '../kube/client/transport.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import {
@@ -49,6 +50,8 @@ export interface ClustersOptions {
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
   /** A client of the virtual cluster. Absent: over HTTP. */
   readonly connect?: ((access: ServerAccess) => WatchClient) | undefined;
+  /** Of the client of the virtual cluster. */
+  readonly virtualClient?: TransportLimits | undefined;
   /** Called with the reason for which connecting waits. */
   readonly onWait?: ((reason: string) => void) | undefined;
 }
@@ -114,7 +117,10 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
         'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
     );
   }
-  const { connect = (access: ServerAccess) => measuredClient('virtual', access, options) } = options;
+  const {
+    connect = (access: ServerAccess) =>
+      measuredClient('virtual', access, { ...options, limits: options.virtualClient }),
+  } = options;
   const virtual = closedWith(options.signal, connect(virtualAccess));
   return new ConnectedClusters(virtualHint === undefined ? options : { ...options, virtualHint }, {
     host,
@@ -155,14 +161,14 @@ function hintForServer(server: string): string | undefined {
 
 /** What every client of this program has. */
 export interface ClientParts extends Pick<ClustersOptions, 'clock' | 'metrics' | 'version'> {
-  /** Default: enough for the informers of one sync. */
-  readonly watchesMax?: number;
+  /** Default: enough for one sync. */
+  readonly limits?: TransportLimits | undefined;
 }
 
 export function measuredClient(
   cluster: ClusterName,
   access: ServerAccess,
-  { clock, metrics, version, watchesMax }: ClientParts,
+  { clock, metrics, version, limits }: ClientParts,
 ): WatchClient {
   return createClient({
     cluster,
@@ -170,7 +176,7 @@ export function measuredClient(
     clock,
     metrics: metrics.requests(new URL(access.server).host),
     userAgent: `endpoint-syncer/${version}`,
-    ...(watchesMax !== undefined && { watchesMax }),
+    ...limits,
   });
 }
 

@@ -58,6 +58,7 @@ describe('defaults', () => {
         enabled: false,
         namespaces: { include: [], exclude: [] },
         selector: { matchLabels: {}, matchExpressions: [] },
+        limits: { objects: 50_000, cacheBytes: 128 * 2 ** 20, hostRequests: 4 },
       },
       defaults: {},
     });

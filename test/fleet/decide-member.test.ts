@@ -175,6 +175,26 @@ describe('its configuration', () => {
       { values: { 'config.yaml': 'sync: {' } },
       /^invalid: Secret team-a\/vc-config-vc:1:/u,
     ],
+    [
+      'its values are longer than a parser should read',
+      { values: { 'config.yaml': `${OFF}\n#${'x'.repeat(131_072)}` } },
+      /^invalid: Secret team-a\/vc-config-vc has 1311\d\d characters under the key config\.yaml, more than 131072: shorten it/u,
+    ],
+    [
+      'its ConfigMap is',
+      { overlay: '#'.repeat(131_073) },
+      /^invalid: ConfigMap team-a\/endpoint-syncer-vc has 131073 characters/u,
+    ],
+    [
+      'the ConfigMap raises what its expressions may use',
+      { overlay: 'endpointSyncer: {sandbox: {memory: 1Gi}}' },
+      /^invalid: .*endpointSyncer\.sandbox is not a setting of a member/u,
+    ],
+    [
+      'the ConfigMap raises what it may use',
+      { overlay: 'endpointSyncer: {fleet: {limits: {objects: 100000}}}' },
+      /^invalid: .*endpointSyncer\.fleet is not a setting of a member/u,
+    ],
     ['the ConfigMap is no YAML', { overlay: 'a: {' }, /^invalid: ConfigMap team-a\/endpoint-syncer-vc:1:/u],
     [
       'the ConfigMap has an unknown key',

@@ -5,6 +5,7 @@ import { TerminalError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Member, type MemberStatus, type StartOptions } from '../../src/fleet/member.ts';
+import type { CacheBudget, CacheLimits } from '../../src/kube/informer/cache-budget.ts';
 import type { ClusterSync } from '../../src/syncer/cluster-sync.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -72,6 +73,8 @@ class PlainSync implements ClusterSync {
   }
 }
 
+const MIB = 2 ** 20;
+
 const ended: Member[] = [];
 afterEach(() => Promise.all(ended.splice(0).map((member) => member.end())));
 
@@ -80,6 +83,9 @@ interface World {
   readonly syncs: readonly PlainSync[];
   readonly clock: FakeClock;
   readonly statuses: readonly MemberStatus[];
+  /** Of the syncs. */
+  readonly budgets: readonly CacheBudget[];
+  readonly limits: { now: CacheLimits };
 }
 
 /** `start` decides about each start in turn; `pass` is the first pass of each sync. */
@@ -90,11 +96,16 @@ function world(
   const clock = new FakeClock();
   const syncs: PlainSync[] = [];
   const statuses: MemberStatus[] = [];
+  const budgets: CacheBudget[] = [];
+  const limits = { now: { objectsMax: 100, bytesMax: 1000 * MIB } };
   let attempts = 0;
   const member = new Member({
+    limits: () => limits.now,
     async startSync(config, options) {
       await start(++attempts, options);
       const sync = new PlainSync(config, pass);
+      budgets.push(options.budget);
+      void options.budget.exceeded.then(() => sync.fail('too many objects'));
       syncs.push(sync);
       return sync;
     },
@@ -104,7 +115,7 @@ function world(
     logger: silentLogger,
   });
   ended.push(member);
-  return { member, syncs, clock, statuses };
+  return { member, syncs, clock, statuses, budgets, limits };
 }
 
 function config(lines = ''): Config {
@@ -292,6 +303,90 @@ describe('a member', () => {
     await eventually(
       () => syncs.length,
       (count) => count === 2,
+    );
+    await whenState(member, 'joined');
+  });
+
+  test('with too many objects is limited, and joins when it has less than the limit by a margin', async () => {
+    const { member, syncs, budgets, clock, statuses } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    budgets[0]?.listed(101);
+    await whenState(member, 'limited');
+    expect(syncs[0]?.isStopped).toBe(true);
+    expect(member.status.reason).toBe(
+      'at least 101 objects in its caches, endpointSyncer.fleet.limits.objects is 100 objects: not synced, its copies stay; ' +
+        'delete objects of the virtual cluster, or in its host namespace, until 90 objects are enough, or raise the limit',
+    );
+    expect(clock.nextDelayMs).toBe(30_000);
+    const before = statuses.length;
+    clock.advance(30_000);
+    await eventually(
+      () => syncs.length,
+      (count) => count === 2,
+    );
+    await whenState(member, 'joined');
+    // It is limited until then: neither log nor alert shows each attempt.
+    expect(statuses.slice(before).map(({ state }) => state)).toEqual(['joined']);
+    budgets[1]?.listed(100);
+    expect(budgets[1]?.excess).toBeUndefined();
+  });
+
+  test('that is limited still has too many objects with less than the margin: the next attempt is later', async () => {
+    const { member, syncs, clock, limits } = world(async (attempt, { budget }) => {
+      budget.listed(attempt < 4 ? 91 : 90);
+    });
+    limits.now = { ...limits.now, objectsMax: 90 };
+    join(member, config());
+    await whenState(member, 'limited');
+    limits.now = { ...limits.now, objectsMax: 100 };
+    for (const delayMs of [30_000, 60_000]) {
+      await eventually(
+        () => clock.nextDelayMs,
+        (next) => next === delayMs,
+      );
+      clock.advance(delayMs);
+    }
+    await eventually(
+      () => clock.nextDelayMs,
+      (next) => next === 120_000,
+    );
+    expect(member.status.state).toBe('limited');
+    expect(syncs.map(({ isStopped }) => isStopped)).toEqual([true, true, true]);
+    clock.advance(120_000);
+    await whenState(member, 'joined');
+  });
+
+  test('that is limited is tried again when the limit is raised, and a lowered one applies at once', async () => {
+    const { member, syncs, budgets, limits } = world();
+    join(member, config());
+    await whenState(member, 'joined');
+    budgets[0]?.listed(150);
+    await whenState(member, 'limited');
+    limits.now = { objectsMax: 200, bytesMax: 1000 * MIB };
+    member.limitsChanged();
+    await whenState(member, 'joined');
+    expect(syncs).toHaveLength(2);
+    limits.now = { objectsMax: 200, bytesMax: -1 };
+    member.limitsChanged();
+    await whenState(member, 'limited');
+  });
+
+  test('of which the values change all the time is restarted now and then', async () => {
+    const { member, syncs, clock } = world();
+    for (let at = 0; at < 20; at++) {
+      const before = syncs.length;
+      join(member, at % 2 === 0 ? config() : validConfig(OTHER));
+      await eventually(
+        () => [syncs.length > before, clock.nextDelayMs],
+        ([isStarted, delayMs]) => isStarted === true || delayMs === 10_000,
+      );
+    }
+    expect(syncs).toHaveLength(5);
+    clock.advance(10_000);
+    await eventually(
+      () => syncs.length,
+      (count) => count === 6,
     );
     await whenState(member, 'joined');
   });

@@ -6,6 +6,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 
@@ -32,6 +34,8 @@ export type Verdict =
     }
   /** The proxy responds with 200 and this body; the request does not reach the API server. */
   | { readonly kind: 'pretend'; readonly body: string }
+  /** The proxy responds with these texts, as fast as they are read; the request does not reach the API server. */
+  | { readonly kind: 'stream'; readonly texts: Iterable<string> }
   /** The API server gets this body instead, as after a mutating webhook. */
   | { readonly kind: 'change'; readonly body: Buffer }
   /** The connection is cut before the request reaches the API server. */
@@ -131,6 +135,9 @@ export class ApiProxy implements AsyncDisposable {
       refuse(response, verdict);
     } else if (verdict.kind === 'pretend') {
       response.writeHead(200, { 'content-type': 'application/json' }).end(verdict.body);
+    } else if (verdict.kind === 'stream') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      await pipeline(Readable.from(verdict.texts), response);
     } else if (asked.isWatch) {
       await this.#relayWatch(asked, message, response);
     } else {

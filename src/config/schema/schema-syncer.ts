@@ -244,6 +244,25 @@ const fleet = z
       'Labels of the StatefulSet or Deployment of a vCluster that is synced. Empty: endpoint-syncer/enabled=true.',
       'the workload of a vCluster',
     ),
+    limits: z
+      .strictObject({
+        objects: count(
+          'Objects in the caches of one member, those of the host included.',
+          { min: 100, max: 10_000_000 },
+          50_000,
+        ),
+        cacheBytes: size('Size of these caches, approximately.', { min: MI, max: 64 * GI }, '128Mi'),
+        hostRequests: count(
+          'Requests of one member in flight on the host, its writes included; the others wait.',
+          { min: 1, max: 256 },
+          4,
+        ),
+      })
+      .prefault({})
+      .meta({
+        description:
+          'What one member may use. A member with more in its caches is limited: it is not synced, and its copies stay, until it has less. No member raises its own limits.',
+      }),
   })
   .prefault({})
   .meta({ description: 'One process for many vClusters of a host.', ...FLEET_NAMESPACES.schema });

@@ -1,0 +1,125 @@
+/** A fleet of ten members, of which one is hostile: it controls its API server, its objects and its values. */
+
+import type { JsonObject } from '../../src/base/json.ts';
+import { ApiProxy, type ProxiedRequest } from '../scenarios/api-proxy.ts';
+import {
+  annotating,
+  FLEET_NAMESPACE,
+  newEmbeddedFleet,
+  type FleetWorld,
+  type Installed,
+  type LocalFleet,
+} from '../scenarios/fleet-world.ts';
+
+const OTHERS = 9;
+
+export class HostileMember implements AsyncDisposable {
+  readonly world: FleetWorld;
+  readonly fleet: LocalFleet;
+  readonly hostile: Installed;
+  readonly others: readonly Installed[];
+  /** Before the API server of the hostile member. */
+  readonly virtual: ApiProxy;
+  /** Before the host, for all members. */
+  readonly host: ApiProxy;
+  readonly #stack: AsyncDisposableStack;
+  #rounds = 0;
+
+  private constructor(
+    parts: Pick<HostileMember, 'world' | 'fleet' | 'hostile' | 'others' | 'virtual' | 'host'>,
+    stack: AsyncDisposableStack,
+  ) {
+    this.world = parts.world;
+    this.fleet = parts.fleet;
+    this.hostile = parts.hostile;
+    this.others = parts.others;
+    this.virtual = parts.virtual;
+    this.host = parts.host;
+    this.#stack = stack;
+  }
+
+  /** All have joined, and the hostile one has the copy of `default/web` with 10.9.0.1. */
+  static async open({ limits = {}, values = {} }: Setup = {}): Promise<HostileMember> {
+    await using stack = new AsyncDisposableStack();
+    const world = await newEmbeddedFleet();
+    const others: Installed[] = [];
+    for (let at = 0; at < OTHERS; at++)
+      others.push(await world.install(`other-${at}`, { values: annotating('us') }));
+    const hostile = await world.install('hostile', {
+      labels: {},
+      ...(Object.keys(values).length > 0 && { values }),
+    });
+    const virtual = await ApiProxy.open(hostile.virtual.kubeconfigPath);
+    const host = await ApiProxy.open(world.host.kubeconfigPath);
+    await world.setSecret(hostile.namespace, 'vc-hostile', { config: virtual.kubeconfig });
+    await world.setWorkload(hostile, {});
+    const access = { kubeconfig: world.file('host.kubeconfig', host.kubeconfig), namespace: FLEET_NAMESPACE };
+    // The fleet ends before the proxies do.
+    stack.use(host);
+    stack.use(virtual);
+    stack.use(world);
+    const fleet = await world.start({ host: access, fleet: { limits } });
+    await world.createEndpoints(hostile, 'web', '10.9.0.1');
+    await world.whenCopied(hostile, 'web', '10.9.0.1');
+    for (const vcluster of [...others, hostile]) await world.whenState(fleet, vcluster, 'joined');
+    return new HostileMember({ world, fleet, hostile, others, virtual, host }, stack.move());
+  }
+
+  /** One more object in each of the others: created, patched in their sandboxes, updated. Each is joined afterwards. */
+  async othersAreSynced(): Promise<void> {
+    const name = `round-${(this.#rounds += 1)}`;
+    await Promise.all(
+      this.others.map(async (vcluster) => {
+        await this.world.createEndpoints(vcluster, name, '10.1.0.1');
+        const copy = await this.world.whenCopied(vcluster, name, '10.1.0.1');
+        if (copy.metadata.annotations?.['example.com/by'] !== 'us')
+          throw new Error(`the copy of ${vcluster.key} is not patched`);
+        const subsets = [{ addresses: [{ ip: '10.1.0.2' }], ports: [{ port: 80, protocol: 'TCP' }] }];
+        await vcluster.virtual.merge('Endpoints', ['default', name], { subsets });
+        await this.world.whenCopied(vcluster, name, '10.1.0.2');
+        await this.world.whenState(this.fleet, vcluster, 'joined');
+      }),
+    );
+  }
+
+  /** Requests to the host for the hostile member, except for watches and its Lease. */
+  isHostile({ isWatch, path }: ProxiedRequest): boolean {
+    return !isWatch && path.includes(`/namespaces/${this.hostile.namespace}/`) && !path.includes('/leases');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+interface Setup {
+  readonly limits?: JsonObject;
+  /** Of the hostile member. */
+  readonly values?: JsonObject;
+}
+
+/** An Endpoints object as its API server returns it. */
+export function hostileObject(at: number, version: number): JsonObject {
+  return {
+    kind: 'Endpoints',
+    apiVersion: 'v1',
+    metadata: {
+      name: `flap-${at}`,
+      namespace: 'default',
+      uid: `uid-${at}`,
+      resourceVersion: String(version),
+      annotations: { version: String(version) },
+    },
+    subsets: [{ addresses: [{ ip: '10.9.0.2' }], ports: [{ port: 80, protocol: 'TCP' }] }],
+  };
+}
+
+/** A page of a list of Endpoints. */
+export function page(items: readonly JsonObject[], next = ''): string {
+  const metadata = { resourceVersion: '1000000', ...(next !== '' && { continue: next }) };
+  return JSON.stringify({ kind: 'EndpointsList', apiVersion: 'v1', metadata, items });
+}
+
+export function isEndpoints({ method, path }: ProxiedRequest): boolean {
+  return method === 'GET' && path.startsWith('/api/v1/endpoints');
+}
