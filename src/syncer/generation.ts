@@ -141,11 +141,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
         checkOwnSlices(options, stopping.signal),
       ]);
     },
-    abandon() {
-      // Expressions that had to be stopped before wait for each other, and those of objects in progress with them.
-      void sandbox?.[Symbol.asyncDispose]();
-      return engine.abandon();
-    },
+    abandon: () => abandon(engine, sandbox),
     async stop() {
       stopping.abort();
       await engine.stop();
@@ -153,6 +149,12 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       await sandbox?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Expressions that had to be stopped before wait for each other, and objects in progress with them: the sandbox rejects them. */
+function abandon(engine: Engine, sandbox: Sandbox | undefined): number {
+  void sandbox?.[Symbol.asyncDispose]();
+  return engine.abandon();
 }
 
 function sizesOf(informers: Engine['informers']): Record<string, number> {
