@@ -38,7 +38,7 @@ import { type FleetRules, isSelected, memberSelector } from './decide-member.ts'
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
-import { VIRTUAL_CLIENT } from './member-limits.ts';
+import { hostLimits, VIRTUAL_CLIENT } from './member-limits.ts';
 import { MemberLock } from './member-lock.ts';
 import { Members, type MemberStart } from './members.ts';
 import { removeCopies } from './removal.ts';
@@ -370,9 +370,8 @@ export class RunningFleet implements Fleet {
 
   async #startSync({ vcluster, ...start }: MemberStart): Promise<ClusterSync> {
     const { config: own, host, isDryRun, clock, random, sync, version } = this.#parts;
-    const { limits } = this.#config.fleet;
     await this.#warnOfSidecar(start);
-    const borrowed = borrowedClient(host.client, { requestsMax: limits.hostRequests });
+    const borrowed = borrowedClient(host.client, hostLimits(this.#config.fleet, clock));
     return startClusterSync({
       ...start,
       isDryRun,

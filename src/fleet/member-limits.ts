@@ -1,7 +1,9 @@
 /** What one member may use of what all members share. */
 
 import { TerminalError } from '../base/errors.ts';
+import type { Clock } from '../base/clock.ts';
 import type { FleetConfig } from '../config/config.ts';
+import type { BorrowedOptions } from '../kube/borrowed-client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import type { CacheLimits, Excess } from '../kube/informer/cache-budget.ts';
 
@@ -16,6 +18,15 @@ export const VIRTUAL_CLIENT: TransportLimits = {
   responseBytesMax: 4 * MIB,
   readRate: { burst: 4 * MIB, perSecond: 2 * MIB },
 };
+
+/** Of the host, on the connections of the process. */
+export function hostLimits(
+  { limits: { hostRequests, hostWrites } }: FleetConfig,
+  clock: Clock,
+): BorrowedOptions {
+  const rate = { burst: 10 * hostWrites, perSecond: hostWrites };
+  return { requestsMax: hostRequests, writeRate: { rate, clock } };
+}
 
 /** A limited member is synced again when it needs this share of the limit. */
 const RESUME_SHARE = 0.9;

@@ -1,17 +1,21 @@
 /** A client on the connections of another one. */
 
+import { sleep, type Clock } from '../base/clock.ts';
 import { createSemaphore } from '../base/semaphore.ts';
+import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import { TransportError, type RequestOptions, type WatchClient } from './types.ts';
 
 export interface BorrowedOptions {
   /** Requests in flight, except for watches; the others wait, so that those of other borrowers do not. */
   readonly requestsMax?: number;
+  /** Of writes. Default: as many as are sent. */
+  readonly writeRate?: { readonly rate: Rate; readonly clock: Clock } | undefined;
 }
 
 /** Disposing of the result aborts its own requests in flight and rejects later ones; `client` and its connections stay open. */
 export function borrowedClient(
   client: WatchClient,
-  { requestsMax = Infinity }: BorrowedOptions = {},
+  { requestsMax = Infinity, writeRate }: BorrowedOptions = {},
 ): WatchClient {
   const closing = new AbortController();
   const own = <T extends RequestOptions>(options: T | undefined): T & RequestOptions => ({
@@ -20,17 +24,28 @@ export function borrowedClient(
       options?.signal === undefined ? closing.signal : AbortSignal.any([options.signal, closing.signal]),
   });
   const inFlight = createSemaphore(requestsMax);
+  const turns = createSemaphore(1);
+  const bucket = writeRate && new TokenBucket(writeRate.rate, writeRate.clock);
+  const turn = async (): Promise<void> => {
+    if (bucket === undefined || writeRate === undefined) return;
+    for (let ms = bucket.take(); ms > 0 && !closing.signal.aborted; ms = bucket.take())
+      await sleep(writeRate.clock, ms, closing.signal);
+  };
+  // What waits for its turn has no request in flight.
+  const write = async <T>(send: () => Promise<T>): Promise<T> => {
+    await turns.run(turn);
+    return inFlight.run(send);
+  };
   return {
     cluster: client.cluster,
     get: (resource, key, options) => inFlight.run(() => client.get(resource, key, own(options))),
     list: (resource, options) => inFlight.run(() => client.list(resource, own(options))),
     watch: (resource, options, handler) => client.watch(resource, own(options), handler),
-    create: (resource, object, options) => inFlight.run(() => client.create(resource, object, own(options))),
-    update: (resource, object, options) => inFlight.run(() => client.update(resource, object, own(options))),
-    patch: (resource, key, patch, options) =>
-      inFlight.run(() => client.patch(resource, key, patch, own(options))),
+    create: (resource, object, options) => write(() => client.create(resource, object, own(options))),
+    update: (resource, object, options) => write(() => client.update(resource, object, own(options))),
+    patch: (resource, key, patch, options) => write(() => client.patch(resource, key, patch, own(options))),
     delete: (resource, key, preconditions, options) =>
-      inFlight.run(() => client.delete(resource, key, preconditions, own(options))),
+      write(() => client.delete(resource, key, preconditions, own(options))),
     request: (method, path, body, options) =>
       inFlight.run(() => client.request(method, path, body, own(options))),
     async [Symbol.asyncDispose]() {

@@ -58,7 +58,7 @@ describe('defaults', () => {
         enabled: false,
         namespaces: { include: [], exclude: [] },
         selector: { matchLabels: {}, matchExpressions: [] },
-        limits: { objects: 50_000, cacheBytes: 128 * 2 ** 20, hostRequests: 4 },
+        limits: { objects: 50_000, cacheBytes: 128 * 2 ** 20, hostRequests: 4, hostWrites: 100 },
       },
       defaults: {},
     });

@@ -10,6 +10,7 @@ import { createClient } from '../../src/kube/client/client.ts';
 import { plainAccess } from '../../src/kube/access.ts';
 import { NAMESPACES, type KubeObject } from '../../src/kube/object.ts';
 import { TransportError } from '../../src/kube/types.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { until } from './informer-harness.ts';
 
 test('has as many requests in flight as it may, and those of other borrowers do not wait for them', async () => {
@@ -86,4 +87,30 @@ test('its end aborts its own requests, and leaves the connections to the others'
   expect((await two.get(NAMESPACES, { namespace: '', name: 'default' })).metadata.name).toBe('default');
   await two[Symbol.asyncDispose]();
   await second.ended;
+});
+
+test('writes as often as it may, in order, and reads at any time', async () => {
+  const clock = new FakeClock();
+  await using cluster = await startEmbeddedCluster({ name: 'host' });
+  await using client = createClient({
+    cluster: 'host',
+    access: plainAccess(cluster.url),
+    clock: systemClock,
+    metrics: { requested: () => undefined },
+    userAgent: 'test',
+  });
+  const borrower = borrowedClient(client, { writeRate: { rate: { burst: 2, perSecond: 1 }, clock } });
+  const stored: string[] = [];
+  const writing = ['a', 'b', 'c', 'd'].map(async (name) => {
+    await borrower.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    stored.push(name);
+  });
+  await until(() => stored.length === 2 && clock.nextDelayMs === 1000);
+  await borrower.get(NAMESPACES, { namespace: '', name: 'default' });
+  expect(stored.toSorted()).toEqual(['a', 'b']);
+  clock.advance(1000);
+  await until(() => stored.length === 3 && clock.nextDelayMs === 1000);
+  expect(stored.at(-1)).toBe('c');
+  await borrower[Symbol.asyncDispose]();
+  await expect(Promise.all(writing)).rejects.toThrow('this client is closed');
 });

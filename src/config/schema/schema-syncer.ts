@@ -257,6 +257,11 @@ const fleet = z
           { min: 1, max: 256 },
           4,
         ),
+        hostWrites: count(
+          'Writes of one member to the host per second, after ten times as many at once.',
+          { min: 1, max: 10_000 },
+          100,
+        ),
       })
       .prefault({})
       .meta({
