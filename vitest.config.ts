@@ -9,9 +9,9 @@ const SYSTEM = [
   'test/sim/memory.test.ts',
   'test/scenarios/embedded-{broken-kinds,live-commands,operation,shutdown}.test.ts',
   'test/config/one-more-field.test.ts',
-  'test/cli/{api,compile-cache,eval,once,patch-warnings,watch-file}.test.ts',
+  'test/cli/{api,compile-cache,eval,patch-warnings,process-lifecycle,run}.test.ts',
   'test/cli/test/*.test.ts',
-  'test/apiserver/request/request-cost.test.ts',
+  'test/apiserver/request/read-body.test.ts',
   'test/access-keys/serving/{fuzz,secret-hunt}.test.ts',
 ];
 const OWN_CONFIG = [

@@ -58,15 +58,15 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'of all modes are applied towards the host, and the virtual object is not changed',
   ],
   '`spec.key`': [
-    'access-keys/keys/secrets.test.ts',
+    'access-keys/keys/stored-key.test.ts',
     'writing the same object again is a no-op, with or without the secrets',
   ],
   '`identity.connectorData`': [
-    'access-keys/keys/secrets.test.ts',
+    'access-keys/keys/stored-key.test.ts',
     'a secret is kept until it is set to the empty string, or its object is removed',
   ],
   '`spec.user`': ['access-keys/cases.test.ts', 'an update keeps what a create demands'],
-  '`spec.scope`': ['access-keys/authorization/scope-match.test.ts', 'allows nothing'],
+  '`spec.scope`': ['access-keys/authorization/grants.test.ts', 'allows nothing'],
   '`spec.ttl`': [
     'access-keys/keys/key-collector.test.ts',
     'expired keys are deleted a week later, in order, and finalizers keep them as usual',

@@ -16,7 +16,7 @@ const LONGEST: readonly string[] = [
   'attack/revoked-while-waiting',
   'scenarios/embedded-shutdown',
   'sim/memory',
-  'apiserver/request/request-cost',
+  'apiserver/request/read-body',
   'kill/kill',
   'cli/test/test',
   'sim/sim',

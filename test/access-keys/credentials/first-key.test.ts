@@ -15,22 +15,22 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { UserInfo } from '../../src/apiserver/user.ts';
-import { ensureFirstKeyFile } from '../../src/access-keys/credentials/first-key.ts';
+import type { UserInfo } from '../../../src/apiserver/user.ts';
+import { ensureFirstKeyFile } from '../../../src/access-keys/credentials/first-key.ts';
 import {
   createOwnFile,
   readOwnFile,
   LocalAdministrator,
-} from '../../src/access-keys/credentials/master-key.ts';
-import type { Keys } from '../../src/access-keys/keys/keys.ts';
-import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
-import type { Store } from '../../src/apiserver/storage/store.ts';
-import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
-import type { RawClient } from '../contract/raw-client.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
-import { makeKeys } from './keys/key-server.ts';
+} from '../../../src/access-keys/credentials/master-key.ts';
+import type { Keys } from '../../../src/access-keys/keys/keys.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
+import type { Store } from '../../../src/apiserver/storage/store.ts';
+import { ADMINISTRATORS } from '../../../src/access-keys/identity.ts';
+import type { RawClient } from '../../contract/raw-client.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../composed-api.ts';
+import { makeKeys } from '../keys/key-server.ts';
 
 describe('the administrator on the machine of the API', () => {
   const secret = Buffer.alloc(32, 1);

@@ -1,11 +1,78 @@
-/** Invalid delete options never turn a dry run or a precondition into an unconditional deletion. */
+/** Deletions: grace periods, finalizers, and options of another type, which never turn a dry run into a deletion. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { accessKeyTable } from '../test-kinds.ts';
 import { startTestServer } from '../test-server.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { Keys, MERGE, metadata } from '../key-requests.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
+
+describe('graceful deletion', () => {
+  test('waits, can be shortened but not extended, and ends at the deadline', async () => {
+    const clock = new FakeClock();
+    await using keys = await Keys.open({ clock });
+    await keys.create('g1');
+    const first = await keys.send('DELETE', '/g1?gracePeriodSeconds=30');
+    expect(metadata(first)).toMatchObject({
+      generation: 2,
+      deletionGracePeriodSeconds: 30,
+      deletionTimestamp: '2026-01-01T00:00:30Z',
+    });
+    const shorter = await keys.send('DELETE', '/g1?gracePeriodSeconds=10');
+    expect(metadata(shorter)).toMatchObject({
+      generation: 2,
+      deletionGracePeriodSeconds: 10,
+      deletionTimestamp: '2026-01-01T00:00:10Z',
+    });
+    const longer = await keys.send('DELETE', '/g1?gracePeriodSeconds=60');
+    expect(longer.json).toMatchObject({ kind: 'Status', status: 'Success' });
+    expect(metadata(await keys.send('GET', '/g1'))).toMatchObject({ deletionGracePeriodSeconds: 10 });
+    clock.advance(10_000);
+    await settle();
+    expect((await keys.send('GET', '/g1')).status).toBe(404);
+  });
+
+  test('leaves no timer behind for an object that is removed earlier', async () => {
+    const clock = new FakeClock();
+    await using keys = await Keys.open({ clock });
+    await keys.create('g1');
+    // The timer of unread responses.
+    expect(clock.nextDelayMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(30_000);
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=30');
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=20');
+    expect(clock.nextDelayMs).toBe(20_000);
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=0');
+    expect((await keys.send('GET', '/g1')).status).toBe(404);
+    expect(clock.nextDelayMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(30_000);
+  });
+
+  test('of 0 seconds removes immediately', async () => {
+    await using keys = await Keys.open({ clock: new FakeClock() });
+    await keys.create('g1');
+    await keys.send('DELETE', '/g1');
+    expect((await keys.send('DELETE', '/g1?gracePeriodSeconds=0')).json).toMatchObject({ status: 'Success' });
+    expect((await keys.send('GET', '/g1')).status).toBe(404);
+  });
+
+  test('waits for the deadline without finalizers, and for finalizers after the deadline', async () => {
+    const clock = new FakeClock();
+    await using keys = await Keys.open({ clock });
+    await keys.create('g1', { finalizers: ['a.b/c'] });
+    await keys.create('g2', { finalizers: ['a.b/c'] });
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=5');
+    await keys.send('DELETE', '/g2?gracePeriodSeconds=5');
+    await keys.send('PATCH', '/g1', { metadata: { finalizers: null } }, MERGE);
+    expect((await keys.send('GET', '/g1')).status).toBe(200);
+    clock.advance(5000);
+    await settle();
+    expect((await keys.send('GET', '/g1')).status).toBe(404);
+    expect((await keys.send('GET', '/g2')).status).toBe(200);
+    await keys.send('PATCH', '/g2', { metadata: { finalizers: null } }, MERGE);
+    expect((await keys.send('GET', '/g2')).status).toBe(404);
+  });
+});
 
 describe('delete options of another type', () => {
   const wrong: Record<string, JsonValue> = {
