@@ -2,16 +2,16 @@
 
 import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { KEYS_PATH, startComposed } from './composed-api.ts';
 import { publicDocuments } from '../../src/access-keys/management-api.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { MetaHandler } from '../../src/apiserver/request/meta-handler.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';
-import { silentLogger, type Logger } from '../../src/base/logger.ts';
+import { type Logger, silentLogger } from '../../src/base/logger.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
-import { startComposed } from './composed-api.ts';
 
 test.each([
   [0o777, 1],
@@ -79,3 +79,30 @@ class FailingStore extends MemoryStore {
     await super.checkWritable();
   }
 }
+
+test('requests in flight are completed, idle connections and watches are closed', async () => {
+  const api = await startComposed();
+  const body = { spec: { displayName: 'D', ttl: 0, type: 'User', user: 'u' } };
+  const creates = Array.from({ length: 50 }, (_, index) =>
+    api.administrator.send({
+      method: 'POST',
+      path: KEYS_PATH,
+      body: { ...body, metadata: { name: `k${index}` } },
+    }),
+  );
+  const { client } = await api.key('idle');
+  await client.send({ method: 'GET', path: KEYS_PATH });
+  await creates[0];
+  // The limit after which the server closes every connection is not reached.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    await api.api[Symbol.asyncDispose]();
+  } finally {
+    vi.useRealTimers();
+  }
+  const answers = await Promise.allSettled(creates);
+  const codes = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value.status : 0));
+  // Requests that had not arrived when the server stopped are refused; requests that had arrived get a response.
+  expect([...new Set(codes)].filter((code) => code !== 0)).toEqual([201]);
+  await api[Symbol.asyncDispose]();
+});

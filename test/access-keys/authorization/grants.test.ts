@@ -1,10 +1,10 @@
 /** Which requests a scope allows. */
 
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { matchGrants, splitPath, targetOf } from '../../../src/access-keys/authorization/grants.ts';
 import type { AccessRequest } from '../../../src/apiserver/request/request-info.ts';
 import { grantsOf } from '../../../src/access-keys/authorization/scope-grants.ts';
-import { matchGrants, targetOf } from '../../../src/access-keys/authorization/grants.ts';
 import type { RequestTarget, Scope, ScopeRule } from '../../../src/access-keys/identity.ts';
 import { requests, scopes } from './random-scopes.ts';
 
@@ -33,6 +33,7 @@ const virtualCluster = (project: string, name: string): RequestTarget => ({
 });
 
 const POD = { ...NOTHING, resource: 'pods', namespace: 'n', name: 'x' };
+
 const key = (verb: string): AccessRequest => ({
   ...NOTHING,
   verb,
@@ -356,4 +357,51 @@ test('a scope allows what one of its entries allows, and nothing else', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+describe('paths', () => {
+  test.each<[string, { prefix: string; path: string } | undefined]>([
+    ['/apis', { prefix: '', path: '/apis' }],
+    ['/', { prefix: '', path: '/' }],
+    ['/kubernetesx/a', { prefix: '', path: '/kubernetesx/a' }],
+    ['/kubernetes/management', { prefix: '', path: '/' }],
+    ['/kubernetes/management/', { prefix: '', path: '/' }],
+    ['/kubernetes/management/apis/x', { prefix: '', path: '/apis/x' }],
+    ['/kubernetes/managementx/apis', undefined],
+    ['/kubernetes', undefined],
+    ['/kubernetes/', undefined],
+    ['/kubernetes/cluster', undefined],
+    ['/kubernetes/cluster/', undefined],
+    ['/kubernetes/cluster//apis', undefined],
+    ['/kubernetes/cluster/a', { prefix: '/kubernetes/cluster/a', path: '/' }],
+    ['/kubernetes/cluster/a/', { prefix: '/kubernetes/cluster/a', path: '/' }],
+    ['/kubernetes/cluster/a/apis/x', { prefix: '/kubernetes/cluster/a', path: '/apis/x' }],
+    ['/kubernetes/project/a', undefined],
+    ['/kubernetes/project/a/space', undefined],
+    ['/kubernetes/project/a/space/', undefined],
+    ['/kubernetes/project/a/pod/b/apis', undefined],
+    ['/kubernetes/project/a/space/b/api/v1', { prefix: '/kubernetes/project/a/space/b', path: '/api/v1' }],
+    [
+      '/kubernetes/project/a/virtualcluster/v',
+      { prefix: '/kubernetes/project/a/virtualcluster/v', path: '/' },
+    ],
+    ['/kubernetes/cluster/%zz/apis', undefined],
+  ])('%s', (path, expected) => {
+    expect(splitPath(path)).toEqual(expected);
+  });
+});
+
+test.each([
+  ['', { kind: 'Management' }],
+  ['/kubernetes/cluster/a', { kind: 'Cluster', cluster: 'a' }],
+  ['/kubernetes/cluster/a%20b', { kind: 'Cluster', cluster: 'a b' }],
+  ['/kubernetes/project/a/space/s', { kind: 'ProjectSpace', project: 'a', space: 's' }],
+  [
+    '/kubernetes/project/a/virtualcluster/v',
+    { kind: 'ProjectVirtualCluster', project: 'a', virtualCluster: 'v' },
+  ],
+  ['/kubernetes/cluster/a/b', undefined],
+  ['/other/cluster/a', undefined],
+])('the prefix %s', (prefix, target) => {
+  expect(targetOf(prefix)).toEqual(target);
 });

@@ -1,100 +1,19 @@
-/** The parts of the page that need no browser. */
+/** Runs of the playground. */
 
-import type { IncomingMessage } from 'node:http';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { PAGE_EXAMPLES, startState } from '../../../src/cli/page/examples.ts';
-import { patchPathsOf, PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
-import { denialOf, findPageModules, startPageServer } from '../../../src/cli/page/page-server.ts';
+import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { describeChange } from '../../../src/cli/demo/demo-page.ts';
-import type { KubeObject } from '../../../src/kube/object.ts';
 import { validConfig } from '../../config/setup.ts';
 
 const CONFIG = validConfig('endpointSyncer: {name: my-vcluster, host: {namespace: team-a}}');
-
-describe('access to the page', () => {
-  const ask = (method: string, headers: Record<string, string>): string | undefined =>
-    denialOf({ method, headers } as unknown as IncomingMessage, 8090); // what it reads of a request
-
-  test.each([
-    ['GET', { host: '127.0.0.1:8090' }],
-    ['GET', { host: 'localhost:8090' }],
-    ['POST', { host: 'localhost:8090', origin: 'http://localhost:8090' }],
-    ['POST', { host: '[::1]:8090', origin: 'http://[::1]:8090' }],
-  ])('%s with %j is allowed', (method, headers) => {
-    expect(ask(method, headers)).toBeUndefined();
-  });
-
-  test.each([
-    ['GET', {}],
-    ['GET', { host: 'evil.example:8090' }],
-    ['GET', { host: '127.0.0.1:9090' }],
-    ['GET', { host: '127.0.0.1:8090', origin: 'http://evil.example' }],
-    ['POST', { host: '127.0.0.1:8090' }],
-    ['POST', { host: '127.0.0.1:8090', origin: 'null' }],
-    ['POST', { host: '127.0.0.1:8090', origin: 'http://evil.example' }],
-  ])('%s with %j is denied', (method, headers) => {
-    expect(ask(method, headers)).toBeDefined();
-  });
-});
-
-describe('the files of the page', () => {
-  test('every package of the import map is served, and nothing else', () => {
-    const modules = findPageModules();
-    const { imports } = JSON.parse(modules.importMap) as { imports: Record<string, string> }; // what it wrote
-    expect(Object.keys(imports)).toContain('@codemirror/state');
-    for (const path of Object.values(imports)) expect(modules.read(path)).toContain('export');
-    expect(modules.read('/modules/../package.json')).toBeUndefined();
-    expect(modules.read('/modules/zod.js')).toBeUndefined();
-  });
-
-  test('a port that is in use is an error that names the next step', async () => {
-    await using first = await startPageServer({ port: 0, calls: {}, feeds: {} });
-    const port = Number(new URL(first.url).port);
-    await expect(startPageServer({ port, calls: {}, feeds: {} })).rejects.toThrow('choose another --port');
-  });
-
-  test('completion offers every member once, with wildcards for elements', () => {
-    const object = {
-      metadata: { annotations: { 'example.com/a': 'x' } },
-      subsets: [{ addresses: [{ ip: 'a' }, { ip: 'b' }] }],
-    };
-    expect(patchPathsOf(object)).toEqual([
-      'metadata',
-      'metadata.annotations',
-      'metadata.annotations["example.com/a"]',
-      'subsets',
-      'subsets[*]',
-      'subsets[*].addresses',
-      'subsets[*].addresses[*]',
-      'subsets[*].addresses[*].ip',
-    ]);
-  });
-});
 
 interface RunResult extends JsonObject {
   original: string;
   result: string;
   plainResult: string;
 }
-
-describe('the change of a row', () => {
-  const db = (content: JsonObject, annotations = {}): KubeObject => ({
-    metadata: { name: 'db', annotations },
-    ...content,
-  });
-  test.each([
-    ['a value', db({}, { 'x.org/owner': 'a' }), db({}, { 'x.org/owner': 'b' }), 'owner a → b'],
-    ['a new element', db({ ips: [{ ip: '1' }] }), db({ ips: [{ ip: '1' }, { ip: '2' }] }), '+ ips 2'],
-    ['a removed value', db({ a: true }), db({}), '− a true'],
-    ['bookkeeping', db({}), db({}, { 'vcluster.loft.sh/object-name': 'db' }), ''],
-    ['several', db({ a: 1, b: 1, c: 1, d: 1 }), db({ a: 2, b: 2, c: 2, d: 2 }), 'a 1 → 2, b 1 → 2, 2 more'],
-    ['a long value', db({ a: 'x'.repeat(50) }), db({ a: 1 }), `a ${'x'.repeat(40)}… → 1`],
-  ])('%s is named', (_, before, after, text) => {
-    expect(describeChange(before, after)).toBe(text);
-  });
-});
 
 describe('a run', () => {
   const session = new PlaygroundSession(CONFIG);
