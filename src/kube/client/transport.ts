@@ -2,6 +2,7 @@
 
 import { StringDecoder } from 'node:string_decoder';
 import type { Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
@@ -254,17 +255,17 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 /** A connector for one server. An unreadable credential or file fails the connection. */
 function createConnector(access: ServerAccess): Connector {
   let built: { connect: Connector; material: TlsMaterial } | undefined;
-  const connectorFor = (material: TlsMaterial): Connector => {
+  const connectorFor = (material: TlsMaterial, isSecure: boolean): Connector => {
     // The connector keeps TLS sessions: it is replaced only when what it was built from has changed.
     if (built === undefined || !isSameMaterial(built.material, material)) {
-      built = { material, connect: buildFrom(material) };
+      built = { material, connect: buildFrom(material, isSecure) };
     }
     return built.connect;
   };
   return (options, callback) => {
     const open = async (): Promise<void> => {
       try {
-        const connect = connectorFor(await currentMaterial(access));
+        const connect = connectorFor(await currentMaterial(access), options.protocol === 'https:');
         throughProxy(access.proxyUrl, connect)(options, callback);
       } catch (error) {
         callback(asError(error), null);
@@ -274,9 +275,11 @@ function createConnector(access: ServerAccess): Connector {
   };
 }
 
-function buildFrom(material: TlsMaterial): Connector {
+/** One context for all connections: Node would build one for each, of 40 KiB and in 0.8 ms. */
+function buildFrom({ ca, cert, key, ...verification }: TlsMaterial, isSecure: boolean): Connector {
   return buildConnector({
-    ...material,
+    ...verification,
+    ...(isSecure && { secureContext: createSecureContext({ ca, cert, key }) }),
     // HTTP/1.1, because it is cheaper: a PUT needs 0.15 ms of CPU time, with HTTP/2 0.2 ms and 30 MiB more memory.
     allowH2: false,
     timeout: CONNECT_TIMEOUT_MS,
