@@ -2,12 +2,16 @@
  * real kube-apiserver; embedded API servers in another process stand for the virtual clusters, so that what theirs cost is not in here.
  *
  *   npm run bench -- fleet [--members 1,10,100] [--objects 10] [--updates 200] [--idle 20]
+ *
+ * What a hostile member costs nine others, with and without it in turns:
+ *
+ *   npm run bench -- fleet --hostile [--objects 10] [--updates 200]
  */
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -29,6 +33,8 @@ interface Plan {
   readonly updates: number;
   /** Seconds over which idle processor time is measured. */
   readonly idle: number;
+  /** Only the cost of a hostile member is measured. */
+  readonly hostile: boolean;
 }
 
 /** Times in ms, sizes in bytes, of all processes together. */
@@ -63,6 +69,10 @@ const UPDATE_PAUSE_MS = 10;
 export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
   const plan = planOf(args);
   const machine = thisMachine();
+  if (plan.hostile) {
+    process.stdout.write(`${await measureHostile(plan)}\n`);
+    return;
+  }
   const rows: Row[] = [];
   for (const members of plan.members)
     for (const mode of ['fleet', 'daemons'] as const) {
@@ -97,6 +107,38 @@ async function measure(members: number, mode: Mode, plan: Plan): Promise<Row> {
     updateP50Ms: quantile(latencies, 0.5),
     updateP99Ms: quantile(latencies, 0.99),
   };
+}
+
+const OTHERS = 9;
+/** In turns, so that a change of the machine's load shows. */
+const PHASES = ['alone', 'with the hostile member', 'alone', 'with the hostile member', 'alone'] as const;
+/** Until its first lists and writes are over, for which its limits allow a burst. */
+const HOSTILE_SETTLE_MS = 20_000;
+
+/** Latencies of the updates of nine members while the tenth has 10 000 objects that change all the time. */
+async function measureHostile(plan: Plan): Promise<string> {
+  await using world = await FleetWorld.open(OTHERS, plan);
+  await world.startFleet();
+  await world.copies.whenAll(OTHERS * plan.objects, 'created');
+  await world.useHostile(OTHERS);
+  await pause(SETTLE_MS);
+  const lines: string[] = [];
+  for (const phase of PHASES) {
+    const isHostile = phase !== 'alone';
+    await world.setMember(OTHERS, isHostile);
+    await pause(isHostile ? HOSTILE_SETTLE_MS : SETTLE_MS);
+    const [writes, sinceMs] = [world.copies.events, performance.now()];
+    const latencies = await world.updates(OTHERS);
+    const perSecond =
+      (world.copies.events - writes - latencies.length) / ((performance.now() - sinceMs) / 1000);
+    const [p50, p99] = [quantile(latencies, 0.5), quantile(latencies, 0.99)].map((ms) => ms.toFixed(1));
+    const load = loadavg()[0]?.toFixed(1);
+    lines.push(
+      `${phase.padEnd(24)}p50 ${p50} ms, p99 ${p99} ms; ${perSecond.toFixed(0)} writes/s of the hostile member; load ${load}`,
+    );
+    process.stderr.write(`${lines.at(-1)}\n`);
+  }
+  return lines.join('\n');
 }
 
 function total(programs: readonly Running[]): { cpuMs: number; rssBytes: number; privateBytes: number } {
@@ -204,6 +246,21 @@ class FleetWorld implements AsyncDisposable {
     return virtual;
   }
 
+  /** The access to this virtual cluster leads to {@link ./hostile-cluster.ts}. */
+  async useHostile(at: number): Promise<void> {
+    const program = join(import.meta.dirname, 'hostile-cluster.ts');
+    const child = this.#guardian.spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const lines = createInterface({ input: child.stdout ?? process.stdin });
+    const [kubeconfig] = (await once(lines, 'line')) as [string];
+    const data = { config: Buffer.from(kubeconfig).toString('base64') };
+    await this.#host.merge('Secret', [`team-${at}`, 'vc-vc'], { data });
+  }
+
+  async setMember(at: number, isMember: boolean): Promise<void> {
+    const labels = { 'endpoint-syncer/enabled': isMember ? 'true' : null };
+    await this.#host.merge('StatefulSet', [`team-${at}`, 'vc'], { metadata: { labels } });
+  }
+
   startFleet(): Promise<Running> {
     const fleet = { enabled: true, namespaces: { include: ['team-*'] } };
     return this.#start('fleet', { host: this.#hostIn('fleet'), fleet });
@@ -299,6 +356,7 @@ function planOf(args: readonly string[]): Plan {
       objects: { type: 'string', default: '10' },
       updates: { type: 'string', default: '200' },
       idle: { type: 'string', default: '20' },
+      hostile: { type: 'boolean', default: false },
     },
   });
   return {
@@ -306,5 +364,6 @@ function planOf(args: readonly string[]): Plan {
     objects: Number(values.objects),
     updates: Number(values.updates),
     idle: Number(values.idle),
+    hostile: values.hostile,
   };
 }

@@ -16,7 +16,7 @@ const MIB = 2 ** 20;
 export const VIRTUAL_CLIENT: TransportLimits = {
   connections: 4,
   responseBytesMax: 4 * MIB,
-  readRate: { burst: 4 * MIB, perSecond: 2 * MIB },
+  readRate: { burst: 8 * MIB, perSecond: MIB / 2 },
 };
 
 /** Of the host, on the connections of the process. */

@@ -1,10 +1,10 @@
-/** One member of ten is hostile: what it gets, and that the others are synced meanwhile. Their latencies: `npm run bench -- neighbours`. */
+/** One member of ten is hostile: what it gets, and that the others are synced meanwhile. Their latencies: `npm run bench -- fleet --hostile`. */
 
 import { describe, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { SWITCHED_OFF } from '../scenarios/fleet-world.ts';
-import { HostileMember, hostileObject, isEndpoints, page } from './hostile-member.ts';
+import { flapping, HostileMember, hostileObject, isEndpoints, page } from './hostile-member.ts';
 import { HOSTILE_EXPRESSIONS } from './tenants.ts';
 
 const FLAPPING = 10_000;
@@ -130,25 +130,7 @@ describe.concurrent('a hostile member of a fleet', () => {
   test(`with ${FLAPPING} objects that change all the time takes its turn at the host`, async ({ expect }) => {
     await using attack = await HostileMember.open();
     const { host, hostile, virtual, world } = attack;
-    let version = 2_000_000;
-    function* flapping(): Generator<string> {
-      for (;;) {
-        version += 1;
-        const object = hostileObject(version % FLAPPING, version);
-        yield `${JSON.stringify({ type: 'MODIFIED', object })}\n`;
-      }
-    }
-    virtual.behaviour = {
-      decide(request) {
-        if (!isEndpoints(request)) return { kind: 'pass' };
-        if (request.isWatch) return { kind: 'stream', texts: flapping() };
-        const { searchParams } = new URL(request.path, 'http://hostile');
-        const from = Number(searchParams.get('continue') ?? 0);
-        const items = Array.from({ length: PAGE }, (_, at) => hostileObject(from + at, version));
-        const next = from + PAGE < FLAPPING ? String(from + PAGE) : '';
-        return { kind: 'pretend', body: page(items, next) };
-      },
-    };
+    virtual.behaviour = flapping(FLAPPING);
     let [inFlight, most] = [0, 0];
     host.behaviour = {
       decide(request) {

@@ -1,7 +1,7 @@
 /** A fleet of ten members, of which one is hostile: it controls its API server, its objects and its values. */
 
 import type { JsonObject } from '../../src/base/json.ts';
-import { ApiProxy, type ProxiedRequest } from '../scenarios/api-proxy.ts';
+import { ApiProxy, type ProxiedRequest, type ProxyBehaviour } from '../scenarios/api-proxy.ts';
 import {
   annotating,
   FLEET_NAMESPACE,
@@ -122,4 +122,27 @@ export function page(items: readonly JsonObject[], next = ''): string {
 
 export function isEndpoints({ method, path }: ProxiedRequest): boolean {
   return method === 'GET' && path.startsWith('/api/v1/endpoints');
+}
+
+const PAGE = 500;
+
+/** An API server with so many Endpoints, all of which change all the time. */
+export function flapping(count: number): ProxyBehaviour {
+  let version = 2_000_000;
+  function* events(): Generator<string> {
+    for (;;) {
+      version += 1;
+      yield `${JSON.stringify({ type: 'MODIFIED', object: hostileObject(version % count, version) })}\n`;
+    }
+  }
+  return {
+    decide(request) {
+      if (!isEndpoints(request)) return { kind: 'pass' };
+      if (request.isWatch) return { kind: 'stream', texts: events() };
+      const { searchParams } = new URL(request.path, 'http://hostile');
+      const from = Number(searchParams.get('continue') ?? 0);
+      const items = Array.from({ length: PAGE }, (_, at) => hostileObject(from + at, version));
+      return { kind: 'pretend', body: page(items, from + PAGE < count ? String(from + PAGE) : '') };
+    },
+  };
 }
