@@ -32,7 +32,7 @@ import { informerCheck } from '../syncer/generation.ts';
 import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
-import { describeRight } from '../syncer/rights.ts';
+import { describeRight, keyApiRights } from '../syncer/rights.ts';
 import { confinedClient } from './confined-client.ts';
 import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
@@ -134,15 +134,18 @@ function locatedIn({ namespace: own, description }: HostConnection, config: Conf
   );
 }
 
-/** The included namespaces in which the fleet has its rights. Rejects with a `TerminalError` if there is none. */
+/** The included namespaces in which the fleet has its rights. Rejects with a `TerminalError` if there is none, or a right of the key and token API is missing. */
 async function allowedNamespaces(
   { client }: HostConnection,
   options: FleetOptions,
 ): Promise<readonly string[]> {
-  const { config, logger } = options;
-  const missing = await untilResponse(options, 'host', () => missingRights(client, fleetRights(config)));
+  const { config, isDryRun, logger } = options;
+  const ofKeyApi = keyApiRights(config, isDryRun);
+  const rights = [...fleetRights(config), ...ofKeyApi];
+  const missing = await untilResponse(options, 'host', () => missingRights(client, rights));
   for (const right of missing) logger.error({ right: describeRight(right) }, 'right is missing');
-  const usable = usableNamespaces(config, missing);
+  const isApiServed = !missing.some((right) => ofKeyApi.includes(right));
+  const usable = isApiServed ? usableNamespaces(config, missing) : [];
   const grant = 'grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
   if (usable.length === 0)
     throw new TerminalError(`${missing.length} rights of the fleet are missing on the host; ${grant}`);
