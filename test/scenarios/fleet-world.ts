@@ -155,16 +155,21 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   /** Started and ready. */
-  async start(config: JsonObject = {}): Promise<LocalFleet> {
+  async start(config: JsonObject = {}, options: LocalFleetOptions = {}): Promise<LocalFleet> {
     const file = join(this.directory, 'fleet.yaml');
     this.writeConfig(config);
     await this.host.ensureNamespace(FLEET_NAMESPACE);
-    const fleet = this.#stack.use(await LocalFleet.start(file));
+    const fleet = this.#stack.use(await LocalFleet.start(file, options));
     this.#fleets.push(fleet);
     return fleet;
   }
 
-  writeConfig({ fleet = {}, ...rest }: { fleet?: JsonValue } & JsonObject): void {
+  /** What is below `endpointSyncer`; `managementApi` is beside it. */
+  writeConfig({
+    fleet = {},
+    managementApi = {},
+    ...rest
+  }: { fleet?: JsonValue; managementApi?: JsonValue } & JsonObject): void {
     const endpointSyncer = {
       host: { kubeconfig: this.host.kubeconfigPath, namespace: FLEET_NAMESPACE },
       http: { bindAddress: '127.0.0.1:0' },
@@ -172,7 +177,7 @@ export class FleetWorld implements AsyncDisposable {
       fleet: { enabled: true, namespaces: { include: ['team-*'] }, ...(fleet as JsonObject) },
       ...rest,
     };
-    this.file('fleet.yaml', stringify({ endpointSyncer }));
+    this.file('fleet.yaml', stringify({ endpointSyncer, managementApi }));
   }
 
   /** In the ConfigMap from which a fleet in a Pod has its file. */
@@ -277,6 +282,10 @@ export class FleetWorld implements AsyncDisposable {
   }
 }
 
+export interface LocalFleetOptions {
+  readonly isDryRun?: boolean;
+}
+
 /** A fleet in the process of the test, composed as `run` composes it. */
 export class LocalFleet extends RunningDaemon {
   readonly #fleet: Fleet;
@@ -291,7 +300,7 @@ export class LocalFleet extends RunningDaemon {
     this.#watching = watching;
   }
 
-  static async start(file: string): Promise<LocalFleet> {
+  static async start(file: string, { isDryRun = false }: LocalFleetOptions): Promise<LocalFleet> {
     const load = (): Promise<LoadedConfig> =>
       loadConfig({ file, env: {}, flags: {}, checks: CONFIG_CHECKS, isStart: true, acceptsFleet: true });
     const loaded = await load();
@@ -300,7 +309,7 @@ export class LocalFleet extends RunningDaemon {
     const logger = await createLogger({ ...loaded.config.log, destination });
     const fleet = await startFleet({
       config: loaded.config,
-      isDryRun: false,
+      isDryRun,
       checks: CONFIG_CHECKS,
       logger,
       clock: systemClock,

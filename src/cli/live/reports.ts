@@ -2,9 +2,11 @@
 
 import { textAt, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { configurationHash, type Config } from '../../config/config.ts';
+import { isReplica } from '../../fleet/replicas.ts';
+import { FLEET } from '../../fleet/vcluster.ts';
 import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
-import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { ignoreNotFound, isForbidden, isNotFound, StatusError } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { CONFIGURATION, leaseName } from '../../syncer/leadership.ts';
 import { listAll } from './snapshot.ts';
@@ -82,9 +84,8 @@ export async function readDaemon(config: Config, client: ClusterClient, nowMs: n
     if (isNotFound(error) || (error instanceof StatusError && !leaderElection.enabled)) return undefined;
     throw error;
   });
-  const json = object && asJson(object);
-  const spec = json && ownValue(json, 'spec');
-  const holder = isJsonObject(spec) ? holderOf(spec, nowMs) : '';
+  const stated = holderOf(object, nowMs);
+  const holder = object === undefined || (await isEnded(stated, object, client, nowMs)) ? '' : stated;
   const published = object?.metadata.annotations?.[CONFIGURATION] ?? '';
   const isInCharge = published !== '' && (holder !== '' || !leaderElection.enabled);
   return {
@@ -94,8 +95,31 @@ export async function readDaemon(config: Config, client: ClusterClient, nowMs: n
   };
 }
 
+/**
+ * A replica of a fleet renews its own Lease, and the Leases of its members hardly ever. It has ended if its Lease is gone or has expired; unknown, and
+ * so not, if the Lease may not be read.
+ */
+async function isEnded(
+  holder: string,
+  { metadata }: KubeObject,
+  client: ClusterClient,
+  nowMs: number,
+): Promise<boolean> {
+  const namespace = metadata.annotations?.[FLEET];
+  if (!isReplica(holder) || namespace === undefined) return false;
+  try {
+    const lease = await ignoreNotFound(client.get(LEASES, { namespace, name: holder }));
+    return holderOf(lease, nowMs) === '';
+  } catch (error) {
+    if (isForbidden(error)) return false;
+    throw error;
+  }
+}
+
 /** '' once the Lease has expired. */
-function holderOf(spec: JsonObject, nowMs: number): string {
+function holderOf(lease: KubeObject | undefined, nowMs: number): string {
+  const spec = lease?.['spec'];
+  if (!isJsonObject(spec)) return '';
   const seconds = ownValue(spec, 'leaseDurationSeconds');
   const endMs = timeOf(ownValue(spec, 'renewTime')) + (typeof seconds === 'number' ? seconds * 1000 : 0);
   return endMs > nowMs ? textAt(spec, 'holderIdentity') : '';

@@ -1,0 +1,89 @@
+/** A fleet in operation, on embedded clusters: a dry run, its rights at the start, and a cleanup after all of its replicas were killed. */
+
+import { describe, test } from 'vitest';
+import { microTime, type KubeObject } from '../../src/kube/object.ts';
+import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
+import { ApiProxy } from './api-proxy.ts';
+import { FLEET_NAMESPACE, newEmbeddedFleet } from './fleet-world.ts';
+
+describe.concurrent('a fleet in operation', () => {
+  test('a dry run says what it would write, and writes nothing', async ({ expect }) => {
+    await using world = await newEmbeddedFleet();
+    const [one, two] = [await world.install('one'), await world.install('two')];
+    await world.createEndpoints(one, 'web', '10.1.0.1');
+    await world.createEndpoints(two, 'web', '10.2.0.1');
+    const before = await one.virtual.list('Endpoints', '');
+    const fleet = await world.start({}, { isDryRun: true });
+    for (const member of [one, two]) await world.whenState(fleet, member, 'joined');
+    const written = (): unknown[] =>
+      fleet.log.filter(({ msg }) => msg === 'would write').map(({ vcluster }) => vcluster);
+    await expect.poll(written).toEqual(expect.arrayContaining([one.key, two.key]));
+    // Without its workload, a daemon would delete copies.
+    await world.uninstall(two);
+    await world.whenGone(fleet, two);
+    await fleet.stop();
+    for (const kind of ['Endpoints', 'Lease', 'Event'] as const)
+      expect(await world.host.list(kind, '')).toEqual([]);
+    expect(await one.virtual.list('Endpoints', '')).toEqual(before);
+  });
+
+  test('a fleet that serves the key API does not start without the rights to its store', async ({
+    expect,
+  }) => {
+    await using world = await newEmbeddedFleet();
+    await using proxy = await ApiProxy.open(world.host.kubeconfigPath);
+    proxy.behaviour = {
+      decide: ({ path, body }) =>
+        path.includes('selfsubjectaccessreviews') && body.includes('"namespace":"keys"')
+          ? { kind: 'pretend', body: JSON.stringify({ status: { allowed: false } }) }
+          : { kind: 'pass' },
+    };
+    const host = { kubeconfig: world.file('proxied', proxy.kubeconfig), namespace: FLEET_NAMESPACE };
+    const start = (driver: string): Promise<unknown> =>
+      world.start({ host, managementApi: { enabled: true, store: { driver, namespace: 'keys' } } });
+    await expect(start('kubernetes')).rejects.toThrow(
+      /^6 rights of the fleet are missing on the host; grant/u,
+    );
+  });
+
+  test('cleanup --vcluster runs as soon as the replica that held the member has ended, however it ended', async ({
+    expect,
+  }) => {
+    await using world = await newEmbeddedFleet();
+    const one = await world.install('one');
+    const fleet = await world.start();
+    await world.publishConfig();
+    await world.createEndpoints(one, 'web', '10.1.0.1');
+    await world.whenCopied(one, 'web', '10.1.0.1');
+    await world.setWorkload(one, { labels: { 'endpoint-syncer/enabled': 'false' } });
+    await world.whenGone(fleet, one);
+    await fleet.stop();
+    const cleanup = (...args: string[]): Promise<CapturedRun> => {
+      const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
+      return capturedRun(['cleanup', '--vcluster', one.name, ...host, ...args]);
+    };
+    // As after kill -9: nobody has released the Lease of the member.
+    const identity = 'endpoint-syncer-replica-killed';
+    const held = (renewedMs: number, seconds: number) => ({
+      holderIdentity: identity,
+      leaseDurationSeconds: seconds,
+      renewTime: microTime(renewedMs),
+    });
+    await world.host.merge('Lease', [one.namespace, 'endpoint-syncer-one'], { spec: held(Date.now(), 3600) });
+    const replica = (renewedMs: number): KubeObject => ({
+      metadata: { name: identity, namespace: FLEET_NAMESPACE },
+      spec: held(renewedMs, 15),
+    });
+    await world.host.create('Lease', replica(Date.now() + 3_600_000));
+    const refused = await cleanup('--yes');
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect(refused.err).toContain(`replica "${identity}" holds Lease "team-one/endpoint-syncer-one"`);
+
+    await world.host.merge('Lease', [FLEET_NAMESPACE, identity], replica(Date.now() - 60_000));
+    const listed = await cleanup('--dry-run');
+    expect([listed.code, listed.err]).toEqual([0, expect.not.stringContaining('holds Lease')]);
+    await world.host.delete('Lease', FLEET_NAMESPACE, identity);
+    expect((await cleanup('--yes')).code).toBe(0);
+    await world.whenNoCopy(one, 'web');
+  });
+});
