@@ -70,6 +70,22 @@ describe.each(SETS)('with the values %s, the chart', (name) => {
   });
 });
 
+test.each([
+  ['mappings', 'keys'],
+  ['fleet', 'host-a'],
+])(
+  'with the values %s, the rights to a key store in the namespace %s are added to those on copies',
+  async (set, namespace) => {
+    const api = 'config.managementApi';
+    const store = `${api}.enabled=true,${api}.store.driver=kubernetes,${api}.store.namespace=${namespace}`;
+    const objects = await renderSet(set, '--set', store);
+    // Two rules may grant the same right.
+    const rights = [...new Set(granted(objects))];
+    expect(rights).toEqual(granted(await neededBy(configOf(objects))));
+    expect(rights).toContain(`Role ${namespace} create secrets./*`);
+  },
+);
+
 test('values that the schema does not know are refused', async () => {
   await expect(renderSet('minimal', '--set', 'config.endpointSyncer.workerz=3')).rejects.toThrow('workerz');
   await expect(renderSet('minimal', '--set', 'replicaCounts=3')).rejects.toThrow('replicaCounts');
