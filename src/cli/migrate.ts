@@ -28,7 +28,7 @@ import {
   KINDS,
 } from './migration.ts';
 import { describeFailure, guarded, reportProblems } from './output/terminal.ts';
-import { formatTable } from './output/listing.ts';
+import { formatJson, formatTable } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import { patchesIn } from '../config/patch-rules.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
@@ -72,7 +72,7 @@ async function migrate(command: Command, output: string): Promise<number> {
   const objects = isLive && effective !== undefined ? await objectsOf(effective) : [];
   const rows = rowsOf(migration);
   if (output === 'json')
-    process.stdout.write(`${JSON.stringify(asJson(migration, rows, objects), null, 2)}\n`);
+    process.stdout.write(formatJson(asJson(migration, rows, objects), 'json'));
   else if (output === 'helm') process.stdout.write(helmValues(migration));
   else process.stdout.write(asText(migration, rows, isLive ? objects : undefined));
   reportProblems(problems);
@@ -252,7 +252,7 @@ async function migrateFleet(command: Command, output: string): Promise<number> {
     return 2;
   }
   const rows = await eachVcluster(command, rowOf);
-  process.stdout.write(output === 'json' ? `${JSON.stringify(rows, null, 2)}\n` : fleetText(rows));
+  process.stdout.write(output === 'json' ? formatJson(rows, 'json') : fleetText(rows));
   return rows.some(({ loses }) => loses.length > 0) ? 1 : 0;
 }
 

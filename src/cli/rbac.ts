@@ -1,7 +1,7 @@
 /** `rbac`: the roles that a configuration needs, as manifests or as values of vCluster's chart. */
 
 import { type Command, Option } from 'commander';
-import { stringify } from 'yaml';
+import { formatJson } from './output/listing.ts';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
@@ -93,15 +93,10 @@ function usageProblem({ host, fleet }: Config, { as, cluster }: RbacOptions): st
 function print(config: Config, { as: form, cluster, serviceAccount, output }: RbacOptions): string {
   const hostNamespace = config.host.namespace;
   const grants = neededGrants(config).filter((grant) => cluster === undefined || grant.cluster === cluster);
-  if (form === 'vcluster-values') return printOne(vclusterValues(grants, hostNamespace), output);
+  if (form === 'vcluster-values') return formatJson(vclusterValues(grants, hostNamespace), output);
   const documents = rbacDocuments(grants, { serviceAccount, hostNamespace, form });
-  if (output === 'json') return printOne({ apiVersion: 'v1', kind: 'List', items: [...documents] }, output);
-  return documents.map((document) => printOne(document, output)).join('---\n');
-}
-
-function printOne(value: JsonObject, output: string): string {
-  if (output === 'json') return `${JSON.stringify(value, null, 2)}\n`;
-  return stringify(value, { aliasDuplicateObjects: false });
+  if (output === 'json') return formatJson({ apiVersion: 'v1', kind: 'List', items: [...documents] }, output);
+  return documents.map((document) => formatJson(document, output)).join('---\n');
 }
 
 // The RBAC rules that a configuration needs, from the same rights that `run` checks at start. Pure.

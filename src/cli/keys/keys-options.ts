@@ -5,6 +5,7 @@ import { fchmodSync, fstatSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
+import { formatJson } from '../output/listing.ts';
 import { type JsonObject, textAt } from '../../base/json.ts';
 import { parseDuration } from '../../config/units.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
@@ -105,9 +106,8 @@ export function newKeyText(object: JsonObject, format: KeyFormat, connection: Ap
     case 'key':
       return `${keyOf(object)}\n`;
     case 'json':
-      return `${JSON.stringify(object, null, 2)}\n`;
     case 'yaml':
-      return stringify(object);
+      return formatJson(object, format);
     case 'kubeconfig':
       return stringify(kubeconfigOf(object, connection));
   }

@@ -47,9 +47,6 @@ export function formatListing(listing: Listing, format: string): string {
   switch (format) {
     case 'name':
       return rows.map(({ name }) => `${name}\n`).join('');
-    case 'json':
-    case 'yaml':
-      return formatJson(json, format);
     case 'table':
     case 'wide':
       return tableOf(listing, format === 'wide');
