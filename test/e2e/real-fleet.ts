@@ -14,7 +14,7 @@ export interface RealFleet {
   readonly world: FleetWorld;
   readonly host: RealClusters;
   /** The API server of a member, by index. */
-  server(index: number): RealClusters;
+  readonly server: (index: number) => RealClusters;
 }
 
 /** `stack` ends what is started. */
