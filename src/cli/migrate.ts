@@ -71,8 +71,7 @@ async function migrate(command: Command, output: string): Promise<number> {
   const isLive = hosted === undefined && CONNECTION_FLAGS.some((flag) => flags[flag] !== undefined);
   const objects = isLive && effective !== undefined ? await objectsOf(effective) : [];
   const rows = rowsOf(migration);
-  if (output === 'json')
-    process.stdout.write(formatJson(asJson(migration, rows, objects), 'json'));
+  if (output === 'json') process.stdout.write(formatJson(asJson(migration, rows, objects), 'json'));
   else if (output === 'helm') process.stdout.write(helmValues(migration));
   else process.stdout.write(asText(migration, rows, isLive ? objects : undefined));
   reportProblems(problems);
