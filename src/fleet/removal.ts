@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
-import { ignoreNotFound, isConflict, isNotFound } from '../kube/status-error.ts';
+import { ignoreNotFound, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { TerminalError } from '../base/errors.ts';
 import { leaseName } from '../syncer/leadership.ts';
@@ -70,7 +70,7 @@ async function copiesOf(
   );
 }
 
-/** False if the host or another client has deleted or replaced it. */
+/** False if the host or another client has deleted it. Rejects on a conflict: a repetition lists again what has taken its place. */
 async function isDeleted(
   resource: Resource,
   { metadata: { namespace = '', name, uid = '' } }: KubeObject,
@@ -80,7 +80,7 @@ async function isDeleted(
     await client.delete(resource, { namespace, name }, { uid }, { fieldManager: FIELD_MANAGER, signal });
     return true;
   } catch (error) {
-    if (isNotFound(error) || isConflict(error)) return false;
+    if (isNotFound(error)) return false;
     throw error;
   }
 }

@@ -43,6 +43,10 @@ test('the replica that removes what is left of a deleted vCluster holds its Leas
   expect(await history([{ kind: 'uninstall', member: 1, secretsAfterMs: 1000 }])).toEqual([]);
 });
 
+test('copies are deleted whose deletion the host rejects at first', async () => {
+  expect(await runFleetHistory(fleetHistory(5252, 40))).toEqual([]);
+});
+
 test('the copies of a vCluster are deleted that was asleep when its replica started', async () => {
   const deleted = await history([
     { kind: 'sleep', member: 0 },
