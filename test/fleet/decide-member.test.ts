@@ -188,12 +188,12 @@ describe('its configuration', () => {
     [
       'the ConfigMap raises what its expressions may use',
       { overlay: 'endpointSyncer: {sandbox: {memory: 1Gi}}' },
-      /^invalid: .*endpointSyncer\.sandbox is not a setting of a member/u,
+      /^invalid: .*endpointSyncer\.sandbox: is not a setting of a member/u,
     ],
     [
       'the ConfigMap raises what it may use',
       { overlay: 'endpointSyncer: {fleet: {limits: {objects: 100000}}}' },
-      /^invalid: .*endpointSyncer\.fleet is not a setting of a member/u,
+      /^invalid: .*endpointSyncer\.fleet: is not a setting of a member/u,
     ],
     ['the ConfigMap is no YAML', { overlay: 'a: {' }, /^invalid: ConfigMap team-a\/endpoint-syncer-vc:1:/u],
     [
