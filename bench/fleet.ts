@@ -1,7 +1,7 @@
 /** One process for many virtual clusters, compared to as many daemons: memory, idle processor time, the time to join, latency of an update. The host is a
  * real kube-apiserver; embedded API servers in another process stand for the virtual clusters, so that what theirs cost is not in here.
  *
- *   npm run bench -- fleet [--members 1,10,100] [--objects 10] [--updates 200] [--idle 20]
+ *   npm run bench -- fleet [--members 1,10,100] [--modes fleet,daemons] [--objects 10] [--updates 200] [--idle 20]
  *
  * What a hostile member costs nine others, with and without it in turns:
  *
@@ -29,6 +29,7 @@ import { quantile } from './synced-endpoints.ts';
 
 interface Plan {
   readonly members: readonly number[];
+  readonly modes: readonly Mode[];
   readonly objects: number;
   readonly updates: number;
   /** Seconds over which idle processor time is measured. */
@@ -55,7 +56,8 @@ interface Row {
   readonly updateP99Ms: number;
 }
 
-type Mode = 'fleet' | 'daemons';
+const MODES = ['fleet', 'daemons'] as const;
+type Mode = (typeof MODES)[number];
 
 const MIB = 2 ** 20;
 const MARK = 'bench/mark';
@@ -75,7 +77,7 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   }
   const rows: Row[] = [];
   for (const members of plan.members)
-    for (const mode of ['fleet', 'daemons'] as const) {
+    for (const mode of plan.modes) {
       process.stderr.write(`${members} virtual clusters, ${mode}\n`);
       rows.push(await measure(members, mode, plan));
     }
@@ -353,6 +355,7 @@ function planOf(args: readonly string[]): Plan {
     args: [...args],
     options: {
       members: { type: 'string', default: '1,10,100' },
+      modes: { type: 'string', default: MODES.join() },
       objects: { type: 'string', default: '10' },
       updates: { type: 'string', default: '200' },
       idle: { type: 'string', default: '20' },
@@ -361,6 +364,7 @@ function planOf(args: readonly string[]): Plan {
   });
   return {
     members: values.members.split(',').map(Number),
+    modes: MODES.filter((mode) => values.modes.split(',').includes(mode)),
     objects: Number(values.objects),
     updates: Number(values.updates),
     idle: Number(values.idle),
