@@ -10,8 +10,7 @@ import { HOSTILE_EXPRESSIONS } from './tenants.ts';
 const FLAPPING = 10_000;
 const PAGE = 500;
 
-// Most of the time is waiting.
-describe.concurrent('a hostile member of a fleet', () => {
+describe('a hostile member of a fleet', () => {
   test.for<[string, (count: number) => JsonObject[]]>([
     [
       'with new objects',

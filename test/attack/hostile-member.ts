@@ -44,7 +44,8 @@ export class HostileMember implements AsyncDisposable {
     const world = await newEmbeddedFleet();
     const others: Installed[] = [];
     for (let at = 0; at < OTHERS; at++)
-      others.push(await world.install(`other-${at}`, { values: annotating('us') }));
+      // A sandbox process for each would be most of the work of the test.
+      others.push(await world.install(`other-${at}`, at === 0 ? { values: annotating('us') } : {}));
     const hostile = await world.install('hostile', {
       labels: {},
       ...(Object.keys(values).length > 0 && { values }),
@@ -65,14 +66,14 @@ export class HostileMember implements AsyncDisposable {
     return new HostileMember({ world, fleet, hostile, others, virtual, host }, stack.move());
   }
 
-  /** One more object in each of the others: created, patched in their sandboxes, updated. Each is joined afterwards. */
+  /** One more object in each of the others: created, for one of them patched in its sandbox, updated. Each is joined afterwards. */
   async othersAreSynced(): Promise<void> {
     const name = `round-${(this.#rounds += 1)}`;
     await Promise.all(
-      this.others.map(async (vcluster) => {
+      this.others.map(async (vcluster, at) => {
         await this.world.createEndpoints(vcluster, name, '10.1.0.1');
         const copy = await this.world.whenCopied(vcluster, name, '10.1.0.1');
-        if (copy.metadata.annotations?.['example.com/by'] !== 'us')
+        if (at === 0 && copy.metadata.annotations?.['example.com/by'] !== 'us')
           throw new Error(`the copy of ${vcluster.key} is not patched`);
         const subsets = [{ addresses: [{ ip: '10.1.0.2' }], ports: [{ port: 80, protocol: 'TCP' }] }];
         await vcluster.virtual.merge('Endpoints', ['default', name], { subsets });
