@@ -27,7 +27,7 @@ export interface SetupMessage {
   /** Heap limit of the isolate, MiB. */
   readonly heapMiB: number;
   readonly expressionTimeoutMs: number;
-  /** See `processor-share.ts`. */
+  /** See `PROCESSOR_SHARE`. */
   readonly processorShare: number;
   readonly starvedFactor: number;
   readonly batchTimeoutMs: number;
