@@ -38,7 +38,7 @@ import { type FleetRules, isSelected, memberSelector } from './decide-member.ts'
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
-import { hostLimits, VIRTUAL_CLIENT } from './member-limits.ts';
+import { hostLimits } from './member-limits.ts';
 import { MemberLock } from './member-lock.ts';
 import { Members, type MemberStart } from './members.ts';
 import { removeCopies } from './removal.ts';
@@ -382,7 +382,6 @@ export class RunningFleet implements Fleet {
       random,
       version,
       host: { ...host, client: confinedClient(borrowed, vcluster.namespace) },
-      virtualClient: VIRTUAL_CLIENT,
       serverOf: serverOf(vcluster),
       createSandbox: (sandbox) => createSandbox({ ...sandbox, idleMs: SANDBOX_IDLE_MS }),
       ...sync,

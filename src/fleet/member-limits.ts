@@ -2,22 +2,25 @@
 
 import { TerminalError } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
+import type { Rate } from '../base/token-bucket.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { BorrowedOptions } from '../kube/borrowed-client.ts';
+import { ReadPace } from '../kube/client/read-pace.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import type { CacheLimits, Excess } from '../kube/informer/cache-budget.ts';
 
 const MIB = 2 ** 20;
 
+/** Of a list of 10 000 Endpoints, and of their changes. Bounds the processor time that reading takes. */
+const READ_RATE: Rate = { burst: 32 * MIB, perSecond: MIB / 2 };
+
 /**
- * Of the client of a member's virtual cluster, whose API server may return anything. What is being read is not in the caches yet: at most these
- * connections with a response each. The rate bounds the processor time that reading takes.
+ * Of the clients of one member's virtual cluster, whose API server may return anything. What is being read is not in the caches yet: at most these
+ * connections with a response each.
  */
-export const VIRTUAL_CLIENT: TransportLimits = {
-  connections: 4,
-  responseBytesMax: 4 * MIB,
-  readRate: { burst: 8 * MIB, perSecond: MIB / 2 },
-};
+export function virtualLimits(clock: Clock): TransportLimits {
+  return { connections: 4, responseBytesMax: 4 * MIB, pace: new ReadPace(READ_RATE, clock) };
+}
 
 /** Of the host, on the connections of the process. */
 export function hostLimits(

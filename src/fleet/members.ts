@@ -1,5 +1,6 @@
 /** The members of the fleet: decides about each vCluster that may have changed, and starts, stops and removes members accordingly. */
 
+import type { TransportLimits } from '../kube/client/transport.ts';
 import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Checks } from '../base/health.ts';
@@ -22,7 +23,7 @@ import {
   type Membership,
 } from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';
-import { cacheLimits } from './member-limits.ts';
+import { cacheLimits, virtualLimits } from './member-limits.ts';
 import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { VclusterObjects } from './vcluster.ts';
@@ -32,6 +33,8 @@ export interface MemberStart extends StartOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Of the client of its virtual cluster. */
+  readonly virtualClient: TransportLimits;
 }
 
 export interface MembersOptions {
@@ -225,10 +228,12 @@ export class Members {
     // Lines about the state are not left out because the sync writes many.
     const [logger, syncLogger] = [limited(), limited()];
     const metrics = createSyncMetrics(() => clock.monotonicMs(), { vcluster: key });
+    // Kept over its restarts, which would otherwise read at full speed each.
+    const virtualClient = virtualLimits(clock);
     const member = new Member({
       limits: () => cacheLimits(this.#rules.fleet),
       startSync: (config, options) =>
-        startSync({ ...options, vcluster, config, logger: syncLogger, metrics }),
+        startSync({ ...options, vcluster, config, logger: syncLogger, metrics, virtualClient }),
       reported: (status) => this.#report(entry, status),
       clock,
       random,

@@ -6,7 +6,6 @@ import { createSecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
-import type { Rate } from '../../base/token-bucket.ts';
 import { TransportError } from '../types.ts';
 import { isLoopback, type RequestHeaders, type ServerAccess, type TlsMaterial } from '../access.ts';
 import {
@@ -17,7 +16,7 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from './exchange.ts';
-import { ReadPace } from './read-pace.ts';
+import type { ReadPace } from './read-pace.ts';
 import { Pool, buildConnector } from './undici-parts.ts';
 
 /** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
@@ -40,8 +39,8 @@ export interface TransportLimits {
   watchesMax?: number;
   /** Of a response, and of an event of a watch. Default 64 MiB, and 16 MiB for an event. */
   responseBytesMax?: number;
-  /** Bytes of all responses. Default: as fast as they arrive. */
-  readRate?: Rate;
+  /** Of all responses; clients may share one. Default: as fast as they arrive. */
+  pace?: ReadPace;
 }
 
 /** One sync has fewer informers than this. */
@@ -52,7 +51,6 @@ const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 export class Transport {
   readonly #options: TransportOptions;
-  readonly #pace: ReadPace | undefined;
   #address: Address;
   /** Of both pools: a watch resumes the TLS session of a request, which takes a third less processor time than a new session. */
   readonly #connect: Connector;
@@ -63,8 +61,7 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#pace = options.readRate && new ReadPace(options.readRate, options.clock);
-    this.#address = addressOf(options, this.#pace);
+    this.#address = addressOf(options);
     this.#connect = createConnector(options.access);
   }
 
@@ -120,7 +117,7 @@ export class Transport {
   /** The kubeconfig may name another server now. */
   #follow(): void {
     if (this.#options.access.server === this.#address.server) return;
-    this.#address = addressOf(this.#options, this.#pace);
+    this.#address = addressOf(this.#options);
     this.#renewConnections();
   }
 
@@ -178,7 +175,7 @@ export class Transport {
       bytes += chunk.length;
       if (bytes > this.#address.limits.responseBytesMax)
         throw new ResponseTooLargeError('a compressed request', this.#address.limits.responseBytesMax);
-      this.#pace?.read(chunk.length);
+      this.#options.pace?.read(chunk.length);
       text += decoder.write(chunk);
     }
     return text + decoder.end();
@@ -219,10 +216,12 @@ interface Address {
   readonly limits: ExchangeLimits;
 }
 
-function addressOf(
-  { access: { server }, clock, responseBytesMax = RESPONSE_BYTES_MAX }: TransportOptions,
-  pace: ReadPace | undefined,
-): Address {
+function addressOf({
+  access: { server },
+  clock,
+  pace,
+  responseBytesMax = RESPONSE_BYTES_MAX,
+}: TransportOptions): Address {
   const url = new URL(server);
   const { host, pathname } = url;
   return {
