@@ -405,17 +405,21 @@ export class RunningFleet implements Fleet {
 
   /** As the holder of its Lease: another replica may not have noticed yet that the vCluster is gone. */
   async #remove(config: Config, logger: Logger): Promise<void> {
-    const { host } = this.#parts;
+    const { clock, host } = this.#parts;
     const { signal } = this.#stopping;
     const lease = { namespace: config.host.namespace, name: leaseName(config.name) };
     const lock = this.#createLock(config)?.(lease, () => ({}));
     if (lock === undefined) return;
+    const giveUp = new AbortController();
+    // Until the other replicas have been listed after its holder was read.
+    const timer = clock.schedule(2 * config.leaderElection.retryPeriod, () => giveUp.abort());
     try {
-      if (!(await lock.tryAcquire()))
+      if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))
         throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
       const client = guardedClient(host.client, () => lock.checkWrite());
       await removeCopies({ config, client, logger, signal });
     } finally {
+      timer.cancel();
       await lock.release();
     }
   }

@@ -75,15 +75,10 @@ export class MemberLock implements Lock {
     if (!this.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
   }
 
-  /** One attempt to acquire it. */
-  async tryAcquire(): Promise<boolean> {
-    return this.#options.replicas.isLive && (await this.#attempt());
-  }
-
   async acquire(signal: AbortSignal): Promise<boolean> {
-    const { clock, random, retryPeriodMs } = this.#options;
+    const { clock, random, replicas, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
-      if (await this.tryAcquire()) return true;
+      if (replicas.isLive && (await this.#attempt())) return true;
       await sleep(clock, (retryPeriodMs / 2) * (0.8 + 0.2 * random()), signal);
     }
     return false;
@@ -164,7 +159,7 @@ export class MemberLock implements Lock {
     const { clock, replicas } = this.#options;
     const { holder, identity } = this;
     if (holder === '' || holder === identity) return true;
-    if (isReplica(holder)) return replicas.isExpired(holder);
+    if (isReplica(holder)) return replicas.isExpired(holder, this.#seen?.sinceMs);
     const seconds = Number(this.#seen?.spec['leaseDurationSeconds'] ?? DURATION_SECONDS);
     return clock.monotonicMs() >= (this.#seen?.sinceMs ?? Infinity) + seconds * 1000;
   }

@@ -98,9 +98,11 @@ export class Replicas {
 
   /**
    * Whether what another replica holds may be taken over: a list that was sent a whole duration after its Lease was first seen in this state has
-   * shown the same state. A replica that is asked about for the first time is observed from then on.
+   * shown the same state. A replica that is asked about for the first time is observed from then on. What was claimed at `claimedMs` may not be known
+   * to an earlier list: the replica may have come back before it claimed.
    */
-  isExpired(identity: string): boolean {
+  isExpired(identity: string, claimedMs = -Infinity): boolean {
+    if (this.#listedMs < claimedMs) return false;
     const { lease, sinceMs } = this.#seen.get(identity) ?? this.#remember(identity, undefined);
     const spec = lease?.['spec'];
     if (isJsonObject(spec) && textAt(spec, 'holderIdentity') === '') return true;

@@ -43,6 +43,10 @@ test('the replica that removes what is left of a deleted vCluster holds its Leas
   expect(await history([{ kind: 'uninstall', member: 1, secretsAfterMs: 1000 }])).toEqual([]);
 });
 
+test('a replica that comes back, and claims a member before the others have listed it, is its only writer', async () => {
+  expect(await runFleetHistory(fleetHistory(6080, 40))).toEqual([]);
+});
+
 test('copies are deleted whose deletion the host rejects at first', async () => {
   expect(await runFleetHistory(fleetHistory(5252, 40))).toEqual([]);
 });

@@ -435,7 +435,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'fleet: copies of a deleted vCluster are deleted without its Lease',
     file: 'fleet/fleet.ts',
-    snippet: 'if (!(await lock.tryAcquire()))',
+    snippet: 'if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))',
     replacement: 'if (lock.holder === "another")',
     isOfFleet: true,
   },
