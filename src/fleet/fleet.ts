@@ -7,6 +7,7 @@ import { type CheckResult, type Checks, startHealthServer } from '../base/health
 import type { Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
+import { retry } from '../base/retry.ts';
 import { type Config, configurationHash, diffConfig, type FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
 import type { ConfigChecks } from '../config/types.ts';
@@ -80,6 +81,7 @@ const WATCHES_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
 const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
+const FORMER_DELAYS = { baseMs: 1000, maxMs: 60_000 };
 /** Of all members and the fleet itself: more than those take whose requests hang, each of which may have a few in flight. */
 const HOST_CONNECTIONS = 64;
 const HOST_CLIENT = { connections: HOST_CONNECTIONS, watchesMax: WATCHES_MAX };
@@ -228,7 +230,7 @@ export class RunningFleet implements Fleet {
     metrics.sync.configurationApplied(true);
     this.members.start();
     this.#isStarted = true;
-    await this.#findFormer();
+    void this.#findFormer();
   }
 
   own(resources: AsyncDisposable): void {
@@ -431,9 +433,9 @@ export class RunningFleet implements Fleet {
 
   /** vClusters that were deleted while no process of the fleet ran: their Leases are left. */
   async #findFormer(): Promise<void> {
-    const { host, logger } = this.#parts;
+    const { clock, host, logger, random } = this.#parts;
     const { signal } = this.#stopping;
-    try {
+    const find = async (): Promise<void> => {
       for (const namespace of exactNamespaces(fleetOf(this.#parts, this.#config)) ?? ['']) {
         const { items } = await host.client.list(LEASES, { signal, ...(namespace !== '' && { namespace }) });
         for (const lease of items) {
@@ -441,10 +443,14 @@ export class RunningFleet implements Fleet {
           if (key !== undefined) this.members.addFormer(key);
         }
       }
-    } catch (error) {
-      if (!isForbidden(error))
-        logger.warn({ error: messageOf(error) }, 'Leases of former members cannot be listed');
-    }
+    };
+    const onRetry = (error: unknown): void =>
+      logger.warn({ error: messageOf(error) }, 'Leases of former members cannot be listed, retrying');
+    const isRetryable = (error: unknown): boolean => !isForbidden(error);
+    // Without the right, it is left to the next replica that has it.
+    await retry(find, { ...FORMER_DELAYS, clock, random, signal, isRetryable, onRetry }).catch(
+      () => undefined,
+    );
   }
 }
 

@@ -171,7 +171,10 @@ export class Members {
   async #reconcile(key: ObjectKey): Promise<void> {
     if (!this.#options.isPlacedHere(key)) {
       this.#removals.delete(key);
-      await this.#leave(key, 'another replica of the fleet syncs this vCluster from now on');
+      await this.#leave(
+        key,
+        'this replica no longer syncs this vCluster: it is placed on another one, or this one has lost its Lease',
+      );
       return;
     }
     const selects = isSelected(this.#rules.fleet);
