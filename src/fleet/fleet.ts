@@ -407,10 +407,11 @@ export class RunningFleet implements Fleet {
 
   /** As the holder of its Lease: another replica may not have noticed yet that the vCluster is gone. */
   async #remove(config: Config, logger: Logger): Promise<void> {
-    const { clock, host } = this.#parts;
+    const { clock, config: own, host } = this.#parts;
     const { signal } = this.#stopping;
     const lease = { namespace: config.host.namespace, name: leaseName(config.name) };
-    const lock = this.#createLock(config)?.(lease, () => ({}));
+    // By the annotation, another replica finds what this one leaves.
+    const lock = this.#createLock(config)?.(lease, () => ({ [FLEET]: own.host.namespace }));
     if (lock === undefined) return;
     const giveUp = new AbortController();
     // Until the other replicas have been listed after its holder was read.

@@ -47,6 +47,10 @@ test('a replica that comes back, and claims a member before the others have list
   expect(await runFleetHistory(fleetHistory(6080, 40))).toEqual([]);
 });
 
+test('a removal that its replica does not complete is left to another one', async () => {
+  expect(await runFleetHistory(fleetHistory(9072, 40))).toEqual([]);
+});
+
 test('copies are deleted whose deletion the host rejects at first', async () => {
   expect(await runFleetHistory(fleetHistory(5252, 40))).toEqual([]);
 });
