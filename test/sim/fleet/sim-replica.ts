@@ -155,6 +155,8 @@ export class SimReplica {
       process,
       faults,
       manager: MANAGER,
+      // What is left of a deleted vCluster is listed once: copies that an older list does not show would stay.
+      isConsistent: member === undefined,
       committed: (resource) => {
         wrote(identity, resource, member);
         if (process !== this.#life?.process) return;

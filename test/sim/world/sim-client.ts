@@ -32,6 +32,8 @@ export interface SimClientOptions {
   readonly manager: string;
   /** A write of this process was committed. */
   readonly committed: (resource: Resource) => void;
+  /** No list is older than its request, as a real API server promises. */
+  readonly isConsistent?: boolean;
 }
 
 /** The API groups that are served. */
@@ -78,7 +80,8 @@ export class SimClient implements WatchClient {
       const { continueToken = '' } = options;
       const { oldestRevision, revision } = cluster;
       // What decides who may write is read consistently.
-      const isStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
+      const mayBeStale = resource.plural !== 'leases' && continueToken === '' && faults.isListStale();
+      const isStale = mayBeStale && this.#options.isConsistent !== true;
       return listPage(cluster, resource.plural, {
         ...options,
         limit: options.limit === undefined ? Infinity : Math.min(options.limit, PAGE_MAX),
