@@ -14,7 +14,9 @@ import type { Daemon } from '../scenarios/daemon.ts';
 import { slice } from '../scenarios/endpoint-slices.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, service, subset } from '../scenarios/objects.ts';
-import { copiesOn, POD, WholeVcluster } from './vcluster.ts';
+import { VclusterHost } from './host.ts';
+import { TEAM_A, VCLUSTER } from './pod.ts';
+import { copiesOf, WholeVcluster } from './vcluster.ts';
 
 const LAST_SYNCED = 'endpoint-syncer/last-synced';
 const OWNER = 'example.com/owner';
@@ -28,9 +30,9 @@ const PATCHES = [
 /** Our chart, as the documentation installs it for a sidecar, with patches. */
 const OUR_VALUES = {
   sidecar: true,
-  vclusterConfigSecret: `vc-config-${POD.vcluster}`,
+  vclusterConfigSecret: `vc-config-${VCLUSTER}`,
   config: {
-    endpointSyncer: { name: POD.vcluster },
+    endpointSyncer: { name: VCLUSTER },
     sync: {
       toHost: { endpoints: { patches: PATCHES }, endpointSlices: { enabled: true, patches: PATCHES } },
     },
@@ -39,10 +41,7 @@ const OUR_VALUES = {
 /** vCluster's defaults, and the values of the documentation. */
 const ON: JsonObject = {};
 const OFF = parse(documentedBlocks('deploy.md').get('vcluster-values.yaml') ?? '') as JsonObject; // our own page
-const [ENDPOINTS, SLICE] = ['db', 'own'].map((name) => `${name}-x-default-x-${POD.vcluster}`) as [
-  string,
-  string,
-];
+const [ENDPOINTS, SLICE] = ['db', 'own'].map((name) => `${name}-x-default-x-${VCLUSTER}`) as [string, string];
 const COPIES: readonly [KindName, string][] = [
   ['Endpoints', ENDPOINTS],
   ['EndpointSlice', SLICE],
@@ -51,6 +50,7 @@ const COPIES: readonly [KindName, string][] = [
 const CONTENTION_MS = 30_000;
 
 describe('beside a whole vCluster', () => {
+  let host: VclusterHost;
   let vcluster: WholeVcluster;
   let virtual: TestCluster;
   let folder = '';
@@ -59,23 +59,25 @@ describe('beside a whole vCluster', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-beside-'));
-    vcluster = await WholeVcluster.start(ON);
+    host = await VclusterHost.start();
+    vcluster = await WholeVcluster.start(host, TEAM_A, ON);
     virtual = await vcluster.virtual();
   });
   afterAll(async () => {
     await virtual[Symbol.asyncDispose]();
     await vcluster[Symbol.asyncDispose]();
+    await host[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true });
   });
 
   const copy = (kind: KindName, name: string): Promise<KubeObject> =>
-    vcluster.host.get(kind, POD.namespace, name);
+    vcluster.host.get(kind, TEAM_A.namespace, name);
   const uidsNow = async () =>
     (await Promise.all(COPIES.map((one) => copy(...one)))).map(({ metadata }) => metadata.uid ?? '');
   const ownerOf = ({ metadata }: KubeObject): string | undefined => metadata.annotations?.[OWNER];
   const whenCopies = async (holds: (copy: KubeObject) => boolean): Promise<void> => {
     for (const [kind, name] of COPIES)
-      await vcluster.host.when(kind, [POD.namespace, name], (one) => one !== undefined && holds(one));
+      await vcluster.host.when(kind, [TEAM_A.namespace, name], (one) => one !== undefined && holds(one));
   };
   const setOwner = async (owner: string): Promise<void> => {
     for (const [kind, name] of [
@@ -147,7 +149,11 @@ describe('beside a whole vCluster', () => {
     await virtual.merge('Endpoints', ['default', 'db'], { subsets: [subset('10.1.0.9')] });
     const from = vcluster.writes('host').length;
     sidecar = await (await vcluster.startSidecar()).ready(120_000);
-    await vcluster.host.when('Endpoints', [POD.namespace, ENDPOINTS], (one) => ipsOf(one)[0] === '10.1.0.9');
+    await vcluster.host.when(
+      'Endpoints',
+      [TEAM_A.namespace, ENDPOINTS],
+      (one) => ipsOf(one)[0] === '10.1.0.9',
+    );
     await eventually(
       () => sidecar?.isIdle(),
       (idle) => idle === true,
@@ -192,7 +198,7 @@ describe('beside a whole vCluster', () => {
     );
     await both.stop();
     expect(
-      [...services].filter((name) => name !== 'cache' && name !== `cache-x-default-x-${POD.vcluster}`),
+      [...services].filter((name) => name !== 'cache' && name !== `cache-x-default-x-${VCLUSTER}`),
     ).toEqual([]);
     const written = (['host', 'virtual'] as const).map((cluster) =>
       vcluster.writes(cluster, from[cluster]).filter(({ agent, resource }) => {
@@ -218,15 +224,15 @@ describe('beside a whole vCluster', () => {
     await virtual.create('Endpoints', endpoints('default/new', { annotations: { [OWNER]: 'shop' } }));
     await vcluster.host.when(
       'Endpoints',
-      [POD.namespace, `new-x-default-x-${POD.vcluster}`],
+      [TEAM_A.namespace, `new-x-default-x-${VCLUSTER}`],
       (one) => one !== undefined,
     );
-    await vcluster.helm('uninstall', POD.vcluster);
+    await vcluster.helm('uninstall', VCLUSTER);
     await Promise.all([sidecar.terminate(), vcluster.stop()]);
     for (const kind of ['Endpoints', 'EndpointSlice'] as const)
       expect(
         await eventually(
-          () => copiesOn(vcluster.host, kind),
+          () => copiesOf(vcluster, kind),
           (names) => names.length === 0,
         ),
       ).toEqual([]);

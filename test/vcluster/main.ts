@@ -4,14 +4,15 @@
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { kubeAssets } from '../e2e/assets.ts';
 import { helmProgram } from '../e2e/deploy/helm.ts';
-import { POD } from './vcluster.ts';
+import { VOLUMES } from './pod.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+const MOUNT_POINTS = ['/run/netns', ...VOLUMES];
 
 const source = process.env['VCLUSTER_SOURCE'] ?? '';
 const commit = source === '' ? undefined : commitOf(source);
@@ -49,31 +50,28 @@ async function run(clone: string, version: string): Promise<number> {
     VCLUSTER_ASSETS: assets,
     KUBEBUILDER_ASSETS: await kubeAssets(),
     HELM: await helmProgram(),
-    POD_IP: POD.ip,
-    POD_NAMESPACE: POD.namespace,
-    VCLUSTER_NAME: POD.vcluster,
   };
+  const created = MOUNT_POINTS.filter((path) => mkdirSync(path, { recursive: true }) !== undefined);
   const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-vcluster-'));
   try {
     const namespaces = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
     const vitest = ['npx', 'vitest', 'run', '--config', 'vitest.vcluster.config.ts'];
     const args = [
       ...namespaces,
-      join(import.meta.dirname, 'pod.sh'),
+      join(import.meta.dirname, 'node.sh'),
       folder,
       ...vitest,
       ...process.argv.slice(2),
     ];
     return spawnSync('unshare', args, { cwd: ROOT, env, stdio: 'inherit' }).status ?? 1;
   } finally {
-    removeMountPoints(join(folder, 'created'));
     rmSync(folder, { recursive: true, force: true });
+    removeEmpty(created);
   }
 }
 
-function removeMountPoints(list: string): void {
-  if (!existsSync(list)) return;
-  for (let path of readFileSync(list, 'utf8').trim().split('\n').toReversed()) {
+function removeEmpty(folders: readonly string[]): void {
+  for (let path of folders.toReversed()) {
     try {
       for (; path !== '/'; path = dirname(path)) rmdirSync(path);
     } catch {
