@@ -33,6 +33,7 @@ export interface Place {
 }
 
 export const TEAM_A: Place = { namespace: 'team-a', subnet: '10.244.1' };
+export const TEAM_B: Place = { namespace: 'team-b', subnet: '10.244.2' };
 
 /** Starts processes in the Pod, and ends them. */
 export class Pod extends Guardian {

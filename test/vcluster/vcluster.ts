@@ -52,11 +52,15 @@ export class WholeVcluster implements AsyncDisposable {
   }
 
   /** Installs and starts it with these values, and vCluster's defaults below them. */
-  static async start(host: VclusterHost, place: Place, values: JsonObject): Promise<WholeVcluster> {
+  static async start(
+    host: VclusterHost,
+    place: Place,
+    ...values: readonly JsonObject[]
+  ): Promise<WholeVcluster> {
     const vcluster = new WholeVcluster(host, place);
     try {
       await vcluster.#prepare();
-      await vcluster.install(values);
+      await vcluster.install(...values);
       return vcluster;
     } catch (error) {
       await vcluster[Symbol.asyncDispose]();
@@ -96,8 +100,14 @@ export class WholeVcluster implements AsyncDisposable {
     await this.host.request('PATCH', path, { status }, 'application/merge-patch+json');
   }
 
-  /** `helm upgrade --install` with these values; a changed StatefulSet restarts its Pod. */
-  async install(values: JsonObject): Promise<void> {
+  /** {@link upgrade}, and the start with these values: a changed StatefulSet restarts its Pod. */
+  async install(...values: readonly JsonObject[]): Promise<void> {
+    await this.upgrade(...values);
+    await this.restart();
+  }
+
+  /** `helm upgrade --install` with these values, of which later ones win. */
+  async upgrade(...values: readonly JsonObject[]): Promise<void> {
     const own = {
       telemetry: { enabled: false },
       controlPlane: {
@@ -105,11 +115,10 @@ export class WholeVcluster implements AsyncDisposable {
         distro: { k8s: { apiServer: { extraArgs: auditFlags(this.#pod.directory) } } },
       },
     };
-    const files = [own, values].map(
+    const files = [own, ...values].map(
       (one, index) => `--values=${this.#file(`values-${index}.yaml`, stringify(one))}`,
     );
     await this.helm('upgrade', '--install', VCLUSTER, join(this.#assets, 'chart'), ...files);
-    await this.restart();
   }
 
   helm(...args: readonly string[]): Promise<string> {
