@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** The suite beside a whole vCluster, which test/vcluster/main.ts starts in namespaces of its own. */
+/** The suite with whole vClusters, which test/vcluster/main.ts starts in namespaces of its own. */
 export default defineConfig({
   test: {
     include: ['test/vcluster/**/*.test.ts'],

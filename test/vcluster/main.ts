@@ -1,5 +1,5 @@
 /**
- * `npm run test:vcluster`: the suite beside a whole vCluster, which is built from the clone of its repository that `VCLUSTER_SOURCE` names.
+ * `npm run test:vcluster`: the suite with whole vClusters, which are built from the clone of their repository that `VCLUSTER_SOURCE` names.
  * Without one it is skipped. Arguments are vitest's.
  */
 
