@@ -44,7 +44,7 @@ test('the replica that removes what is left of a deleted vCluster holds its Leas
 });
 
 test('a replica that comes back, and claims a member before the others have listed it, is its only writer', async () => {
-  expect(await runFleetHistory(fleetHistory(6080, 40))).toEqual([]);
+  expect(await runFleetHistory(fleetHistory(20006, 40))).toEqual([]);
 });
 
 test('a removal that its replica does not complete is left to another one', async () => {
@@ -52,7 +52,7 @@ test('a removal that its replica does not complete is left to another one', asyn
 });
 
 test('copies are deleted whose deletion the host rejects at first', async () => {
-  expect(await runFleetHistory(fleetHistory(5252, 40))).toEqual([]);
+  expect(await runFleetHistory(fleetHistory(20065, 40))).toEqual([]);
 });
 
 test('the copies of a vCluster are deleted that was asleep when its replica started', async () => {
