@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** The scenarios against real kube-apiservers: a pair of clusters for each worker, one test after another, each in namespaces of its own. */
 export default defineConfig({
@@ -9,6 +10,7 @@ export default defineConfig({
     execArgv: ['--no-node-snapshot'],
     // Each has a pair of clusters. Most tests wait most of the time.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
     expect: { requireAssertions: true, poll: { timeout: 60_000 } },
     testTimeout: 120_000,

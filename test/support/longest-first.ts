@@ -5,6 +5,17 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take longer than 4 s, longest first. */
 const LONGEST: readonly string[] = [
+  'e2e/real',
+  'e2e/real-leaders',
+  'e2e/kill',
+  'e2e/trust',
+  'e2e/real-references',
+  'e2e/restore',
+  'e2e/fleet-replicas',
+  'e2e/faults',
+  'e2e/real-live-commands',
+  'e2e/fleet',
+  'e2e/pages',
   'scenarios/embedded-sync',
   'scenarios/embedded-live-commands',
   'scenarios/embedded-operation',
