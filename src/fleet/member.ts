@@ -197,7 +197,8 @@ export class Member {
       const woken = this.#waking.promise;
       try {
         if (await this.#step(woken)) continue;
-        if (this.#isEnded) return;
+        // It may have ended since the step found nothing left to do.
+        if (this.#isEnded && this.#running === undefined) return;
         await woken;
       } catch (error) {
         await this.#failed(error, woken);

@@ -51,6 +51,10 @@ test('a removal that its replica does not complete is left to another one', asyn
   expect(await runFleetHistory(fleetHistory(9072, 40))).toEqual([]);
 });
 
+test('a member that leaves at the moment at which its changed access is applied is stopped', async () => {
+  expect(await runFleetHistory(fleetHistory(20106, 40))).toEqual([]);
+});
+
 test('copies are deleted whose deletion the host rejects at first', async () => {
   expect(await runFleetHistory(fleetHistory(20065, 40))).toEqual([]);
 });
