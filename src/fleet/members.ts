@@ -112,7 +112,8 @@ export class Members {
   /** A member of an earlier process, of which copies may be left. */
   addFormer(key: ObjectKey): void {
     const config = this.#plainConfig(key);
-    if (config !== undefined && !this.#entries.has(key)) this.#removals.set(key, config);
+    // A member may be ending: its own configuration comes first while it is known.
+    if (config !== undefined && !this.#removals.has(key)) this.#removals.set(key, config);
     this.#queue.add(key);
   }
 
