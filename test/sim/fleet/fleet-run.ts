@@ -188,8 +188,8 @@ class FleetRun {
         else replica.crashAfterWrites(operation.afterWrites);
         return this.#later(operation.downMs, () => replica.start());
       case 'stop':
-        void replica.stop();
-        return this.#later(operation.downMs, () => replica.start());
+        void replica.stop().then(() => this.#later(operation.downMs, () => replica.start()));
+        return undefined;
       case 'pause':
         replica.pause();
         return this.#later(operation.forMs, () => replica.resume());

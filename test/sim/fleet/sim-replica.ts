@@ -122,10 +122,10 @@ export class SimReplica {
   async stop(): Promise<void> {
     const life = this.#life;
     if (life === undefined || life.process.isDead) return;
-    this.#options.clock.schedule(TERMINATION_MS, () => life.process.crash());
-    await new Promise<void>((resolve) => life.process.schedule(1, resolve));
+    const killed = new Promise<void>((resolve) => this.#options.clock.schedule(TERMINATION_MS, resolve));
+    await Promise.race([killed, new Promise<void>((resolve) => life.process.schedule(1, resolve))]);
     this.#isStopping = true;
-    await life.fleet.stop();
+    await Promise.race([killed, life.fleet.stop()]);
     life.process.crash();
   }
 
