@@ -44,14 +44,14 @@ test('the replica that removes what is left of a deleted vCluster holds its Leas
 });
 
 test('a replica that comes back, and claims a member before the others have listed it, is its only writer', async () => {
-  expect(await runFleetHistory(fleetHistory(20006, 40))).toEqual([]);
-});
-
-test('a removal that its replica does not complete is left to another one', async () => {
-  expect(await runFleetHistory(fleetHistory(9072, 40))).toEqual([]);
+  expect(await runFleetHistory(fleetHistory(30038, 40))).toEqual([]);
 });
 
 test('a member that leaves at the moment at which its changed access is applied is stopped', async () => {
+  expect(await runFleetHistory(fleetHistory(30618, 40))).toEqual([]);
+});
+
+test('the copies of a vCluster are deleted that was deleted while its replica was suspended', async () => {
   expect(await runFleetHistory(fleetHistory(20106, 40))).toEqual([]);
 });
 
