@@ -12,6 +12,7 @@ export interface Rate {
 export class TokenBucket {
   readonly #rate: Rate;
   readonly #clock: Clock;
+  /** Negative after more was spent than there was. */
   #tokens: number;
   /** Monotonic. */
   #filledMs: number;
@@ -25,19 +26,34 @@ export class TokenBucket {
 
   /** Takes a token. 0: there was one; otherwise the milliseconds until there is one. */
   take(): number {
-    const { burst, perSecond } = this.#rate;
-    const nowMs = this.#clock.monotonicMs();
-    const gained = ((nowMs - this.#filledMs) / 1000) * perSecond;
-    this.#tokens = Math.min(burst, this.#tokens + gained);
-    this.#filledMs = nowMs;
-    if (this.#tokens < 1) return ((1 - this.#tokens) / perSecond) * 1000;
+    this.#fill();
+    if (this.#tokens < 1) return this.#msUntil(1);
     this.#tokens -= 1;
     return 0;
+  }
+
+  /** Takes tokens whether they are there or not, because they are used already. Returns the milliseconds until none is owed. */
+  spend(count: number): number {
+    this.#fill();
+    this.#tokens -= count;
+    return this.#tokens >= 0 ? 0 : this.#msUntil(0);
   }
 
   /** Returns the token that was taken last. */
   giveBack(): void {
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + 1);
+  }
+
+  #fill(): void {
+    const { burst, perSecond } = this.#rate;
+    const nowMs = this.#clock.monotonicMs();
+    const gained = ((nowMs - this.#filledMs) / 1000) * perSecond;
+    this.#tokens = Math.min(burst, this.#tokens + gained);
+    this.#filledMs = nowMs;
+  }
+
+  #msUntil(tokens: number): number {
+    return ((tokens - this.#tokens) / this.#rate.perSecond) * 1000;
   }
 }
 

@@ -2,16 +2,15 @@
 
 import { TerminalError } from '../base/errors.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Rate } from '../base/token-bucket.ts';
+import { TokenBucket, type Rate } from '../base/token-bucket.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { BorrowedOptions } from '../kube/borrowed-client.ts';
-import { ReadPace } from '../kube/client/read-pace.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import type { CacheLimits, Excess } from '../kube/informer/cache-budget.ts';
 
 const MIB = 2 ** 20;
 
-/** Of a list of 10 000 Endpoints, and of their changes. Bounds the processor time that reading takes. */
+/** Bytes: of a list of 10 000 Endpoints, and of their changes. Bounds the processor time that reading takes. */
 const READ_RATE: Rate = { burst: 32 * MIB, perSecond: MIB / 2 };
 
 /**
@@ -19,7 +18,7 @@ const READ_RATE: Rate = { burst: 32 * MIB, perSecond: MIB / 2 };
  * connections with a response each.
  */
 export function virtualLimits(clock: Clock): TransportLimits {
-  return { connections: 4, responseBytesMax: 4 * MIB, pace: new ReadPace(READ_RATE, clock) };
+  return { connections: 4, responseBytesMax: 4 * MIB, pace: new TokenBucket(READ_RATE, clock) };
 }
 
 /** Of the host, on the connections of the process. */

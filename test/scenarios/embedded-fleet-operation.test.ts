@@ -62,7 +62,7 @@ describe.concurrent('a fleet in operation', () => {
       const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
       return capturedRun(['cleanup', '--vcluster', one.name, ...host, ...args]);
     };
-    // As after kill -9: nobody has released the Lease of the member.
+    // As after kill -9: no process has released the Lease of the member.
     const identity = 'endpoint-syncer-replica-killed';
     const held = (renewedMs: number, seconds: number) => ({
       holderIdentity: identity,

@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { TransportError } from '../types.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { ReadPace } from './read-pace.ts';
+import type { TokenBucket } from '../../base/token-bucket.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -47,7 +47,7 @@ export interface ExchangeLimits {
   readonly host: string;
   readonly responseBytesMax: number;
   /** Undefined: as fast as the bytes arrive. */
-  readonly pace: ReadPace | undefined;
+  readonly pace: TokenBucket | undefined;
 }
 
 interface Settle {
@@ -155,7 +155,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** While the response is paused, its bytes wait in the buffers of the connection, then in those of the server. */
   #keepPace(bytes: number): void {
     const { clock, pace } = this.#limits;
-    const pauseMs = pace?.read(bytes) ?? 0;
+    const pauseMs = pace?.spend(bytes) ?? 0;
     if (pauseMs === 0) return;
     const controller = this.#controller;
     controller?.pause();

@@ -6,6 +6,7 @@ import { createSecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
+import type { TokenBucket } from '../../base/token-bucket.ts';
 import { TransportError } from '../types.ts';
 import { isLoopback, type RequestHeaders, type ServerAccess, type TlsMaterial } from '../access.ts';
 import {
@@ -16,7 +17,6 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from './exchange.ts';
-import type { ReadPace } from './read-pace.ts';
 import { Pool, buildConnector } from './undici-parts.ts';
 
 /** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
@@ -39,8 +39,8 @@ export interface TransportLimits {
   watchesMax?: number;
   /** Of a response, and of an event of a watch. Default 64 MiB, and 16 MiB for an event. */
   responseBytesMax?: number;
-  /** Of all responses; clients may share one. Default: as fast as they arrive. */
-  pace?: ReadPace;
+  /** A token for each byte of a response; clients may share it. Default: as fast as they arrive. */
+  pace?: TokenBucket;
 }
 
 /** One sync has fewer informers than this. */
@@ -175,7 +175,7 @@ export class Transport {
       bytes += chunk.length;
       if (bytes > this.#address.limits.responseBytesMax)
         throw new ResponseTooLargeError('a compressed request', this.#address.limits.responseBytesMax);
-      this.#options.pace?.read(chunk.length);
+      this.#options.pace?.spend(chunk.length);
       text += decoder.write(chunk);
     }
     return text + decoder.end();

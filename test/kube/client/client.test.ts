@@ -14,7 +14,7 @@ import {
   type KubeObject,
   type Resource,
 } from '../../../src/kube/object.ts';
-import { ReadPace } from '../../../src/kube/client/read-pace.ts';
+import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -680,7 +680,7 @@ test('a client with a rate reads no faster, whatever the server sends', async ()
   const body = JSON.stringify({ ...object, padding: 'x'.repeat(1_000_000) });
   await using wire = await Wire.open({ body });
   const clock = new FakeClock();
-  const client = wire.client({ clock, pace: new ReadPace({ burst: 100_000, perSecond: 100_000 }, clock) });
+  const client = wire.client({ clock, pace: new TokenBucket({ burst: 100_000, perSecond: 100_000 }, clock) });
   let isRead = false;
   const reading = client.get(ENDPOINTS, KEY).finally(() => (isRead = true));
   while (!isRead) {
