@@ -15,7 +15,7 @@ import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
-import { LEASES } from '../kube/lease.ts';
+import { checkHeld, LEASES } from '../kube/lease.ts';
 import {
   asJson,
   keyOf,
@@ -419,7 +419,7 @@ export class RunningFleet implements Fleet {
     try {
       if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))
         throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
-      const client = guardedClient(host.client, () => lock.checkWrite());
+      const client = guardedClient(host.client, () => checkHeld(lock));
       await removeCopies({ config, client, logger, signal });
     } finally {
       timer.cancel();

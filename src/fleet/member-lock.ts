@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts';
 import { claimedSpec, isOvertaken, LEASES, leaseWith, releasedSpec, type Lock } from '../kube/lease.ts';
 import { microTime, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
-import { TransportError, type ClusterClient } from '../kube/types.ts';
+import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import { isReplica, type Replicas } from './replicas.ts';
 
@@ -68,11 +68,6 @@ export class MemberLock implements Lock {
 
   get holder(): string {
     return textAt(this.#seen?.spec, 'holderIdentity');
-  }
-
-  /** Throws a `TransportError` if it is not held. */
-  checkWrite(): void {
-    if (!this.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
   }
 
   async acquire(signal: AbortSignal): Promise<boolean> {

@@ -10,7 +10,7 @@ import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { microTime, type KubeObject, type NamespacedName, type Resource, type StringMap } from './object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from './status-error.ts';
-import type { ClusterClient } from './types.ts';
+import { TransportError, type ClusterClient } from './types.ts';
 
 export const LEASES: Resource = {
   group: 'coordination.k8s.io',
@@ -274,6 +274,11 @@ export function claimedSpec(
 
 export function releasedSpec(spec: JsonObject, now: string): JsonObject {
   return { ...spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
+}
+
+/** For a guarded client. Throws a `TransportError` if this process does not hold the lock. */
+export function checkHeld(lock: Lock): void {
+  if (!lock.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
 }
 
 /** Another client has created, changed or deleted the Lease. */

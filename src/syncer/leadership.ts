@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
 import type { Config } from '../config/config.ts';
-import { LEASES, LeaseLock, leaseWith, type Lock } from '../kube/lease.ts';
+import { checkHeld, LEASES, LeaseLock, leaseWith, type Lock } from '../kube/lease.ts';
 import { keyOf, type KubeObject, type NamespacedName, type StringMap } from '../kube/object.ts';
 import {
   ignoreNotFound,
@@ -17,7 +17,7 @@ import {
   isForbidden,
   isTransient,
 } from '../kube/status-error.ts';
-import { TransportError, type ClusterClient } from '../kube/types.ts';
+import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
 
 export interface Leadership extends AsyncDisposable {
@@ -189,7 +189,7 @@ class ElectedLeadership implements Leadership {
   }
 
   checkWrite(): void {
-    if (!this.#lock.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
+    checkHeld(this.#lock);
   }
 
   publish(annotations: StringMap): void {

@@ -389,9 +389,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'leader election: writes are not checked',
-    file: 'syncer/leadership.ts',
-    snippet: 'if (!this.#lock.isHeld) throw new TransportError(',
-    replacement: "if (!this.#lock.isHeld && this.#lock.identity === '') throw new TransportError(",
+    file: LEASE,
+    snippet: 'if (!lock.isHeld) throw new TransportError(',
+    replacement: "if (!lock.isHeld && lock.identity === '') throw new TransportError(",
   },
   {
     name: 'leader election: the holder counts from the answer, and twice as long',
