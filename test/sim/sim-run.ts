@@ -21,7 +21,7 @@ import { startAgents } from './world/agents.ts';
 import { CALM, Faults } from './world/faults.ts';
 import { startControllers } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
-import { simClock } from './world/process-clock.ts';
+import { NEVER_WAITS, simClock, Steps } from './world/process-clock.ts';
 import type { Change } from '../../src/kube/memory-cluster.ts';
 import { SimCluster, type Admission } from './world/sim-cluster.ts';
 import { BOOKMARK_MS } from './world/sim-watch.ts';
@@ -45,8 +45,6 @@ const IMPORTS_MS = 60_000;
 /** After this time, a reload has ended under faults, too. */
 const RELOAD_MS = 30_000;
 const EDITS: readonly string[] = ['put', 'putService', 'annotate', 'label', 'addresses', 'delete', 'trouble'];
-/** Far more than any history needs; a loop that never waits is found by it. */
-const STEPS_MAX = 400_000;
 /** On either side together, of a pair; the first is often enough. */
 const WRITES_PER_EDIT_MAX = 2;
 const SYNCED: readonly string[] = SYNCED_PLURALS;
@@ -59,6 +57,7 @@ export async function runHistory(options: RunOptions): Promise<string[]> {
 class SimRun {
   readonly #options: RunOptions;
   readonly #clock = simClock();
+  readonly #steps = new Steps(this.#clock);
   readonly #faults: Faults;
   readonly #clusters = {
     virtual: new SimCluster('virtual', this.#clock),
@@ -83,7 +82,6 @@ class SimRun {
   #isRecordLost = false;
   /** When a daemon wrote a record that names other kinds than the one before. */
   #kindsChangedAtMs = -Infinity;
-  #steps = 0;
   readonly #restores = { virtual: 0, host: 0 };
   /** By the daemons; `synced`: of whole objects of the synced kinds. */
   readonly #writes = { all: 0, synced: 0 };
@@ -199,15 +197,7 @@ class SimRun {
   }
 
   async #advance(toMs: number): Promise<void> {
-    for (;;) {
-      // Promises that can settle do so before the next thing happens.
-      await new Promise((resolve) => setImmediate(resolve));
-      if (!this.#clock.step(toMs)) return;
-      if (++this.#steps > STEPS_MAX) {
-        this.#violations.push(`more than ${STEPS_MAX} steps: something never waits`);
-        return;
-      }
-    }
+    if (!(await this.#steps.run(toMs))) this.#violations.push(NEVER_WAITS);
   }
 
   #perform(operation: Operation): void {

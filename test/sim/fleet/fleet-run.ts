@@ -15,7 +15,7 @@ import type { Change } from '../../../src/kube/memory-cluster.ts';
 import { hostNameOf } from '../../scenarios/expected-copy.ts';
 import { seededRandom } from '../../support/random.ts';
 import { CALM, Faults } from '../world/faults.ts';
-import { simClock } from '../world/process-clock.ts';
+import { NEVER_WAITS, simClock, Steps } from '../world/process-clock.ts';
 import { SimCluster } from '../world/sim-cluster.ts';
 import { BOOKMARK_MS } from '../world/sim-watch.ts';
 import {
@@ -38,8 +38,6 @@ const SETTLE_MS = 8 * 60_000;
 /** A change is copied by then. */
 const CHANGE_MS = 60_000;
 const QUIET_MS = 3 * 60_000;
-/** Far more than any history needs; a loop that never waits is found by it. */
-const STEPS_MAX = 400_000;
 const FLEET_NAMESPACE = 'fleet';
 const MARKER = 'vcluster.loft.sh/managed-by';
 
@@ -64,6 +62,7 @@ export async function runFleetHistory(options: FleetRunOptions): Promise<string[
 class FleetRun {
   readonly #options: FleetRunOptions;
   readonly #clock = simClock();
+  readonly #steps = new Steps(this.#clock);
   readonly #faults: Faults;
   readonly #host = new SimCluster('host', this.#clock);
   readonly #members: readonly SimMember[];
@@ -75,7 +74,6 @@ class FleetRun {
   #change: Change | undefined;
   #updates = 0;
   #writes = 0;
-  #steps = 0;
 
   constructor(options: FleetRunOptions) {
     this.#options = options;
@@ -146,15 +144,7 @@ class FleetRun {
   }
 
   async #advance(toMs: number): Promise<void> {
-    for (;;) {
-      // Promises that can settle do so before the next thing happens.
-      await new Promise((resolve) => setImmediate(resolve));
-      if (!this.#clock.step(toMs)) return;
-      if (++this.#steps > STEPS_MAX) {
-        this.#violations.push(`more than ${STEPS_MAX} steps: something never waits`);
-        return;
-      }
-    }
+    if (!(await this.#steps.run(toMs))) this.#violations.push(NEVER_WAITS);
   }
 
   #perform(operation: FleetOperation): void {
