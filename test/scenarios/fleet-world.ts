@@ -259,15 +259,13 @@ export class FleetWorld implements AsyncDisposable {
     this.#expectedErrors.push(...patterns);
   }
 
+  /** In one write: a reader never sees half of it. */
   async #put(kind: KindName, object: KubeObject): Promise<void> {
-    const { namespace = '', name } = object.metadata;
     try {
       await this.host.create(kind, object);
     } catch (error) {
       if (!(error instanceof RefusedError) || error.status !== 409) throw error;
-      const { kind: _kind, ...patch } = object;
-      await this.host.merge(kind, [namespace, name], { data: null });
-      await this.host.merge(kind, [namespace, name], patch);
+      await this.host.update(kind, object);
     }
   }
 
