@@ -111,6 +111,19 @@ export class FleetDiscovery {
     return { ...vcluster, workloads, access, values, overlay };
   }
 
+  /** As the host has it now: caches are behind it. */
+  async isDeleted(vcluster: NamespacedName, signal: AbortSignal): Promise<boolean> {
+    const { namespace, name } = vcluster;
+    const options = { namespace, labelSelector: VCLUSTER_LABEL, signal };
+    const [values, ...workloads] = await Promise.all([
+      ignoreNotFound(this.#client.get(SECRETS, valuesSecret(vcluster), { signal })),
+      this.#client.list(STATEFUL_SETS, options),
+      this.#client.list(DEPLOYMENTS, options),
+    ]);
+    const exists = workloads.some(({ items }) => items.some(({ metadata }) => metadata.name === name));
+    return values === undefined && !exists;
+  }
+
   /** Runs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.informers.map((informer) => informer.run(signal)));

@@ -419,6 +419,9 @@ export class RunningFleet implements Fleet {
     try {
       if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))
         throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
+      // Until now, it may have been installed again, and its copies are those of its objects then.
+      if (!(await this.#discovery.isDeleted({ namespace: lease.namespace, name: config.name }, signal)))
+        throw new TransportError('the vCluster exists again');
       const client = guardedClient(host.client, () => checkHeld(lock));
       await removeCopies({ config, client, logger, signal });
     } finally {

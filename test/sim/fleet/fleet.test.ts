@@ -59,6 +59,13 @@ test('copies are deleted whose deletion the host rejects at first', async () => 
   expect(await runFleetHistory(fleetHistory(20065, 40))).toEqual([]);
 });
 
+test.each([40177, 40666, 40967])(
+  'the copies of a vCluster stay that is installed again, asleep or not selected, while its removal is retried: seed %i',
+  async (seed) => {
+    expect(await runFleetHistory(fleetHistory(seed, 40))).toEqual([]);
+  },
+);
+
 test('the copies of a vCluster are deleted that was asleep when its replica started', async () => {
   const deleted = await history([
     { kind: 'sleep', member: 0 },
