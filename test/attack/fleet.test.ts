@@ -37,8 +37,8 @@ describe('a hostile member of a fleet', () => {
     expect(pages).toBeLessThan(1100);
     await attack.othersAreSynced();
     await world.whenCopied(hostile, 'web', '10.9.0.1');
-    expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'limited' })).toBe(1);
-    expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'joined' })).toBe(9);
+    await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === 1, { state: 'limited' });
+    await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === 9, { state: 'joined' });
     // It joins again without a restart.
     virtual.behaviour = {};
     world.writeConfig({

@@ -83,9 +83,11 @@ test('eight members join, each with its own copies, Lease and series', async () 
     const copy = await world.whenCopied(one, 'web', '10.1.0.1');
     expect(copy.metadata.annotations?.['example.com/by']).toBe('first');
     await world.whenState(fleet, one, 'joined');
-    expect(await fleet.metric('leader_election_master_status', { vcluster: one.key })).toBe(1);
+    await fleet.whenMetric('leader_election_master_status', (leads) => leads === 1, { vcluster: one.key });
   }
-  expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'joined' })).toBe(NAMES.length);
+  await fleet.whenMetric('endpoint_syncer_fleet_members', (joined) => joined === NAMES.length, {
+    state: 'joined',
+  });
 });
 
 test('a change of values is applied to its member', async () => {
@@ -131,8 +133,9 @@ test('a vCluster sleeps with its API server, and wakes', async () => {
   await world.whenState(fleet, one, 'asleep');
   await serverOf(5).stop('virtual');
   await world.whenCopied(one, 'web', '10.1.0.1');
-  const asked = await fleet.metric('rest_client_requests_total', { vcluster: one.key });
-  expect(asked).toBe(0); // its series are gone
+  // Its series are gone once its sync has stopped.
+  const ended = (requests: number): boolean => requests === 0;
+  expect(await fleet.whenMetric('rest_client_requests_total', ended, { vcluster: one.key })).toBe(0);
   await world.scale(one, 1);
   await world.whenState(fleet, one, 'starting');
   await serverOf(5).start('virtual');

@@ -58,7 +58,7 @@ test(
     await world.whenCopy('default/other', () => true);
     expect(await world.whenEvent('default/other', 'ReferenceNotFound')).toContain('its kind is not served');
     expect((await daemon.get('/readyz')).status).toBe(200);
-    expect(await daemon.metric('endpoint_syncer_referenced_kinds_missing')).toBe(1);
+    await daemon.whenMetric('endpoint_syncer_referenced_kinds_missing', (kinds) => kinds === 1);
 
     await serveGadgets(world);
     await world.virtual.create('Gadget', gadget('default/h', { size: 2 }));
@@ -67,10 +67,11 @@ test(
       (found) => found !== undefined,
       { timeoutMs: TIMEOUT_MS, what: 'the import' },
     );
-    expect((await world.getCopy('default/other')).metadata.annotations?.[NOTES.gadget]).toBe(
-      imported?.metadata.name,
+    await world.whenCopy(
+      'default/other',
+      ({ metadata }) => metadata.annotations?.[NOTES.gadget] === imported?.metadata.name,
     );
-    expect(await daemon.metric('endpoint_syncer_referenced_kinds_missing')).toBe(0);
+    await daemon.whenMetric('endpoint_syncer_referenced_kinds_missing', (kinds) => kinds === 0);
     await world.settle(daemon);
     await daemon.stop();
   },

@@ -31,14 +31,11 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       const ready = await fleet.get('/readyz?verbose');
       expect(ready.status).toBe(200);
       expect(ready.text).not.toContain('other');
-      expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'joined' })).toBe(2);
-      expect(
-        await fleet.metric('endpoint_syncer_writes_total', {
-          vcluster: one.key,
-          verb: 'create',
-          result: 'ok',
-        }),
-      ).toBe(1);
+      await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === 2, {
+        state: 'joined',
+      });
+      const ofCreates = { vcluster: one.key, verb: 'create', result: 'ok' };
+      await fleet.whenMetric('endpoint_syncer_writes_total', (writes) => writes === 1, ofCreates);
       const [lease] = await world.host.list('Lease', one.namespace);
       expect(lease?.metadata.name).toBe('endpoint-syncer-one');
       expect(lease?.metadata.annotations?.['endpoint-syncer/fleet']).toBe(FLEET_NAMESPACE);
@@ -152,9 +149,14 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await world.whenState(fleet, one, 'asleep');
       await world.createEndpoints(one, 'late', '10.1.0.2');
       await world.whenCopied(one, 'web', '10.1.0.1');
-      const { text } = await fleet.get('/metrics');
-      expect(text).not.toContain(`vcluster="${one.key}"`);
-      expect(await fleet.metric('endpoint_syncer_fleet_members', { state: 'asleep' })).toBe(2);
+      await eventually(
+        () => fleet.get('/metrics'),
+        ({ text }) => !text.includes(`vcluster="${one.key}"`),
+        { what: 'the end of the series of the member' },
+      );
+      await fleet.whenMetric('endpoint_syncer_fleet_members', (members) => members === 2, {
+        state: 'asleep',
+      });
       expect((await fleet.get('/readyz')).status).toBe(200);
       await world.host.merge('StatefulSet', [one.namespace, one.name], {
         metadata: { annotations: { 'loft.sh/paused': 'true' } },
@@ -220,9 +222,9 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await world.createEndpoints(one, 'web', '10.1.0.1');
       const copy = await world.whenCopied(one, 'web', '10.1.0.1');
       expect(copy.metadata.annotations?.['example.com/by']).toBe('first');
-      expect(await fleet.metric('endpoint_syncer_config_last_reload_successful', { vcluster: one.key })).toBe(
-        0,
-      );
+      await fleet.whenMetric('endpoint_syncer_config_last_reload_successful', (isOk) => isOk === 0, {
+        vcluster: one.key,
+      });
       await world.setValues(one, annotating('second'));
       await world.whenState(fleet, one, 'joined');
     });

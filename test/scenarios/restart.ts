@@ -189,7 +189,7 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
         { what: 'the reason in /readyz' },
       );
       expect(ready.status).toBe(200);
-      expect((await second.get('/metrics')).text).toMatch(/^endpoint_syncer_deletions_held 1$/mu);
+      await second.whenMetric('endpoint_syncer_deletions_held', (isHeld) => isHeld === 1);
       await world.settle(second);
       for (const name of ['a', 'b']) expect(await world.getCopy(`default/${name}`)).toBeDefined();
       await second.stop();

@@ -58,6 +58,15 @@ export abstract class RunningDaemon implements AsyncDisposable {
     return sumOf((await this.get('/metrics')).text, name, labels);
   }
 
+  /** Waits for such a sum, and returns it: a series may follow what a client sees. */
+  async whenMetric(
+    name: string,
+    holds: (sum: number) => boolean,
+    labels: Readonly<Record<string, string>> = {},
+  ): Promise<number> {
+    return await eventually(() => this.metric(name, labels), holds, { what: `the series ${name}` });
+  }
+
   /** No object is queued or being reconciled. */
   async isIdle(): Promise<boolean> {
     const { text } = await this.get('/metrics');
