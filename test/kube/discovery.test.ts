@@ -1,12 +1,11 @@
-/** Discovery of kinds, and access reviews. */
+/** Discovery of kinds. */
 
 import { describe, expect, test } from 'vitest';
-import { missingRights, type WantedRight } from '../../src/kube/access-review.ts';
 import { createDiscovery } from '../../src/kube/discovery.ts';
 import type { ClusterClient } from '../../src/kube/types.ts';
 import { TerminalError } from '../../src/base/errors.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
+import { type JsonValue } from '../../src/base/json.ts';
 
 const SERVED: Record<string, JsonValue> = {
   '/api/v1': {
@@ -75,59 +74,5 @@ describe('discovery', () => {
     await expect(createDiscovery(cluster().client).resolveNamespaced('v1', 'Node')).rejects.toThrow(
       'Node of v1 is cluster-scoped in the virtual cluster; only namespaced kinds can be used here',
     );
-  });
-});
-
-describe('rights', () => {
-  test('that are missing are returned in order, with three requests at a time', async () => {
-    let [inFlight, most] = [0, 0];
-    const reviews: JsonValue[] = [];
-    const request = async (_: string, path: string, body?: JsonValue): Promise<JsonValue> => {
-      inFlight += 1;
-      most = Math.max(most, inFlight);
-      await new Promise((resolve) => setImmediate(resolve));
-      inFlight -= 1;
-      expect(path).toBe('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews');
-      reviews.push(body ?? null);
-      const spec =
-        isJsonObject(body) && isJsonObject(body['spec']) ? body['spec']['resourceAttributes'] : undefined;
-      return { status: { allowed: isJsonObject(spec) && spec['verb'] !== 'delete' } };
-    };
-    const verbs = ['get', 'delete', 'list', 'watch', 'create', 'update', 'patch', 'get', 'list', 'delete'];
-    const wanted = verbs.map((verb, i) => ({
-      verb,
-      group: '',
-      resource: 'endpoints',
-      namespace: i === 9 ? 'ns' : '',
-      index: i,
-    }));
-    const missing = await missingRights({ request }, wanted);
-    expect(missing.map(({ index }) => index)).toEqual([1, 9]);
-    expect(most).toBe(3);
-    expect(reviews).toContainEqual(
-      expect.objectContaining({
-        spec: { resourceAttributes: { verb: 'delete', group: '', resource: 'endpoints', namespace: 'ns' } },
-      }),
-    );
-  });
-
-  test('a review may be for one name', async () => {
-    const bodies: JsonValue[] = [];
-    const request = async (...[, , body]: [string, string, JsonValue?]): Promise<JsonValue> => {
-      bodies.push(body ?? null);
-      return { status: { allowed: false } };
-    };
-    const wanted: WantedRight[] = [
-      { verb: 'get', group: '', resource: 'secrets', namespace: 'ns', name: 'vc-my' },
-    ];
-    expect(await missingRights({ request }, wanted)).toEqual(wanted);
-    expect(bodies[0]).toMatchObject({ spec: { resourceAttributes: { name: 'vc-my' } } });
-  });
-
-  test('a malformed response is an error', async () => {
-    const request = async (): Promise<JsonValue> => ({});
-    await expect(
-      missingRights({ request }, [{ verb: 'get', group: '', resource: 'x', namespace: '' }]),
-    ).rejects.toThrow(/has no status/);
   });
 });

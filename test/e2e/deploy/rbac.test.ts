@@ -8,7 +8,12 @@ import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { PolicyRule } from '../../../src/cli/rbac.ts';
+import { missingRights, type WantedRight } from '../../../src/kube/access-review.ts';
+import { createClient } from '../../../src/kube/client/client.ts';
+import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
+import type { ClusterClient } from '../../../src/kube/types.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -144,6 +149,85 @@ describe('the rights that rbac prints', () => {
     );
     expect(exitCode).toBe('ready');
     expect(linesOf(stderr, EVERYTHING)).toMatchObject([{ level: 'warn', cluster: 'host' }]);
+  });
+
+  test('are proven by rules, in a namespace and in every namespace, as access reviews decide', async () => {
+    const bound = { apiGroup: 'rbac.authorization.k8s.io', name: 'limited' };
+    const subjects = [{ kind: 'ServiceAccount', namespace: 'team', name: 'limited' }];
+    const apiVersion = 'rbac.authorization.k8s.io/v1';
+    const team = { name: 'limited', namespace: 'team' };
+    const rules = [
+      { apiGroups: [''], resources: ['endpoints'], verbs: ['list', 'watch'] },
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['one'], verbs: ['get'] },
+    ];
+    const wide = [
+      { apiGroups: ['*'], resources: ['services'], verbs: ['*'] },
+      { apiGroups: [''], resources: ['*/status'], verbs: ['patch'] },
+    ];
+    const items = [
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: team },
+      { apiVersion, kind: 'Role', metadata: team, rules },
+      { apiVersion, kind: 'RoleBinding', metadata: team, roleRef: { ...bound, kind: 'Role' }, subjects },
+      { apiVersion, kind: 'ClusterRole', metadata: { name: 'limited' }, rules: wide },
+      {
+        apiVersion,
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'limited' },
+        roleRef: { ...bound, kind: 'ClusterRole' },
+        subjects,
+      },
+    ];
+    await harness.apply('host', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    const kubeconfig = join(harness.folder, 'limited.kubeconfig');
+    writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team', 'limited'));
+    await using client = createClient({
+      cluster: 'host',
+      access: loadClusterAccess({ kubeconfig, context: '' }, { clock: systemClock }),
+      clock: systemClock,
+      metrics: { requested: () => undefined },
+      userAgent: 'rights/1',
+    });
+    const wanted = ['team', 'mapped', ''].flatMap((namespace) =>
+      [
+        ['list', 'endpoints'],
+        ['watch', 'endpoints'],
+        ['delete', 'endpoints'],
+        ['create', 'services'],
+        ['patch', 'services/status'],
+        ['patch', 'endpoints/status'],
+        ['update', 'endpoints/status'],
+        ['get', 'secrets'],
+        ['get', 'secrets', 'one'],
+        ['get', 'secrets', 'two'],
+      ].map(([verb = '', resource = '', name]): WantedRight => {
+        const right = { verb, group: '', resource, namespace };
+        return name === undefined ? right : { ...right, name };
+      }),
+    );
+    const sent: string[] = [];
+    const recording: Pick<ClusterClient, 'request'> = {
+      request(method, path, ...rest) {
+        sent.push(path.split('/').at(-1) ?? '');
+        return client.request(method, path, ...rest);
+      },
+    };
+    const missing = await missingRights(recording, wanted);
+    // A namespace of which one right is wanted has no rules review.
+    const reviewed = await Promise.all(wanted.map((right) => missingRights(client, [right])));
+    expect(missing).toEqual(reviewed.flat());
+    const granted = wanted.filter((right) => !missing.includes(right));
+    const text = ({ verb, resource, namespace, name = '' }: WantedRight): string =>
+      [verb, resource, name, namespace || '*'].join(' ');
+    const everywhere = ['create services ', 'patch services/status ', 'patch endpoints/status '];
+    expect(granted.map(text).toSorted()).toEqual(
+      [
+        ...['team', 'mapped', '*'].flatMap((namespace) => everywhere.map((right) => `${right} ${namespace}`)),
+        ...['list endpoints ', 'watch endpoints ', 'get secrets one'].map((right) => `${right} team`),
+      ].toSorted(),
+    );
+    const countOf = (path: string): number => sent.filter((other) => other === path).length;
+    expect(countOf('selfsubjectrulesreviews')).toBe(3);
+    expect(countOf('selfsubjectaccessreviews')).toBe(missing.length);
   });
 
   test('are Roles for mappings by exact names, and sufficient', async () => {
