@@ -41,6 +41,7 @@ import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
 import { hostLimits } from './member-limits.ts';
 import { MemberLock } from './member-lock.ts';
+import { MemberNote } from './member-note.ts';
 import { Members, type MemberStart } from './members.ts';
 import { removeCopies } from './removal.ts';
 import { replicaOf, Replicas } from './replicas.ts';
@@ -213,6 +214,7 @@ export class RunningFleet implements Fleet {
       startSync: (start) => this.#startSync(start),
       remove: (removed, memberLogger) => this.#remove(removed, memberLogger),
       report: (workload, note) => this.#report(workload, note),
+      createNote: (vcluster) => this.#createNote(vcluster),
       queueMetrics: metrics.queue('fleet'),
       clock,
       logger,
@@ -345,6 +347,21 @@ export class RunningFleet implements Fleet {
     const retryPeriodMs = leaderElection.retryPeriod;
     const parts = { ...this.#parts, client: host.client, replicas, retryPeriodMs };
     return (lease, annotations) => new MemberLock({ ...parts, lease, annotations });
+  }
+
+  /** Undefined in a dry run. */
+  #createNote({ namespace, name }: NamespacedName): MemberNote | undefined {
+    const { config, host } = this.#parts;
+    const replicas = this.#replicas;
+    if (replicas === undefined) return undefined;
+    const lease = { namespace, name: leaseName(name) };
+    return new MemberNote({
+      ...this.#parts,
+      client: host.client,
+      fleet: config.host.namespace,
+      lease,
+      replicas,
+    });
   }
 
   /** The hash is that of what every member gets. */

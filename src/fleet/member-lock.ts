@@ -10,6 +10,7 @@ import { microTime, type KubeObject, type NamespacedName, type StringMap } from 
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
+import { withoutNotes } from './member-note.ts';
 import { isReplica, type Replicas } from './replicas.ts';
 
 export interface MemberLockOptions {
@@ -164,9 +165,10 @@ export class MemberLock implements Lock {
     const spec = this.#seen?.lease === undefined ? undefined : this.#seen.spec;
     const now = microTime(clock.now());
     const annotations = this.#options.annotations();
+    const noNotes = withoutNotes(this.#seen?.lease, this.identity);
     const claim = claimedSpec(spec, { identity: this.identity, seconds: DURATION_SECONDS, now });
     this.#mayBeStored = true;
-    await this.#write(claim, annotations);
+    await this.#write(claim, { ...annotations, ...noNotes });
     this.#claim = { term, writtenMs: clock.monotonicMs(), annotations };
   }
 

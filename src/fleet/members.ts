@@ -26,6 +26,7 @@ import type { FleetDiscovery } from './discovery.ts';
 import { cacheLimits, virtualLimits } from './member-limits.ts';
 import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
+import type { MemberNote } from './member-note.ts';
 import type { VclusterObjects } from './vcluster.ts';
 
 export interface MemberStart extends StartOptions {
@@ -47,6 +48,8 @@ export interface MembersOptions {
   readonly remove: (config: Config, logger: Logger) => Promise<void>;
   /** Reports on its workload that a vCluster is not synced. */
   readonly report: (workload: KubeObject, note: string) => void;
+  /** Undefined in a dry run. */
+  readonly createNote: (vcluster: NamespacedName) => MemberNote | undefined;
   readonly queueMetrics: QueueMetrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -57,6 +60,7 @@ interface Entry {
   readonly member: Member;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly note: MemberNote | undefined;
   workload: KubeObject | undefined;
   warned: string;
 }
@@ -225,7 +229,7 @@ export class Members {
   }
 
   #join(key: ObjectKey): Entry {
-    const { clock, random, startSync } = this.#options;
+    const { clock, createNote, random, startSync } = this.#options;
     const vcluster = parseKey(key);
     const limited = (): Logger =>
       limitedLogger(this.#options.logger.child({ vcluster: key }), LOG_RATE, clock);
@@ -243,12 +247,15 @@ export class Members {
       random,
       logger,
     });
-    const entry: Entry = { member, logger, metrics, workload: undefined, warned: '' };
+    const note = createNote(vcluster);
+    const entry: Entry = { member, logger, metrics, note, workload: undefined, warned: '' };
     this.#entries.set(key, entry);
     return entry;
   }
 
-  #report({ logger, workload }: Entry, { state, reason }: MemberStatus): void {
+  #report({ logger, note, workload }: Entry, status: MemberStatus): void {
+    const { state, reason } = status;
+    note?.show(status);
     const fields = reason === '' ? { state } : { state, reason };
     if (!PROBLEMS.has(state)) {
       logger.info(fields, 'the state of the member changed');
@@ -289,6 +296,7 @@ export class Members {
   async #end(key: ObjectKey): Promise<void> {
     const entry = this.#entries.get(key);
     await entry?.member.end();
+    await entry?.note?.remove();
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 

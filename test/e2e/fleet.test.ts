@@ -6,6 +6,7 @@ import { textAt } from '../../src/base/json.ts';
 import { asJson } from '../../src/kube/object.ts';
 import { Daemon } from '../scenarios/daemon.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
+import { capturedRun } from '../cli/captured-run.ts';
 import { annotating, FLEET_NAMESPACE, type FleetWorld, type Installed } from '../scenarios/fleet-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
@@ -169,6 +170,27 @@ test('invalid values of one vCluster are said of that one', async () => {
       textAt(asJson(event), 'note').startsWith('Not synced, invalid: Secret team-a/vc-config-a'),
     ),
   ).toBe(true);
+});
+
+test('status --vcluster says from the host that a member is limited, until the limit is raised', async () => {
+  const one = member('e');
+  const http = { bindAddress: new URL(fleet.httpUrl).host };
+  world.writeConfig({ http, fleet: { limits: { objects: 100 } } });
+  await world.publishConfig();
+  for (let at = 0; at < 110; at++) await world.createEndpoints(one, `many-${at}`, '10.1.0.7');
+  await world.whenState(fleet, one, 'limited');
+  const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
+  const status = (): Promise<string> =>
+    capturedRun(['status', '--vcluster', one.name, ...host]).then(({ err }) => err);
+  const warning =
+    /^warning: vCluster team-e\/e is in the state limited: at least \d+ objects .* or raise the limit$/mu;
+  expect(await eventually(status, (err) => warning.test(err), { what: 'the note on the Lease' })).toMatch(
+    warning,
+  );
+  world.writeConfig({ http });
+  await world.whenState(fleet, one, 'joined');
+  await world.whenCopied(one, 'many-109', '10.1.0.7');
+  await eventually(status, (err) => !err.includes('is in the state'), { what: 'the end of the note' });
 });
 
 test('the fleet ends with SIGTERM, its copies stay, and the Leases are released', async () => {

@@ -3,6 +3,7 @@
 import { describe, test } from 'vitest';
 import { microTime, type KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
+import { eventually } from '../support/eventually.ts';
 import { ApiProxy } from './api-proxy.ts';
 import { FLEET_NAMESPACE, newEmbeddedFleet } from './fleet-world.ts';
 
@@ -86,4 +87,97 @@ describe.concurrent('a fleet in operation', () => {
     expect((await cleanup('--yes')).code).toBe(0);
     await world.whenNoCopy(one, 'web');
   });
+
+  test('status and explain --vcluster say that a member is limited, for as long as it is', async ({
+    expect,
+  }) => {
+    await using world = await newEmbeddedFleet();
+    const one = await world.install('one');
+    const limited = (objects: number) => ({ fleet: { limits: { objects } } });
+    let fleet = await world.start(limited(100));
+    await world.publishConfig();
+    await world.createEndpoints(one, 'web', '10.1.0.1');
+    await world.whenCopied(one, 'web', '10.1.0.1');
+    const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
+    const run = (command: string, ...args: string[]): Promise<CapturedRun> =>
+      capturedRun([command, '--vcluster', one.name, ...host, ...args]);
+    const states = async (): Promise<Record<string, unknown>> => {
+      const rows = JSON.parse((await run('status', '-o', 'json')).out) as Row[];
+      return Object.fromEntries(rows.map(({ virtual, state, reason }) => [virtual.name, [state, reason]]));
+    };
+    for (let at = 0; at < 110; at++) await world.createEndpoints(one, `more-${at}`, '10.1.0.2');
+    await world.whenState(fleet, one, 'limited');
+    const warning =
+      /^warning: vCluster team-one\/one is in the state limited: at least \d+ objects in its caches, .* or raise the limit$/mu;
+    const { err } = await eventually(
+      () => run('status'),
+      (result) => warning.test(result.err),
+      { what: 'the note on the Lease' },
+    );
+    expect(err).toMatch(warning);
+    expect(await states()).toMatchObject({ web: ['synced', ''], 'more-109': ['failed', 'NotJoined'] });
+    expect((await run('explain', 'default/more-109')).out).toMatch(
+      /^Endpoints "default\/more-109" is not in sync: its vCluster is in the state limited: at least/u,
+    );
+
+    world.writeConfig(limited(1000));
+    await world.whenState(fleet, one, 'joined');
+    await world.whenCopied(one, 'more-109', '10.1.0.2');
+    const noted = async (): Promise<boolean> => (await run('status')).err.includes('is in the state');
+    await eventually(noted, (isNoted) => !isNoted, { what: 'the end of the note' });
+
+    // A replica that was killed leaves its note, and its own Lease until that expires.
+    await fleet.stop();
+    const annotations = { 'endpoint-syncer/state': 'endpoint-syncer-replica-killed limited: too many' };
+    await world.host.merge('Lease', [one.namespace, 'endpoint-syncer-one'], { metadata: { annotations } });
+    const replica = (renewedMs: number) => ({
+      metadata: { name: 'endpoint-syncer-replica-killed', namespace: FLEET_NAMESPACE },
+      spec: {
+        holderIdentity: 'endpoint-syncer-replica-killed',
+        leaseDurationSeconds: 15,
+        renewTime: microTime(renewedMs),
+      },
+    });
+    await world.host.create('Lease', replica(Date.now() + 3_600_000));
+    expect(await noted()).toBe(true);
+    await world.host.merge(
+      'Lease',
+      [FLEET_NAMESPACE, replica(0).metadata.name],
+      replica(Date.now() - 60_000),
+    );
+    expect(await noted()).toBe(false);
+    // The next holder removes it.
+    fleet = await world.start(limited(1000));
+    await world.host.when(
+      'Lease',
+      [one.namespace, 'endpoint-syncer-one'],
+      (lease) => lease?.metadata.annotations?.['endpoint-syncer/state'] === '',
+    );
+    await world.whenState(fleet, one, 'joined');
+  });
+
+  test('status --vcluster says why a member has failed that was never synced', async ({ expect }) => {
+    await using world = await newEmbeddedFleet();
+    const one = await world.install('one', { access: { config: '{"kind": "Config"}' } });
+    const fleet = await world.start();
+    await world.publishConfig();
+    await world.whenState(fleet, one, 'failed');
+    const host = ['--host-kubeconfig', world.host.kubeconfigPath, '-n', one.namespace];
+    const { err } = await eventually(
+      () => capturedRun(['status', '--vcluster', one.name, ...host]),
+      (result) => result.err.includes('is in the state failed: '),
+      { what: 'the note on the Lease' },
+    );
+    expect(err).toMatch(
+      /^warning: vCluster team-one\/one is in the state failed: .*; the fleet tries again, after a minute at most$/mu,
+    );
+    await world.uninstall(one);
+    await world.host.when('Lease', [one.namespace, 'endpoint-syncer-one'], (lease) => lease === undefined);
+  });
 });
+
+interface Row {
+  readonly virtual: { readonly name: string };
+  readonly state: string;
+  readonly reason: string;
+}

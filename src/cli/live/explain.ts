@@ -137,7 +137,7 @@ async function explanationOf(
   stages: Stages | undefined,
 ): Promise<Explanation> {
   const nowMs = systemClock.now();
-  const { lease, runsOther } = await reaching('host', () =>
+  const { fleetNote, lease, runsOther } = await reaching('host', () =>
     readDaemon(snapshot.config, clusters.host, nowMs),
   );
   const { resource, virtual } = target;
@@ -160,7 +160,7 @@ async function explanationOf(
   if (target.kind === 'import') {
     return {
       ...place,
-      status: statusOfImport(target.plan, { runsOther, objection }),
+      status: statusOfImport(target.plan, { fleetNote, runsOther, objection }),
       stages: undefined,
       write: writesOf(changes),
       events: [],
@@ -173,6 +173,7 @@ async function explanationOf(
     events,
     missingNamespaces: snapshot.missingNamespaces,
     namespaceAdvice: namespaceAdvice(snapshot.config),
+    fleetNote,
     lease,
     runsOther,
     objection,

@@ -37,6 +37,7 @@ import { ignoreNotFound, isForbidden } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { measuredClient } from '../../syncer/clusters.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
+import { readFleetNote } from './reports.ts';
 import { clientParts, reaching, type LiveConfig, listAll } from './snapshot.ts';
 import type { Config, FleetConfig } from '../../config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';
@@ -286,10 +287,16 @@ export async function readMember(
   const decision = decideMember(objects, { ...rules, fleet: selecting(fleet, vcluster) });
   if (decision.kind !== 'joined') throw new TerminalError(whyNot(decision, keyOf(vcluster)));
   const { config, warnings } = decision;
+  const key = keyOf(vcluster);
   const isMember = objects.workloads.some(isSelected(fleet));
+  const note = isMember ? await readFleetNote(lease, host, systemClock.now()) : undefined;
   return {
     config,
-    warnings: isMember ? warnings : [leftWarning(keyOf(vcluster), namespace, fleet), ...warnings],
+    warnings: [
+      ...(isMember ? [] : [leftWarning(key, namespace, fleet)]),
+      ...(note === undefined ? [] : [warningOf(`vCluster ${key} is in the state ${note}`)]),
+      ...warnings,
+    ],
     serverOf: serverOf(vcluster),
   };
 }
@@ -354,6 +361,10 @@ function selecting(fleet: FleetConfig, { namespace }: NamespacedName): FleetConf
 
 function leftWarning(key: string, namespace: string, fleet: FleetConfig): ConfigProblem {
   const message = `no fleet syncs vCluster ${key} any more: its namespace or its labels are not those of the fleet in the host namespace "${namespace}" (${memberSelector(fleet)}); this is about the copies that it has left`;
+  return warningOf(message);
+}
+
+function warningOf(message: string): ConfigProblem {
   return problemOf('', { path: '', severity: 'warning', message });
 }
 

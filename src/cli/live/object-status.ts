@@ -39,6 +39,8 @@ export interface StatusFacts {
   readonly lease: LeaseState | undefined;
   /** The daemon in charge runs another configuration, so it does not write what this one would. */
   readonly runsOther: boolean;
+  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
+  readonly fleetNote?: string | undefined;
   /** Why the copies of objects that are gone stay. */
   readonly objection?: string | undefined;
   /** This program syncs Services, because there is no vCluster that syncs them and their Pods. */
@@ -203,7 +205,21 @@ function otherConfiguration(what: string): SyncStatus {
   };
 }
 
-function pending({ lease, runsOther }: StatusFacts, what: string, reason: string, due: string): SyncStatus {
+function ofFleet(what: string, note: string): SyncStatus {
+  return {
+    state: 'failed',
+    reason: 'NotJoined',
+    sentence: `${what} is not in sync: its vCluster is in the state ${note}`,
+  };
+}
+
+function pending(
+  { fleetNote, lease, runsOther }: StatusFacts,
+  what: string,
+  reason: string,
+  due: string,
+): SyncStatus {
+  if (fleetNote !== undefined) return ofFleet(what, fleetNote);
   if (runsOther) return otherConfiguration(what);
   if (lease === undefined)
     return {
@@ -339,7 +355,7 @@ function hostKey({ namespace = '', name }: { namespace?: string; name: string })
 
 export function statusOfImport(
   { seen, isReferenced, decision, changes }: ReferencePlan,
-  { runsOther, objection }: Pick<StatusFacts, 'runsOther' | 'objection'>,
+  { fleetNote, runsOther, objection }: Pick<StatusFacts, 'fleetNote' | 'runsOther' | 'objection'>,
 ): SyncStatus {
   const { kind, virtual } = seen;
   const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
@@ -350,6 +366,7 @@ export function statusOfImport(
     const { reason, note } = decision.problem;
     return { state: 'refused', reason, sentence: `${what} is not imported: ${sentenceOf(note)}` };
   }
+  if (changes.length > 0 && fleetNote !== undefined) return ofFleet(what, fleetNote);
   if (changes.length > 0 && runsOther) return otherConfiguration(what);
   if (changes.length > 0) {
     const reason = changes.map((change) => change.reason).join(', ');

@@ -2,6 +2,7 @@
 
 import { textAt, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { configurationHash, type Config } from '../../config/config.ts';
+import { noteOf } from '../../fleet/member-note.ts';
 import { isReplica } from '../../fleet/replicas.ts';
 import { FLEET } from '../../fleet/vcluster.ts';
 import { asJson, EVENTS, keyOf, type KubeObject } from '../../kube/object.ts';
@@ -71,6 +72,8 @@ export interface DaemonState {
   readonly lease: LeaseState | undefined;
   /** The daemon in charge runs another configuration than this one. */
   readonly runsOther: boolean;
+  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
+  readonly fleetNote: string | undefined;
   /** The Lease; undefined: no daemon has created it, or this user may not read it. */
   readonly object: KubeObject | undefined;
 }
@@ -91,8 +94,24 @@ export async function readDaemon(config: Config, client: ClusterClient, nowMs: n
   return {
     lease: leaderElection.enabled ? { key: keyOf(place), holder } : undefined,
     runsOther: isInCharge && published !== configurationHash(config),
+    fleetNote: await readFleetNote(object, client, nowMs),
     object,
   };
+}
+
+/** A replica that does not sync a member does not hold its Lease, but says why there. */
+export async function readFleetNote(
+  lease: KubeObject | undefined,
+  client: ClusterClient,
+  nowMs: number,
+): Promise<string | undefined> {
+  const note = noteOf(lease);
+  if (lease === undefined || note === undefined) return undefined;
+  const { replica, state, reason } = note;
+  const isHeld = !['', replica].includes(holderOf(lease, nowMs));
+  if (isHeld || (await isEnded(replica, lease, client, nowMs))) return undefined;
+  const retried = state === 'failed' ? '; the fleet tries again, after a minute at most' : '';
+  return `${state}: ${reason}${retried}`;
 }
 
 /**

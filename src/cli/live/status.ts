@@ -147,7 +147,7 @@ async function statusRows(connection: Connection): Promise<StatusRow[]> {
   return rowsOf(plan, { events, ...daemon, nowMs });
 }
 
-export interface StatusReports extends Pick<DaemonState, 'lease' | 'runsOther'> {
+export interface StatusReports extends Pick<DaemonState, 'fleetNote' | 'lease' | 'runsOther'> {
   readonly events: ReportedEvents;
   readonly nowMs: number;
 }

@@ -270,6 +270,21 @@ const CASES: Record<string, Case> = {
       /is not in sync with this configuration: the daemon runs another configuration$/,
     ],
   },
+  'a member of a fleet that is not synced': {
+    virtual: [web()],
+    facts: { fleetNote: 'limited: at least 1001 objects', runsOther: true },
+    expected: [
+      'failed',
+      'NotJoined',
+      /is not in sync: its vCluster is in the state limited: at least 1001 objects$/,
+    ],
+  },
+  'a member that is not synced, an object that needs nothing': {
+    virtual: [web()],
+    after: (clusters) => clusters,
+    facts: { fleetNote: 'limited: at least 1001 objects' },
+    expected: ['synced', '', /is synced to/],
+  },
   'a change on the host': {
     virtual: [web()],
     after: editedHost({ annotations: { note: 'x' } }),
