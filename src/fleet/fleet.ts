@@ -77,15 +77,16 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Each member watches some resources of the host. */
-const WATCHES_MAX = 4096;
+/** Each member watches some resources of the host, and may have a few requests that hang. */
+const CONNECTIONS_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
 const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
 const FORMER_DELAYS = { baseMs: 1000, maxMs: 60_000 };
-/** Of all members and the fleet itself: more than those take whose requests hang, each of which may have a few in flight. */
-const HOST_CONNECTIONS = 64;
-const HOST_CLIENT = { connections: HOST_CONNECTIONS, watchesMax: WATCHES_MAX };
+const HOST_CLIENT = { connections: CONNECTIONS_MAX, watchesMax: CONNECTIONS_MAX };
+/** Of all members and the fleet itself, besides requests that hang: a start of many members opens no more connections than these. */
+const HOST_REQUESTS_MAX = 64;
+const HANGING_MS = 1000;
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'the host cluster is not connected yet' };
 
 /** Rejects with `TerminalError` for errors that a retry does not fix, such as a missing right. */
@@ -109,8 +110,10 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     'starting a fleet',
   );
   const companion = resources.use(startCompanion(options.startCompanion, metrics.registry, logger));
-  const host = connectHost({ config, clock, metrics, version, limits: HOST_CLIENT });
-  resources.use(host.client);
+  const connected = connectHost({ config, clock, metrics, version, limits: HOST_CLIENT });
+  resources.use(connected.client);
+  const shares = { requestsMax: HOST_REQUESTS_MAX, hanging: { afterMs: HANGING_MS, clock } };
+  const host = { ...connected, client: borrowedClient(connected.client, shares) };
   // On connections of its own: the requests of the members, however many wait, delay no renewal.
   const leaseClient = resources.use(connectHost({ config, clock, metrics, version }).client);
   const located = { ...options, config: locatedIn(host, config) };

@@ -1,14 +1,23 @@
 /** One member of ten is hostile: what it gets, and that the others are synced meanwhile. Their latencies: `npm run bench -- fleet --hostile`. */
 
 import { describe, test } from 'vitest';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { SWITCHED_OFF } from '../scenarios/fleet-world.ts';
-import { flapping, HostileMember, hostileObject, isEndpoints, page } from './hostile-member.ts';
+import type { Verdict } from '../scenarios/api-proxy.ts';
+import { flapping, HostileMember, hostileObject, isEndpoints, OTHERS, page } from './hostile-member.ts';
 import { HOSTILE_EXPRESSIONS } from './tenants.ts';
 
 const FLAPPING = 10_000;
+/** A request that hangs does so for as long as the test takes. */
+const withoutRequestTimeouts: Clock = {
+  ...systemClock,
+  schedule: (ms, callback) => systemClock.schedule(ms >= REQUEST_TIMEOUT_MS ? NEVER_MS : ms, callback),
+};
 const PAGE = 500;
+const REQUEST_TIMEOUT_MS = 30_000;
+const NEVER_MS = 2 ** 30;
 
 describe('a hostile member of a fleet', () => {
   test.for<[string, (count: number) => JsonObject[]]>([
@@ -124,6 +133,37 @@ describe('a hostile member of a fleet', () => {
     gate.resolve();
     await world.whenCopied(hostile, 'hangs-29', '10.9.0.2');
     expect(most).toBe(3);
+  });
+
+  test('of which there are 16, whose requests to the host all hang, delays no other', async ({ expect }) => {
+    await using attack = await HostileMember.open({ clock: withoutRequestTimeouts });
+    const { fleet, host, world } = attack;
+    // One API server for all: what they sync are the same objects.
+    const hostile = [];
+    for (let at = 0; at < 16; at++) hostile.push(await world.install(`hangs-${at}`, { index: OTHERS + 1 }));
+    for (const vcluster of hostile) await world.whenState(fleet, vcluster, 'joined');
+    let inFlight = 0;
+    const stopped = Promise.withResolvers<Verdict>();
+    host.behaviour = {
+      decide({ isWatch, path }) {
+        if (isWatch || !path.includes('/namespaces/team-hangs-') || path.includes('/leases'))
+          return { kind: 'pass' };
+        inFlight += 1;
+        return stopped.promise;
+      },
+    };
+    const [one] = hostile;
+    if (one === undefined) throw new Error('there is none');
+    for (let at = 0; at < 8; at++) await world.createEndpoints(one, `hangs-${at}`, '10.9.0.2');
+    await eventually(
+      () => inFlight,
+      (count) => count === 16 * 4,
+      { what: 'all requests that they may have' },
+    );
+    for (let round = 0; round < 2; round++) await attack.othersAreSynced();
+    expect(inFlight).toBe(16 * 4);
+    stopped.resolve({ kind: 'pass' });
+    for (const vcluster of hostile) await world.whenCopied(vcluster, 'hangs-7', '10.9.0.2');
   });
 
   test(`with ${FLAPPING} objects that change all the time takes its turn at the host`, async ({ expect }) => {

@@ -9,9 +9,10 @@ import {
   type FleetWorld,
   type Installed,
   type LocalFleet,
+  type LocalFleetOptions,
 } from '../scenarios/fleet-world.ts';
 
-const OTHERS = 9;
+export const OTHERS = 9;
 
 export class HostileMember implements AsyncDisposable {
   readonly world: FleetWorld;
@@ -39,7 +40,7 @@ export class HostileMember implements AsyncDisposable {
   }
 
   /** All have joined, and the hostile one has the copy of `default/web` with 10.9.0.1. */
-  static async open({ limits = {}, values = {} }: Setup = {}): Promise<HostileMember> {
+  static async open({ limits = {}, values = {}, ...options }: Setup = {}): Promise<HostileMember> {
     await using stack = new AsyncDisposableStack();
     const world = await newEmbeddedFleet();
     const others: Installed[] = [];
@@ -59,7 +60,7 @@ export class HostileMember implements AsyncDisposable {
     stack.use(host);
     stack.use(virtual);
     stack.use(world);
-    const fleet = await world.start({ host: access, fleet: { limits } });
+    const fleet = await world.start({ host: access, fleet: { limits } }, options);
     await world.createEndpoints(hostile, 'web', '10.9.0.1');
     await world.whenCopied(hostile, 'web', '10.9.0.1');
     for (const vcluster of [...others, hostile]) await world.whenState(fleet, vcluster, 'joined');
@@ -93,7 +94,7 @@ export class HostileMember implements AsyncDisposable {
   }
 }
 
-interface Setup {
+interface Setup extends Pick<LocalFleetOptions, 'clock'> {
   readonly limits?: JsonObject;
   /** Of the hostile member. */
   readonly values?: JsonObject;

@@ -46,6 +46,45 @@ test('has as many requests in flight as it may, and those of other borrowers do 
   expect((await Promise.all(hanging)).map(({ metadata }) => metadata.name)).toContain('hangs-9');
 });
 
+test('requests that hang are not counted, however many borrowers have them', async () => {
+  const clock = new FakeClock();
+  let hangs = 0;
+  await using server = createServer((request, response) => {
+    const name = request.url?.split('/').at(-1) ?? '';
+    const metadata = { name, uid: 'u', resourceVersion: '1' };
+    if (name === 'hangs') hangs += 1;
+    else response.end(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await using client = createClient({
+    cluster: 'host',
+    access: plainAccess(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    clock: systemClock,
+    metrics: { requested: () => undefined },
+    userAgent: 'test',
+    connections: 100,
+  });
+  const shared = borrowedClient(client, { requestsMax: 8, hanging: { afterMs: 1000, clock } });
+  const get = (borrower: typeof shared, name: string): Promise<KubeObject> =>
+    borrower.get(NAMESPACES, { namespace: '', name });
+  const hostile = Array.from({ length: 16 }, () => borrowedClient(shared, { requestsMax: 2 }));
+  const hanging = hostile.flatMap((one) => [get(one, 'hangs'), get(one, 'hangs'), get(one, 'hangs')]);
+  const ended = Promise.allSettled(hanging);
+  const other = get(borrowedClient(shared, { requestsMax: 2 }), 'fine');
+  // Eight at a time, then the one that waits behind them.
+  for (const sent of [8, 16, 24, 32]) {
+    await until(() => hangs === sent);
+    clock.advance(1000);
+  }
+  expect((await other).metadata.name).toBe('fine');
+  // Each still has its own requests in flight, and no more.
+  expect(hangs).toBe(32);
+  await shared[Symbol.asyncDispose]();
+  await client[Symbol.asyncDispose]();
+  expect((await ended).filter(({ status }) => status === 'rejected')).toHaveLength(48);
+  server.closeAllConnections();
+});
+
 test('its end aborts its own requests, and leaves the connections to the others', async () => {
   await using cluster = await startEmbeddedCluster({ name: 'host' });
   await using client = createClient({

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { META_TYPES, TypeTable } from '../../src/apiserver/schema/object-schema.ts';
 import { defineResource, type ResourceDefinition } from '../../src/apiserver/objects/resource-definition.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
@@ -282,6 +282,7 @@ export class FleetWorld implements AsyncDisposable {
 
 export interface LocalFleetOptions {
   readonly isDryRun?: boolean;
+  readonly clock?: Clock;
 }
 
 /** A fleet in the process of the test, composed as `run` composes it. */
@@ -298,7 +299,10 @@ export class LocalFleet extends RunningDaemon {
     this.#watching = watching;
   }
 
-  static async start(file: string, { isDryRun = false }: LocalFleetOptions): Promise<LocalFleet> {
+  static async start(
+    file: string,
+    { isDryRun = false, clock = systemClock }: LocalFleetOptions,
+  ): Promise<LocalFleet> {
     const load = (): Promise<LoadedConfig> =>
       loadConfig({ file, env: {}, flags: {}, checks: CONFIG_CHECKS, isStart: true, acceptsFleet: true });
     const loaded = await load();
@@ -310,7 +314,7 @@ export class LocalFleet extends RunningDaemon {
       isDryRun,
       checks: CONFIG_CHECKS,
       logger,
-      clock: systemClock,
+      clock,
       random: systemRandom,
       version: 'test',
       signal: new AbortController().signal,
