@@ -8,10 +8,16 @@ import { nearestWord } from './schema/suggest.ts';
 /** Sections of this program. They may name secrets, so expressions cannot read them. */
 export const OWN_SECTIONS: ReadonlySet<string> = new Set(['endpointSyncer', 'managementApi']);
 
-/** The default values of a vCluster 0.37 configuration file, a new copy at each call. */
+let parsedDefaults: JsonObject | undefined;
+
+/** The default values of a vCluster 0.37 configuration file, frozen: parsed once, because a fleet reads the values of many vClusters. */
 export function vclusterDefaults(): JsonObject {
+  return (parsedDefaults ??= parseDefaults());
+}
+
+function parseDefaults(): JsonObject {
   const text = readFileSync(new URL('./vcluster-defaults.json', import.meta.url), 'utf8');
-  return JSON.parse(text) as JsonObject; // our own file
+  return JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as JsonObject; // our own file
 }
 
 /**

@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../../src/config/vcluster-values.ts';
-import { cloneJson, type JsonObject } from '../../src/base/json.ts';
+import { Fields } from '../../src/config/finding.ts';
+import { cloneJson, setOwn, type JsonObject } from '../../src/base/json.ts';
 
 const jsonObject = fc
   .dictionary(fc.constantFrom('a', 'b', 'c', '__proto__'), fc.jsonValue({ maxDepth: 3 }))
@@ -35,11 +36,13 @@ describe('merging', () => {
 });
 
 describe("vCluster's defaults", () => {
-  test('are a new copy at each call', () => {
+  test('are parsed once, and cannot be changed', () => {
     const first = vclusterDefaults();
     const copy = cloneJson(first);
-    delete first['sync'];
-    expect(vclusterDefaults()).toEqual(copy);
+    expect(() => delete first['sync']).toThrow(TypeError);
+    expect(() => setOwn(new Fields(first).object('sync.toHost'), 'pods', null)).toThrow(TypeError);
+    expect(vclusterDefaults()).toBe(first);
+    expect(first).toEqual(copy);
   });
 
   test('are those of vCluster, EndpointSlices included', () => {
