@@ -67,7 +67,21 @@ export function isSelected(fleet: FleetConfig): (workload: KubeObject) => boolea
 }
 
 export function decideMember(objects: VclusterObjects, rules: FleetRules): MemberDecision {
-  const { workloads, access, values } = objects;
+  const { access, values } = objects;
+  const decided = decideByWorkload(objects, rules);
+  if (decided !== undefined) return decided;
+  if (values === undefined) return missing(keyOf(valuesSecret(objects)), 'the chart of vCluster creates it');
+  if (access === undefined)
+    return missing(keyOf(accessSecret(objects)), 'vCluster writes it after its start');
+  return fromContents(objects, { access, values }, rules);
+}
+
+/** Where the contents of its Secrets and ConfigMap make no difference, which take long to parse. Undefined: they do. */
+export function decideByWorkload(
+  objects: VclusterObjects,
+  rules: FleetRules,
+): Exclude<MemberDecision, { kind: 'joined' }> | undefined {
+  const { workloads, values } = objects;
   const [workload, second] = workloads;
   if (workload === undefined) return { kind: values === undefined ? 'deleted' : 'removed' };
   if (!workloads.some(isSelected(rules.fleet))) return { kind: 'left' };
@@ -80,11 +94,7 @@ export function decideMember(objects: VclusterObjects, rules: FleetRules): Membe
     return { kind: 'conflicting', reason };
   }
   const sleep = sleepOf(workload);
-  if (sleep !== undefined) return { kind: 'asleep', reason: sleep };
-  if (values === undefined) return missing(keyOf(valuesSecret(objects)), 'the chart of vCluster creates it');
-  if (access === undefined)
-    return missing(keyOf(accessSecret(objects)), 'vCluster writes it after its start');
-  return fromContents(objects, { access, values }, rules);
+  return sleep === undefined ? undefined : { kind: 'asleep', reason: sleep };
 }
 
 function missing(secret: string, by: string): MemberDecision {

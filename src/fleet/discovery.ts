@@ -93,22 +93,43 @@ export class FleetDiscovery {
     follow(this.#configMaps, 'ConfigMap');
   }
 
-  /** Rejects if the host does not respond. `isNeeded`: whether the contents of Secrets and ConfigMap are, or only whether these exist. */
-  async read(
-    key: ObjectKey,
-    isNeeded: (workloads: readonly KubeObject[]) => boolean,
-  ): Promise<VclusterObjects> {
+  /** As it is in the caches, where Secrets and ConfigMap have no contents. */
+  known(key: ObjectKey): VclusterObjects {
     const vcluster = parseKey(key);
-    const workloads = this.#workloads.flatMap((informer) => informer.get(key) ?? []);
-    const isContent = isNeeded(workloads);
-    const read = (informer: ObservableInformer, name: NamespacedName): Promise<KubeObject | undefined> =>
-      this.#content(informer, name, isContent);
-    const [access, values, overlay] = await Promise.all([
-      read(this.#secrets, accessSecret(vcluster)),
-      read(this.#secrets, valuesSecret(vcluster)),
-      read(this.#configMaps, overlayConfigMap(vcluster)),
-    ]);
-    return { ...vcluster, workloads, access, values, overlay };
+    const [access, values, overlay] = this.#parts(vcluster).map(([informer, name]) =>
+      informer.get(keyOf(name)),
+    );
+    return {
+      ...vcluster,
+      workloads: this.#workloads.flatMap((informer) => informer.get(key) ?? []),
+      access,
+      values,
+      overlay,
+    };
+  }
+
+  /** With contents. Rejects if the host does not respond. */
+  async read(key: ObjectKey): Promise<VclusterObjects> {
+    const known = this.known(key);
+    const [access, values, overlay] = await Promise.all(
+      this.#parts(known).map(([informer, name]) => this.#content(informer, name)),
+    );
+    return { ...known, access, values, overlay };
+  }
+
+  /** Until they are read again, the contents are not needed. */
+  forget(key: ObjectKey): void {
+    for (const [{ resource }, name] of this.#parts(parseKey(key)))
+      this.#contents.delete(contentKey(resource, name));
+  }
+
+  /** Access, values, overlay. */
+  #parts(vcluster: NamespacedName): readonly (readonly [ObservableInformer, NamespacedName])[] {
+    return [
+      [this.#secrets, accessSecret(vcluster)],
+      [this.#secrets, valuesSecret(vcluster)],
+      [this.#configMaps, overlayConfigMap(vcluster)],
+    ];
   }
 
   /** As the host has it now: caches are behind it. */
@@ -130,26 +151,24 @@ export class FleetDiscovery {
   }
 
   /** With the version that the cache has; read again only when that has changed. */
-  async #content(
-    informer: ObservableInformer,
-    name: NamespacedName,
-    isNeeded: boolean,
-  ): Promise<KubeObject | undefined> {
-    const { resource } = informer;
-    const key = keyOf(name);
-    const cached = `${resource.plural}/${key}`;
-    const known = informer.get(key);
-    if (known === undefined || !isNeeded) {
-      this.#contents.delete(cached);
-      return known;
+  async #content(informer: ObservableInformer, name: NamespacedName): Promise<KubeObject | undefined> {
+    const key = contentKey(informer.resource, name);
+    const known = informer.get(keyOf(name));
+    if (known === undefined) {
+      this.#contents.delete(key);
+      return undefined;
     }
-    const before = this.#contents.get(cached);
+    const before = this.#contents.get(key);
     if (before !== undefined && before.metadata.resourceVersion === known.metadata.resourceVersion)
       return before;
-    const object = await ignoreNotFound(this.#client.get(resource, name));
-    if (object !== undefined) this.#contents.set(cached, object);
+    const object = await ignoreNotFound(this.#client.get(informer.resource, name));
+    if (object !== undefined) this.#contents.set(key, object);
     return object;
   }
+}
+
+function contentKey({ plural }: Resource, name: NamespacedName): string {
+  return `${plural}/${keyOf(name)}`;
 }
 
 interface Scope {

@@ -16,8 +16,8 @@ import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { createSyncMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import {
+  decideByWorkload,
   decideMember,
-  isSelected,
   type FleetRules,
   type MemberDecision,
   type Membership,
@@ -68,7 +68,7 @@ interface Entry {
 /** One waits for the end of a member, which takes seconds; the others do not. */
 const WORKERS = 64;
 const RETRY = { retryBaseMs: 1000, retryMaxMs: 60_000 };
-/** Of the processor time: what decisions about one vCluster may take, whose values may be long and change all the time. */
+/** Of the processor time: what parsing the contents of one vCluster may take, whose values may be long and change all the time. */
 const DECIDING_SHARE = 0.05;
 const DECIDING_WAIT_MAX_MS = 10_000;
 /** Lines of the log of one member. */
@@ -83,7 +83,7 @@ export class Members {
   readonly #entries = new Map<ObjectKey, Entry>();
   /** vClusters that are no members any more, and whose copies are removed when they are deleted. */
   readonly #removals = new Map<ObjectKey, Config>();
-  /** When each vCluster may be decided about again, monotonic. */
+  /** When the contents of each vCluster may be parsed again, monotonic. */
   readonly #notBeforeMs = new Map<ObjectKey, number>();
   #rules: FleetRules;
   #working: Promise<unknown> | undefined;
@@ -158,9 +158,7 @@ export class Members {
 
   async #work(key: ObjectKey): Promise<void> {
     try {
-      const waitMs = (this.#notBeforeMs.get(key) ?? 0) - this.#options.clock.monotonicMs();
-      if (waitMs > 0) this.#queue.addAfter(key, waitMs);
-      else await this.#reconcile(key);
+      await this.#reconcile(key);
       this.#queue.forget(key);
     } catch (error) {
       this.#options.logger.warn(
@@ -182,9 +180,17 @@ export class Members {
       );
       return;
     }
-    const selects = isSelected(this.#rules.fleet);
-    const objects = await this.#options.discovery.read(key, (workloads) => workloads.some(selects));
-    const decision = this.#decide(key, objects);
+    const { clock, discovery } = this.#options;
+    const known = discovery.known(key);
+    const decided = decideByWorkload(known, this.#rules);
+    const waitMs = (this.#notBeforeMs.get(key) ?? 0) - clock.monotonicMs();
+    if (decided === undefined && waitMs > 0) {
+      this.#queue.addAfter(key, waitMs);
+      return;
+    }
+    if (decided !== undefined) discovery.forget(key);
+    const objects = decided === undefined ? await discovery.read(key) : known;
+    const decision = decided ?? this.#decide(key, objects);
     switch (decision.kind) {
       case 'left':
         this.#rememberConfig(key);
@@ -198,6 +204,7 @@ export class Members {
         );
         break;
       case 'deleted':
+        this.#notBeforeMs.delete(key);
         await this.#remove(key);
         break;
       default:
@@ -213,7 +220,6 @@ export class Members {
     const nowMs = clock.monotonicMs();
     const waitMs = Math.min((nowMs - startedMs) / DECIDING_SHARE, DECIDING_WAIT_MAX_MS);
     this.#notBeforeMs.set(key, nowMs + waitMs);
-    if (decision.kind === 'left' || decision.kind === 'deleted') this.#notBeforeMs.delete(key);
     return decision;
   }
 
