@@ -7,159 +7,70 @@ interface CommandModule {
   define(command: Command, exit: (code: number) => void): void;
 }
 
+type CommandGroup = Readonly<Record<string, readonly [summary: string, load: () => Promise<CommandModule>]>>;
+
+const MAIN: CommandGroup = {
+  demo: ['sync sample objects between two clusters in this process', () => import('./demo/demo.ts')],
+  run: ['sync until interrupted', () => import('./run.ts')],
+  validate: ['check configuration files and report all errors', () => import('./validate.ts')],
+  render: ['show offline what a sync would write', () => import('./offline/render.ts')],
+  test: ['run test cases of patches, offline', () => import('./test/test.ts')],
+  diff: ['show what a sync would change in both clusters', () => import('./live/diff.ts')],
+  status: ['list virtual objects with their host names and states', () => import('./live/status.ts')],
+  explain: ['explain why an object is, or is not, synced', () => import('./live/explain.ts')],
+  migrate: [
+    'show what to change so that this program syncs what vCluster syncs',
+    () => import('./migrate.ts'),
+  ],
+  cleanup: [
+    'delete the objects that the syncer of this virtual cluster created',
+    () => import('./live/cleanup.ts'),
+  ],
+};
+
+const MORE: CommandGroup = {
+  playground: ['try patches in the browser, without a cluster', () => import('./page/playground.ts')],
+  rbac: ['print the roles that a configuration needs', () => import('./rbac.ts')],
+  adopt: ['take the copies on the host to be of this virtual cluster', () => import('./live/adopt.ts')],
+  names: ['translate names between the virtual cluster and the host', () => import('./names.ts')],
+  keys: ['create, list, rotate and revoke access keys; issue cluster tokens', () => import('./keys/keys.ts')],
+  store: ['back up, check or compact the store of the key and token API', () => import('./store.ts')],
+  api: ['serve only the key and token API', () => import('./api.ts')],
+};
+
+/** For scripts and images; `--help` does not list them. */
+const HIDDEN: CommandGroup = {
+  patch: [
+    'apply only the patches, to one object of any kind; render without the rest of the sync',
+    () => import('./offline/patch.ts'),
+  ],
+  eval: ['evaluate expressions in the sandbox, as the playground does', () => import('./eval.ts')],
+  healthcheck: ['wait until a daemon is ready and runs a configuration', () => import('./health.ts')],
+  schema: ['print the JSON Schema of the configuration file', () => import('./print-schema.ts')],
+  completion: [
+    'print a script that completes command lines in bash, zsh or fish',
+    async () => (await import('./completion.ts')).completionCommand(allCommands),
+  ],
+  version: ['print the version of this program and of Node.js', () => import('./version.ts')],
+};
+
 interface CommandEntry {
   readonly name: string;
+  /** Heading of the list in `--help`. */
   readonly group: string | undefined;
   readonly summary: string;
-  load(): Promise<CommandModule>;
+  readonly load: () => Promise<CommandModule>;
 }
 
-/** Headings of the list in `--help`. */
-const MAIN = 'Commands:';
-const MORE = 'More commands:';
-/** For scripts and images; `--help` does not list them. */
-const HIDDEN = undefined;
-
 export const COMMANDS: readonly CommandEntry[] = [
-  {
-    name: 'demo',
-    group: MAIN,
-    summary: 'sync sample objects between two clusters in this process',
-    load: () => import('./demo/demo.ts'),
-  },
-  {
-    name: 'run',
-    group: MAIN,
-    summary: 'sync until interrupted',
-    load: () => import('./run.ts'),
-  },
-  {
-    name: 'validate',
-    group: MAIN,
-    summary: 'check configuration files and report all errors',
-    load: () => import('./validate.ts'),
-  },
-  {
-    name: 'render',
-    group: MAIN,
-    summary: 'show offline what a sync would write',
-    load: () => import('./offline/render.ts'),
-  },
-  {
-    name: 'test',
-    group: MAIN,
-    summary: 'run test cases of patches, offline',
-    load: () => import('./test/test.ts'),
-  },
-  {
-    name: 'diff',
-    group: MAIN,
-    summary: 'show what a sync would change in both clusters',
-    load: () => import('./live/diff.ts'),
-  },
-  {
-    name: 'status',
-    group: MAIN,
-    summary: 'list virtual objects with their host names and states',
-    load: () => import('./live/status.ts'),
-  },
-  {
-    name: 'explain',
-    group: MAIN,
-    summary: 'explain why an object is, or is not, synced',
-    load: () => import('./live/explain.ts'),
-  },
-  {
-    name: 'migrate',
-    group: MAIN,
-    summary: 'show what to change so that this program syncs what vCluster syncs',
-    load: () => import('./migrate.ts'),
-  },
-  {
-    name: 'cleanup',
-    group: MAIN,
-    summary: 'delete the objects that the syncer of this virtual cluster created',
-    load: () => import('./live/cleanup.ts'),
-  },
-  {
-    name: 'playground',
-    group: MORE,
-    summary: 'try patches in the browser, without a cluster',
-    load: () => import('./page/playground.ts'),
-  },
-  {
-    name: 'rbac',
-    group: MORE,
-    summary: 'print the roles that a configuration needs',
-    load: () => import('./rbac.ts'),
-  },
-  {
-    name: 'adopt',
-    group: MORE,
-    summary: 'take the copies on the host to be of this virtual cluster',
-    load: () => import('./live/adopt.ts'),
-  },
-  {
-    name: 'names',
-    group: MORE,
-    summary: 'translate names between the virtual cluster and the host',
-    load: () => import('./names.ts'),
-  },
-  {
-    name: 'keys',
-    group: MORE,
-    summary: 'create, list, rotate and revoke access keys; issue cluster tokens',
-    load: () => import('./keys/keys.ts'),
-  },
-  {
-    name: 'store',
-    group: MORE,
-    summary: 'back up, check or compact the store of the key and token API',
-    load: () => import('./store.ts'),
-  },
-  {
-    name: 'api',
-    group: MORE,
-    summary: 'serve only the key and token API',
-    load: () => import('./api.ts'),
-  },
-  {
-    name: 'patch',
-    group: HIDDEN,
-    summary: 'apply only the patches, to one object of any kind; render without the rest of the sync',
-    load: () => import('./offline/patch.ts'),
-  },
-  {
-    name: 'eval',
-    group: HIDDEN,
-    summary: 'evaluate expressions in the sandbox, as the playground does',
-    load: () => import('./eval.ts'),
-  },
-  {
-    name: 'healthcheck',
-    group: HIDDEN,
-    summary: 'wait until a daemon is ready and runs a configuration',
-    load: () => import('./health.ts'),
-  },
-  {
-    name: 'schema',
-    group: HIDDEN,
-    summary: 'print the JSON Schema of the configuration file',
-    load: () => import('./print-schema.ts'),
-  },
-  {
-    name: 'completion',
-    group: HIDDEN,
-    summary: 'print a script that completes command lines in bash, zsh or fish',
-    load: async () => (await import('./completion.ts')).completionCommand(allCommands),
-  },
-  {
-    name: 'version',
-    group: HIDDEN,
-    summary: 'print the version of this program and of Node.js',
-    load: () => import('./version.ts'),
-  },
+  ...entriesOf('Commands:', MAIN),
+  ...entriesOf('More commands:', MORE),
+  ...entriesOf(undefined, HIDDEN),
 ];
+
+function entriesOf(group: string | undefined, commands: CommandGroup): CommandEntry[] {
+  return Object.entries(commands).map(([name, [summary, load]]) => ({ name, group, summary, load }));
+}
 
 /** Runs one command line and returns the process's exit code: 0 ok, 1 failure or differences, 2 usage or configuration. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
