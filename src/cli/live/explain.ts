@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError, PatchError } from '../../base/errors.ts';
 import { type JsonObject, type JsonValue, valueAt } from '../../base/json.ts';
+import type { Config } from '../../config/config.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import {
   keyOf,
@@ -26,8 +27,15 @@ import { type Connection, reaching, readSnapshot, type Snapshot } from './snapsh
 import { reportingPipeline, type Application, KeptSandbox } from '../offline/rehearsal-parts.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import { findTarget, hostPlaceOf, type Target } from './target.ts';
-import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
-import { addressOf, statusOfImport, statusOfOther, statusOf, type SyncStatus } from './object-status.ts';
+import {
+  addressOf,
+  factsOf,
+  statusOfImport,
+  statusOfOther,
+  statusOf,
+  type StatusFacts,
+  type SyncStatus,
+} from './object-status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
@@ -131,57 +139,43 @@ async function snapshotOrMissing(
 
 async function explanationOf(
   { clusters }: Connection,
-  { snapshot, objection }: WorldPlan,
+  plan: WorldPlan,
   target: Target,
-  missing: readonly string[],
+  missingRights: readonly string[],
   stages: Stages | undefined,
 ): Promise<Explanation> {
+  const { config } = plan.snapshot;
   const nowMs = systemClock.now();
   const { fleetNote, lease, runsOther } = await reaching('host', () =>
-    readDaemon(snapshot.config, clusters.host, nowMs),
+    readDaemon(config, clusters.host, nowMs),
   );
-  const { resource, virtual } = target;
-  const place = {
-    kind: resource.kind,
-    virtual: virtual === undefined ? '' : keyOf(virtual),
+  const object = target.kind === 'object' ? target.plan : undefined;
+  const { namespace = '', uid = '' } = object?.seen.virtual?.metadata ?? {};
+  const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
+  const address = object && addressOf(object);
+  const facts = { ...factsOf(plan, { fleetNote, lease, runsOther, nowMs }), events, missingRights };
+  return {
+    kind: target.resource.kind,
+    virtual: target.virtual === undefined ? '' : keyOf(target.virtual),
     host: hostPlaceOf(target),
+    status: statusOfTarget(target, facts, config),
+    ...(address && { address }),
+    stages,
+    write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
+    events,
     lease,
   };
-  if (target.kind === 'other') {
-    return {
-      ...place,
-      status: statusOfOther(target, snapshot.config),
-      stages: undefined,
-      write: [],
-      events: [],
-    };
+}
+
+function statusOfTarget(target: Target, facts: StatusFacts, config: Config): SyncStatus {
+  switch (target.kind) {
+    case 'object':
+      return statusOf(target.plan, facts);
+    case 'import':
+      return statusOfImport(target.plan, facts);
+    case 'other':
+      return statusOfOther(target, config);
   }
-  const { changes } = target.plan;
-  if (target.kind === 'import') {
-    return {
-      ...place,
-      status: statusOfImport(target.plan, { fleetNote, runsOther, objection }),
-      stages: undefined,
-      write: writesOf(changes),
-      events: [],
-    };
-  }
-  const { namespace = '', uid = '' } = target.plan.seen.virtual?.metadata ?? {};
-  const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
-  const status = statusOf(target.plan, {
-    nowMs,
-    events,
-    missingNamespaces: snapshot.missingNamespaces,
-    namespaceAdvice: namespaceAdvice(snapshot.config),
-    fleetNote,
-    lease,
-    runsOther,
-    objection,
-    syncsServices: snapshot.config.services.mode === 'sync',
-    missingRights: missing,
-  });
-  const address = addressOf(target.plan);
-  return { ...place, status, stages, write: writesOf(changes), events, ...(address && { address }) };
 }
 
 function asJsonObject({

@@ -17,7 +17,9 @@ import type { Config } from '../../config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
+import type { WorldPlan } from './session.ts';
 import type { Target } from './target.ts';
+import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 
 type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'contested';
 
@@ -49,25 +51,36 @@ export interface StatusFacts {
   readonly missingRights: readonly string[];
 }
 
+function statusAs(state: State, reason: string, sentence: string): SyncStatus {
+  return { state, reason, sentence };
+}
+
 /** An older Event of the daemon is obsolete: delays end after five minutes, streaks after ten. */
 const RECENT_MS = 10 * 60_000;
+
+/** What the status of every object of a plan depends on. */
+export function factsOf(
+  { snapshot: { config, missingNamespaces }, objection }: WorldPlan,
+  reports: Pick<StatusFacts, 'fleetNote' | 'nowMs' | 'lease' | 'runsOther'>,
+): Omit<StatusFacts, 'events'> {
+  return {
+    ...reports,
+    objection,
+    missingNamespaces,
+    namespaceAdvice: namespaceAdvice(config),
+    syncsServices: config.services.mode === 'sync',
+    missingRights: [],
+  };
+}
 
 export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
   const { decision, error } = plan;
   const what = `${plan.kind.resource.kind} "${plan.key}"`;
   switch (decision.kind) {
     case 'ignore':
-      return {
-        state: 'skipped',
-        reason: decision.reason,
-        sentence: ignoredSentence(plan, decision.reason, what, facts.syncsServices),
-      };
+      return statusAs('skipped', decision.reason, `${what} ${whyIgnored(plan, decision.reason, facts)}`);
     case 'refuse':
-      return {
-        state: 'refused',
-        reason: decision.reason,
-        sentence: `${what} is not synced: ${sentenceOf(decision.note)}`,
-      };
+      return statusAs('refused', decision.reason, `${what} is not synced: ${sentenceOf(decision.note)}`);
     case 'delete':
       if (plan.seen.virtual === undefined && facts.objection !== undefined)
         return held(what, hostOf(plan), facts.objection);
@@ -87,11 +100,8 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
 }
 
 function held(what: string, copy: string, objection: string): SyncStatus {
-  return {
-    state: 'pending',
-    reason: 'DeletionsHeld',
-    sentence: `${what} is gone, and its host copy ${copy} stays: ${objection}`,
-  };
+  const sentence = `${what} is gone, and its host copy ${copy} stays: ${objection}`;
+  return statusAs('pending', 'DeletionsHeld', sentence);
 }
 
 /** Where the host serves the copy; undefined: there is no copy, or it has no address. */
@@ -106,39 +116,27 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
   const { target } = plan.seen;
   if (decision.kind === 'takeOver' && plan.changes.length === 0) {
     const why = `the host Service ${hostOf(plan)} still has a selector, so the host's endpoints controller writes these Endpoints`;
-    return {
-      state: 'pending',
-      reason: 'host Service has a selector',
-      sentence: `${what} is not synced yet: ${why}`,
-    };
+    return statusAs('pending', 'host Service has a selector', `${what} is not synced yet: ${why}`);
   }
   const contested = recent(facts, 'Contested');
   if (contested !== undefined) {
     // A correction may be in place until the other writer is back: the daemon forgets it after the same time without an overwrite.
     const state = plan.changes.length === 0 ? `is synced to ${hostOf(plan)} for now` : 'is not in sync';
-    const sentence = `${what} ${state}: ${sentenceOf(contested.note)}`;
-    return { state: 'contested', reason: 'Contested', sentence };
+    return statusAs('contested', 'Contested', `${what} ${state}: ${sentenceOf(contested.note)}`);
   }
   if (plan.changes.length === 0 && plan.error === undefined) {
     const quarantined = recent(facts, 'PatchFailed', /quarantin/);
     const note =
       quarantined === undefined ? '' : `; its last change is delayed: ${sentenceOf(quarantined.note)}`;
-    return { state: 'synced', reason: '', sentence: `${what} is synced to ${hostOf(plan)}${note}` };
+    return statusAs('synced', '', `${what} is synced to ${hostOf(plan)}${note}`);
   }
   if (facts.missingRights.length > 0) {
     const rights = facts.missingRights.join(', ');
-    return {
-      state: 'failed',
-      reason: 'MissingRight',
-      sentence: `${what} is not synced: a right is missing: ${rights}`,
-    };
+    return statusAs('failed', 'MissingRight', `${what} is not synced: a right is missing: ${rights}`);
   }
   if (target !== undefined && facts.missingNamespaces.has(target.namespace)) {
-    return {
-      state: 'failed',
-      reason: 'NamespaceNotFound',
-      sentence: `${what} is not synced: host namespace "${target.namespace}" does not exist; ${facts.namespaceAdvice}`,
-    };
+    const why = `host namespace "${target.namespace}" does not exist; ${facts.namespaceAdvice}`;
+    return statusAs('failed', 'NamespaceNotFound', `${what} is not synced: ${why}`);
   }
   return (
     reported(plan, decision, facts, what) ??
@@ -153,33 +151,21 @@ function reported(
   facts: StatusFacts,
   what: string,
 ): SyncStatus | undefined {
+  const failed = ({ reason, note }: ReportedEvent): SyncStatus =>
+    statusAs('failed', reason, `${what} is not in sync: ${sentenceOf(note)}`);
   const patch = recent(facts, 'PatchFailed');
-  if (patch !== undefined) {
-    return {
-      state: 'failed',
-      reason: 'PatchFailed',
-      sentence: `${what} is not in sync: ${sentenceOf(patch.note)}`,
-    };
-  }
+  if (patch !== undefined) return failed(patch);
   const recreation = recent(facts, 'SyncError', /delet/);
   if (recreation !== undefined && decision.kind === 'create') {
     const why =
       'another client on the host keeps deleting the copy, so it is created again with increasing delays';
-    return {
-      state: 'pending',
-      reason: 'waiting for re-creation',
-      sentence: `${what} waits for the re-creation of ${hostOf(plan)}: ${why}`,
-    };
+    const sentence = `${what} waits for the re-creation of ${hostOf(plan)}: ${why}`;
+    return statusAs('pending', 'waiting for re-creation', sentence);
   }
   const refused = facts.events.find(
     ({ type, lastMs }) => type === 'Warning' && facts.nowMs - lastMs < RECENT_MS,
   );
-  if (refused === undefined) return undefined;
-  return {
-    state: 'failed',
-    reason: refused.reason,
-    sentence: `${what} is not in sync: ${sentenceOf(refused.note)}`,
-  };
+  return refused && failed(refused);
 }
 
 function failed(error: unknown, what: string, { events }: StatusFacts): SyncStatus {
@@ -190,27 +176,19 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
       : '';
     const [message = ''] = describePatchError(error).split('\n');
     const how = error.isRestSynced ? 'is synced except for a patch that fails' : 'is not synced';
-    return { state: 'failed', reason: 'PatchFailed', sentence: `${what} ${how}: ${message}${after}` };
+    return statusAs('failed', 'PatchFailed', `${what} ${how}: ${message}${after}`);
   }
-  const message = messageOf(error);
-  return { state: 'failed', reason: 'SyncError', sentence: `${what} is not synced: ${message}` };
+  return statusAs('failed', 'SyncError', `${what} is not synced: ${messageOf(error)}`);
 }
 
 /** The daemon does not write what this configuration would. */
 function otherConfiguration(what: string): SyncStatus {
-  return {
-    state: 'pending',
-    reason: 'another configuration',
-    sentence: `${what} is not in sync with this configuration: the daemon runs another configuration`,
-  };
+  const sentence = `${what} is not in sync with this configuration: the daemon runs another configuration`;
+  return statusAs('pending', 'another configuration', sentence);
 }
 
 function ofFleet(what: string, note: string): SyncStatus {
-  return {
-    state: 'failed',
-    reason: 'NotJoined',
-    sentence: `${what} is not in sync: its vCluster is in the state ${note}`,
-  };
+  return statusAs('failed', 'NotJoined', `${what} is not in sync: its vCluster is in the state ${note}`);
 }
 
 function pending(
@@ -222,18 +200,11 @@ function pending(
   if (fleetNote !== undefined) return ofFleet(what, fleetNote);
   if (runsOther) return otherConfiguration(what);
   if (lease === undefined)
-    return {
-      state: 'pending',
-      reason,
-      sentence: `${due}; if this state persists, check that a daemon is running`,
-    };
+    return statusAs('pending', reason, `${due}; if this state persists, check that a daemon is running`);
   if (lease.holder !== '')
-    return { state: 'pending', reason, sentence: `${due}; the leader "${lease.holder}" writes it` };
-  return {
-    state: 'pending',
-    reason: 'no leader',
-    sentence: `${due}; no replica holds Lease "${lease.key}", so no daemon writes it`,
-  };
+    return statusAs('pending', reason, `${due}; the leader "${lease.holder}" writes it`);
+  const sentence = `${due}; no replica holds Lease "${lease.key}", so no daemon writes it`;
+  return statusAs('pending', 'no leader', sentence);
 }
 
 function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string {
@@ -287,49 +258,38 @@ function sentenceOf(note: string): string {
   return /^[A-Z][a-z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
-function ignoredSentence(
+/** What follows the name of the object. */
+function whyIgnored(
   { seen, key, kind }: ObjectPlan,
   reason: IgnoreReason,
-  what: string,
-  syncsServices: boolean,
+  { syncsServices }: StatusFacts,
 ): string {
-  const copy = seen.host === undefined ? '' : `; the host copy ${hostKey(seen.host.metadata)} stays as it is`;
+  const copy =
+    seen.host === undefined ? '' : `; the host copy ${quotedKey(seen.host.metadata)} stays as it is`;
   const service = `Service "${kind.serviceKey(key, seen.virtual) ?? key}"`;
-  const copies = kind.resource.kind.replace(/s?$/u, 's');
-  switch (reason) {
-    case 'never synced':
-      return `${what} is never synced: it describes the API server itself, and the host has its own`;
-    case 'controlled by another': {
-      const where = isOptedOut(seen.virtual) ? 'the virtual object' : 'the host copy';
-      return `${what} is not synced: ${CONTROLLED_BY} on ${where} assigns it to another controller${copy}; remove it to resume syncing`;
-    }
-    case 'skip-backsync':
-      return `${what} no longer exists, and ${SKIP_BACKSYNC} on the host copy keeps that copy`;
-    case 'gone on both sides':
-      return `${what} exists neither in the virtual cluster nor on the host`;
-    case 'service has a selector':
-      return `${what} is not copied: ${selectorReason({ seen, kind }, service, syncsServices)}`;
-    case 'no service':
-      return `${what} is not copied: there is no ${service}, and endpointSyncer.requireService is true`;
-    case 'no service name':
-      return `${what} is not copied: it has no label kubernetes.io/service-name, so it belongs to no Service`;
-    case 'made by the EndpointSlice controller':
-      return syncsServices
-        ? `${what} is not copied: the virtual cluster's EndpointSlice controller created it for the Pods of ${service}, and no Pods are synced`
-        : `${what} is not copied: the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host ${copies}`;
-    case 'mirrored from Endpoints':
-      return `${what} is not copied: it mirrors the Endpoints of ${service}, which are synced, and the host mirrors their copy`;
-    case 'selects Pods':
-      return `${what} is not copied: it has a selector, and no Pods are synced that it could select on the host`;
-    case 'no synced endpoints':
-      return `${what} is not copied: it has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service`;
-    case 'namespace is excluded':
-      return `${what} is not copied: endpointSyncer.namespaces excludes its namespace`;
-    case 'not selected':
-      return `${what} is not copied: its labels do not match endpointSyncer.selector`;
-    default:
-      return reason satisfies never;
-  }
+  const owner = isOptedOut(seen.virtual) ? 'the virtual object' : 'the host copy';
+  const derived = syncsServices
+    ? ` for the Pods of ${service}, and no Pods are synced`
+    : `, and the host's own controller creates the host ${kind.resource.kind.replace(/s?$/u, 's')}`;
+  const reasons: Readonly<Record<IgnoreReason, string>> = {
+    'never synced': 'is never synced: it describes the API server itself, and the host has its own',
+    'controlled by another': `is not synced: ${CONTROLLED_BY} on ${owner} assigns it to another controller${copy}; remove it to resume syncing`,
+    'skip-backsync': `no longer exists, and ${SKIP_BACKSYNC} on the host copy keeps that copy`,
+    'gone on both sides': 'exists neither in the virtual cluster nor on the host',
+    'service has a selector': `is not copied: ${selectorReason({ seen, kind }, service, syncsServices)}`,
+    'no service': `is not copied: there is no ${service}, and endpointSyncer.requireService is true`,
+    'no service name':
+      'is not copied: it has no label kubernetes.io/service-name, so it belongs to no Service',
+    'made by the EndpointSlice controller': `is not copied: the virtual cluster's EndpointSlice controller created it${derived}`,
+    'mirrored from Endpoints': `is not copied: it mirrors the Endpoints of ${service}, which are synced, and the host mirrors their copy`,
+    'selects Pods':
+      'is not copied: it has a selector, and no Pods are synced that it could select on the host',
+    'no synced endpoints':
+      'is not copied: it has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service',
+    'namespace is excluded': 'is not copied: endpointSyncer.namespaces excludes its namespace',
+    'not selected': 'is not copied: its labels do not match endpointSyncer.selector',
+  };
+  return reasons[reason];
 }
 
 /** What a Service with a selector means depends on who copies Services, and on who made the object. */
@@ -347,7 +307,7 @@ function selectorReason(
   return `${service} has a selector, so its addresses on the host are those of its Pods there; ${whose} are copied for Services without a selector only`;
 }
 
-function hostKey({ namespace = '', name }: { namespace?: string; name: string }): string {
+function quotedKey({ namespace = '', name }: { namespace?: string; name: string }): string {
   return `"${keyOf({ namespace, name })}"`;
 }
 
@@ -361,37 +321,27 @@ export function statusOfImport(
   const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
   const copy = seen.ours.find((one) => !isOptedOut(one));
   if (!isReferenced && copy !== undefined && seen.object === undefined && objection !== undefined)
-    return held(what, hostKey(copy.metadata), objection);
+    return held(what, quotedKey(copy.metadata), objection);
   if (decision.problem !== undefined) {
     const { reason, note } = decision.problem;
-    return { state: 'refused', reason, sentence: `${what} is not imported: ${sentenceOf(note)}` };
+    return statusAs('refused', reason, `${what} is not imported: ${sentenceOf(note)}`);
   }
   if (changes.length > 0 && fleetNote !== undefined) return ofFleet(what, fleetNote);
   if (changes.length > 0 && runsOther) return otherConfiguration(what);
   if (changes.length > 0) {
     const reason = changes.map((change) => change.reason).join(', ');
     const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
-    return {
-      state: 'pending',
-      reason,
-      sentence: `${what} is not in sync: its copy is about to be ${verb}: ${reason}`,
-    };
+    return statusAs('pending', reason, `${what} is not in sync: its copy is about to be ${verb}: ${reason}`);
   }
   if (!isReferenced) return unreferenced(what, seen);
   switch (decision.action) {
-    case 'to-host':
-      return {
-        state: 'synced',
-        reason: '',
-        sentence: `${what} is imported into the host as "${seen.target === undefined ? '' : keyOf(seen.target)}"`,
-      };
+    case 'to-host': {
+      const target = seen.target === undefined ? '' : keyOf(seen.target);
+      return statusAs('synced', '', `${what} is imported into the host as "${target}"`);
+    }
     case 'to-virtual': {
-      const { namespace = '', name = '' } = seen.source?.metadata ?? {};
-      return {
-        state: 'synced',
-        reason: '',
-        sentence: `${what} is imported from the host, where it is "${keyOf({ namespace, name })}"`,
-      };
+      const source = seen.source === undefined ? '"/"' : quotedKey(seen.source.metadata);
+      return statusAs('synced', '', `${what} is imported from the host, where it is ${source}`);
     }
     case 'paused':
       return paused(what);
@@ -403,52 +353,32 @@ export function statusOfImport(
 /** An import that is not deleted although no synced object references it: what an object references that cannot be translated is unknown. */
 function unreferenced(what: string, { ours, imported }: ReferencePlan['seen']): SyncStatus {
   const [kept = imported] = ours;
-  if (kept === undefined)
-    return {
-      state: 'skipped',
-      reason: 'not referenced',
-      sentence: `${what} is not imported: no synced object references it`,
-    };
+  if (kept === undefined) return notReferenced(what);
   if (isOptedOut(kept)) return paused(what);
-  const where = kept === imported ? 'from the host' : `into the host as ${hostKey(kept.metadata)}`;
-  return {
-    state: 'synced',
-    reason: 'kept',
-    sentence: `${what} is imported ${where} and is kept: an object fails whose copy references it`,
-  };
+  const where = kept === imported ? 'from the host' : `into the host as ${quotedKey(kept.metadata)}`;
+  const sentence = `${what} is imported ${where} and is kept: an object fails whose copy references it`;
+  return statusAs('synced', 'kept', sentence);
+}
+
+function notReferenced(what: string): SyncStatus {
+  return statusAs('skipped', 'not referenced', `${what} is not imported: no synced object references it`);
 }
 
 function paused(what: string): SyncStatus {
-  return {
-    state: 'skipped',
-    reason: 'controlled by another',
-    sentence: `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`,
-  };
+  const sentence = `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`;
+  return statusAs('skipped', 'controlled by another', sentence);
 }
 
 function notImported(what: string, { seen, decision }: Pick<ReferencePlan, 'seen' | 'decision'>): SyncStatus {
   const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
   if (seen.othersCopy !== undefined) {
-    return {
-      state: 'skipped',
-      reason: 'copied by another syncer',
-      sentence: `${what} is on the host as ${name}: another syncer manages that copy`,
-    };
+    const sentence = `${what} is on the host as ${name}: another syncer manages that copy`;
+    return statusAs('skipped', 'copied by another syncer', sentence);
   }
-  if (!seen.kind.isImportable) {
-    const reason = 'never imported';
-    return {
-      state: 'skipped',
-      reason,
-      sentence: `${what} is not imported: objects of this kind are copied by another syncer; references use the name ${name}`,
-    };
-  }
-  const key = 'syncing of this kind is not enabled under sync.toHost';
-  return {
-    state: 'skipped',
-    reason: 'not configured',
-    sentence: `${what} is not imported: ${key}; references use the name ${name}`,
-  };
+  const [reason, why] = seen.kind.isImportable
+    ? ['not configured', 'syncing of this kind is not enabled under sync.toHost']
+    : ['never imported', 'objects of this kind are copied by another syncer'];
+  return statusAs('skipped', reason, `${what} is not imported: ${why}; references use the name ${name}`);
 }
 
 /** The state of an existing object that is neither synced nor referenced. */
@@ -456,22 +386,12 @@ export function statusOfOther(
   { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
   config: Config,
 ): SyncStatus {
-  const { namespace = '', name } = object.metadata;
-  const what = `${resource.kind} "${keyOf({ namespace, name })}"`;
+  const what = `${resource.kind} ${quotedKey(object.metadata)}`;
   const setting = disablingSetting(config, resource);
-  if (setting !== undefined)
-    return { state: 'skipped', reason: 'disabled', sentence: `${what} is not synced: ${setting}` };
-  if (cluster === 'virtual') {
-    return {
-      state: 'skipped',
-      reason: 'not referenced',
-      sentence: `${what} is not imported: no synced object references it`,
-    };
-  }
+  if (setting !== undefined) return statusAs('skipped', 'disabled', `${what} is not synced: ${setting}`);
+  if (cluster === 'virtual') return notReferenced(what);
   const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;
-  return {
-    state: 'skipped',
-    reason: 'NotManaged',
-    sentence: `host ${what} is not a copy of an object of this virtual cluster: another client created it, so it is left untouched${blocks}`,
-  };
+  const why = `another client created it, so it is left untouched${blocks}`;
+  const sentence = `host ${what} is not a copy of an object of this virtual cluster: ${why}`;
+  return statusAs('skipped', 'NotManaged', sentence);
 }

@@ -15,9 +15,8 @@ import { reportUnknownKind, knownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
-import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
-import { addressOf, statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
+import { addressOf, factsOf, statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -154,17 +153,8 @@ export interface StatusReports extends Pick<DaemonState, 'fleetNote' | 'lease' |
 
 /** Synced objects first, then referenced objects. */
 export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
-  const { snapshot, objects, references, objection } = plan;
-  const { missingNamespaces, config } = snapshot;
-  const facts = {
-    ...reports,
-    objection,
-    missingNamespaces,
-    namespaceAdvice: namespaceAdvice(config),
-    syncsServices: config.services.mode === 'sync',
-    missingRights: [],
-  };
-  const synced = objects.map((plan): StatusRow => {
+  const facts = factsOf(plan, reports);
+  const synced = plan.objects.map((plan): StatusRow => {
     const { virtual, host, target } = plan.seen;
     const events = reports.events.get(virtual?.metadata.uid ?? '') ?? [];
     return {
@@ -178,7 +168,7 @@ export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
       lastChange: lastChangeOf(virtual, host),
     };
   });
-  const imported = references.map((plan): StatusRow => {
+  const imported = plan.references.map((plan): StatusRow => {
     const { seen, decision } = plan;
     const { kind, virtual } = seen;
     const there = seen.object ?? seen.imported;
