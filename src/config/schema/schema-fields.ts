@@ -17,7 +17,7 @@ const DNS_LABEL = new RegExp(`^${DNS_LABEL_PATTERN}$`, 'u');
 const DNS_LABEL_OR_EMPTY = new RegExp(`^(${DNS_LABEL_PATTERN})?$`, 'u');
 const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
 const LABEL_RULE =
-  'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';
+  'a DNS label (lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends)';
 
 /** `pattern` is for editors; the loader checks the value in `rules.ts`. */
 export function text(description: string, pattern?: string, fallback = '') {
@@ -51,23 +51,27 @@ export function choice<const T extends readonly [string, ...string[]]>(
   return z.enum(words).prefault(fallback).meta({ description });
 }
 
+/** The error of text that does not match a pattern. */
+function wanted(what: string) {
+  return { error: (issue: { readonly input?: unknown }) => `must be ${what}, found ${show(issue.input)}` };
+}
+
+/** Text of this pattern, or '' for none. */
+function optional(description: string, pattern: RegExp, what: string) {
+  return z.string().regex(pattern, wanted(what)).default('').meta({ description });
+}
+
 /** A required DNS label; `hint` says how to set it. */
 export function requiredLabel(description: string, hint: string) {
   return z
     .string({ error: (issue) => (issue.input === undefined ? `is required: ${hint}` : undefined) })
-    .regex(DNS_LABEL, { error: (issue) => `must be a DNS label (${LABEL_RULE}), found ${show(issue.input)}` })
+    .regex(DNS_LABEL, wanted(LABEL_RULE))
     .meta({ description });
 }
 
 /** A DNS label, or '' for none. */
 export function label(description: string) {
-  return z
-    .string()
-    .regex(DNS_LABEL_OR_EMPTY, {
-      error: (issue) => `must be a DNS label (${LABEL_RULE}), found ${show(issue.input)}`,
-    })
-    .default('')
-    .meta({ description });
+  return optional(description, DNS_LABEL_OR_EMPTY, LABEL_RULE);
 }
 
 const LABEL_KEY = String.raw`([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`;
@@ -79,33 +83,20 @@ const LABEL_REQUIREMENT_OR_EMPTY = new RegExp(
 const KEY_PATTERN = new RegExp(`^(${LABEL_KEY}|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/\\*)$`, 'u');
 
 /** The key of a label or an annotation, or PREFIX/* for all keys with a prefix. */
-export const keyPattern = z.string().regex(KEY_PATTERN, {
-  error: (issue) =>
-    `must be a key or PREFIX/* such as example.com/owner or example.com/*, found ${show(issue.input)}`,
-});
+export const keyPattern = z
+  .string()
+  .regex(KEY_PATTERN, wanted('a key or PREFIX/* such as example.com/owner or example.com/*'));
 
 /** A label by KEY or KEY=VALUE, or '' for none. */
 export function labelRequirement(description: string) {
-  return z
-    .string()
-    .regex(LABEL_REQUIREMENT_OR_EMPTY, {
-      error: (issue) =>
-        `must be a label, KEY or KEY=VALUE such as example.com/import=true, found ${show(issue.input)}`,
-    })
-    .default('')
-    .meta({ description });
+  const what = 'a label, KEY or KEY=VALUE such as example.com/import=true';
+  return optional(description, LABEL_REQUIREMENT_OR_EMPTY, what);
 }
 
 /** The name of a namespaced Kubernetes object, or '' for none. */
 export function objectName(description: string) {
-  return z
-    .string()
-    .regex(SUBDOMAIN_OR_EMPTY, {
-      error: (issue) =>
-        `must be a Kubernetes name (lower-case letters, digits, "-" and "."), found ${show(issue.input)}`,
-    })
-    .default('')
-    .meta({ description });
+  const what = 'a Kubernetes name (lower-case letters, digits, "-" and ".")';
+  return optional(description, SUBDOMAIN_OR_EMPTY, what);
 }
 
 export function count(description: string, limits: { min: number; max: number }, fallback: number) {
@@ -169,10 +160,10 @@ export function size(description: string, limits: { min: number; max: number }, 
 export function bindAddress(description: string, fallback: string) {
   return z
     .string()
-    .refine((value) => parseBindAddress(value) !== undefined, {
-      error: (issue) =>
-        `must be HOST:PORT such as 127.0.0.1:8080, [::1]:8080 or :8080, found ${show(issue.input)}`,
-    })
+    .refine(
+      (value) => parseBindAddress(value) !== undefined,
+      wanted('HOST:PORT such as 127.0.0.1:8080, [::1]:8080 or :8080'),
+    )
     .prefault(fallback)
     .meta({ description, pattern: BIND_ADDRESS_PATTERN });
 }
