@@ -12,23 +12,18 @@ import { systemRandom } from '../base/random.ts';
 import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
-import { reportConfigError } from './output/terminal.ts';
+import { guarded } from './output/terminal.ts';
 import { keepAlive, stopSignals } from './process-lifecycle.ts';
 import { packageVersion } from './version.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, API_FIELDS, true);
-  command.action(async () => exit(await api(command)));
+  command.action(async () => exit(await guarded(() => api(command))));
 }
 
 async function api(command: Command): Promise<number> {
-  let loaded: LoadedConfig;
-  try {
-    loaded = await loadConfig(managementInput(command));
-  } catch (error) {
-    return reportConfigError(error);
-  }
+  const loaded = await loadConfig(managementInput(command));
   growYoungGeneration();
   const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);

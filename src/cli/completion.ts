@@ -34,56 +34,37 @@ interface CompletionCommand {
 }
 
 interface CompletionOption {
-  /** With the two dashes. */
-  readonly long: string;
-  readonly short: string | undefined;
+  /** With the dashes: the short one if there is one, then the long one. */
+  readonly names: readonly string[];
   readonly help: string;
-  readonly value: CompletionValue;
+  /** What follows it: nothing, one of these words, a file, or any text. */
+  readonly value: 'none' | 'file' | 'any' | readonly string[];
 }
 
-type CompletionValue =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'words'; readonly words: readonly string[] }
-  | { readonly kind: 'file' }
-  | { readonly kind: 'any' };
+const HELP: CompletionOption = { names: ['-h', '--help'], help: 'show help', value: 'none' };
 
 /** Hidden options are not offered. */
 export function describeCommand(command: Command): CompletionCommand {
   const parts = command.commands;
   const own = [command, ...parts].flatMap(({ options }) => options).filter((option) => !option.hidden);
-  const help: CompletionOption = { long: '--help', short: '-h', help: 'show help', value: { kind: 'none' } };
+  // Subcommands may share an option, such as `--output`.
+  const options = [...new Map(own.map((option) => [option.long, option])).values()];
+  const [argument] = command.registeredArguments;
   return {
     name: command.name(),
     summary: command.summary() || command.description(),
-    options: [...uniqueOptions(own).map(describeOption), help],
-    words: parts.length > 0 ? parts.map((part) => part.name()) : wordsOf(command.registeredArguments[0]),
-  };
-}
-
-/** Subcommands may share an option, such as `--output`. */
-function uniqueOptions(options: readonly Option[]): readonly Option[] {
-  return [...new Map(options.map((option) => [option.long ?? '', option])).values()];
-}
-
-function describeOption(option: Option): CompletionOption {
-  return {
-    long: option.long ?? '',
-    short: option.short,
-    help: option.description,
-    value: valueOf(option),
+    options: [...options.map(describeOption), HELP],
+    words: parts.length > 0 ? parts.map((part) => part.name()) : argument?.argChoices,
   };
 }
 
 const FILE_VALUE = /<(file|dir|folder|path)(\.\.\.)?>/u;
 
-function valueOf(option: Option): CompletionValue {
-  if (option.argChoices !== undefined) return { kind: 'words', words: option.argChoices };
-  if (!option.required && !option.optional) return { kind: 'none' };
-  return { kind: FILE_VALUE.test(option.flags) ? 'file' : 'any' };
-}
-
-function wordsOf(argument: Argument | undefined): readonly string[] | undefined {
-  return argument === undefined ? undefined : argument.argChoices;
+function describeOption(option: Option): CompletionOption {
+  const { short, long, description, argChoices, required, optional, flags } = option;
+  const names = [short, long].flatMap((name) => name ?? []);
+  const value = FILE_VALUE.test(flags) ? 'file' : 'any';
+  return { names, help: description, value: argChoices ?? (required || optional ? value : 'none') };
 }
 
 // The bash script: `source <(endpoint-syncer completion bash)`.
@@ -111,33 +92,19 @@ complete -o default -F _endpoint_syncer endpoint-syncer
 `;
 }
 
-function optionValues(command: CompletionCommand): string[] {
-  return command.options.flatMap((option) => {
-    const names = namesOf(option).map((name) => `${command.name}:${name}`);
-    switch (option.value.kind) {
-      case 'none':
-        return [];
-      case 'words':
-        return [
-          `    ${names.join('|')}) COMPREPLY=($(compgen -W "${option.value.words.join(' ')}" -- "$current")); return ;;`,
-        ];
-      case 'file':
-      case 'any':
-        return [`    ${names.join('|')}) return ;;`];
-      default:
-        return option.value satisfies never;
-    }
+function optionValues({ name, options }: CompletionCommand): string[] {
+  return options.flatMap(({ names, value }) => {
+    if (value === 'none') return [];
+    const words =
+      typeof value === 'string' ? '' : `COMPREPLY=($(compgen -W "${value.join(' ')}" -- "$current")); `;
+    return [`    ${names.map((option) => `${name}:${option}`).join('|')}) ${words}return ;;`];
   });
 }
 
 function commandWords(command: CompletionCommand): string {
-  const options = command.options.map((option) => option.long).join(' ');
+  const options = command.options.map(({ names }) => names.at(-1)).join(' ');
   const words = (command.words ?? []).join(' ');
   return `    ${command.name}) if [[ $current == -* ]]; then words="${options}"; else words="${words}"; fi ;;`;
-}
-
-function namesOf(option: CompletionOption): string[] {
-  return option.short === undefined ? [option.long] : [option.short, option.long];
 }
 
 // The zsh script: a file `_endpoint-syncer` in a folder of `$fpath`, or `source <(endpoint-syncer completion zsh)`.
@@ -174,26 +141,13 @@ function commandCase(command: CompletionCommand): string {
   return `    ${command.name}) _arguments ${specs.map((spec) => `\\\n      ${spec}`).join(' ')} ;;`;
 }
 
-/** One spec for each spelling, each excluding the other. */
-function optionSpecs(option: CompletionOption): string[] {
-  const names = option.short === undefined ? [option.long] : [option.short, option.long];
-  const help = option.help.replaceAll(/[[\]:\\]/gu, '\\$&');
-  return names.map((name) => zshQuote(`(${names.join(' ')})${name}[${help}]${zshValue(option.value)}`));
-}
+const ZSH_VALUES = { none: '', file: ':file:_files', any: ':value: ' } as const;
 
-function zshValue(value: CompletionValue): string {
-  switch (value.kind) {
-    case 'none':
-      return '';
-    case 'words':
-      return `:value:(${value.words.join(' ')})`;
-    case 'file':
-      return ':file:_files';
-    case 'any':
-      return ':value: ';
-    default:
-      return value satisfies never;
-  }
+/** One spec for each spelling, each excluding the other. */
+function optionSpecs({ names, help, value }: CompletionOption): string[] {
+  const text = help.replaceAll(/[[\]:\\]/gu, '\\$&');
+  const values = typeof value === 'string' ? ZSH_VALUES[value] : `:value:(${value.join(' ')})`;
+  return names.map((name) => zshQuote(`(${names.join(' ')})${name}[${text}]${values}`));
 }
 
 function zshQuote(text: string): string {
@@ -221,25 +175,12 @@ function linesOf(command: CompletionCommand): string[] {
   ];
 }
 
-function optionSpec(option: CompletionOption): string {
-  const short = option.short === undefined ? [] : [`-s ${option.short.replace(/^-/u, '')}`];
-  const long = `-l ${option.long.replace(/^--/u, '')}`;
-  return [...short, long, ...fishValue(option.value), `-d ${fishQuote(option.help)}`].join(' ');
-}
+const FISH_VALUES = { none: '', file: '-r ', any: '-x ' } as const;
 
-function fishValue(value: CompletionValue): string[] {
-  switch (value.kind) {
-    case 'none':
-      return [];
-    case 'words':
-      return [`-x -a ${fishQuote(value.words.join(' '))}`];
-    case 'file':
-      return ['-r'];
-    case 'any':
-      return ['-x'];
-    default:
-      return value satisfies never;
-  }
+function optionSpec({ names, help, value }: CompletionOption): string {
+  const flags = names.map((name) => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
+  const values = typeof value === 'string' ? FISH_VALUES[value] : `-x -a ${fishQuote(value.join(' '))} `;
+  return `${flags.join(' ')} ${values}-d ${fishQuote(help)}`;
 }
 
 function fishQuote(text: string): string {

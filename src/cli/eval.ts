@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { Option, type Command } from 'commander';
-import { ConfigError, type PatchErrorKind, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import {
   textAt,
   type JsonObject,
@@ -16,13 +16,13 @@ import {
 } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import { loaderInput } from './config-options.ts';
-import { reportConfigError } from './output/terminal.ts';
+import { guarded, usageError } from './output/terminal.ts';
 import { readObject } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
 import { compileExpression } from '../syncer/sandbox/front-end/compile-expression.ts';
 import { createSandbox, type Sandbox } from '../syncer/sandbox/sandbox.ts';
-import type { ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
+import type { EvaluateError, ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
 
 /** The default of `context.vcluster.name`. */
 const DEFAULT_NAME = 'my-vcluster';
@@ -54,7 +54,9 @@ export function define(command: Command, exit: (code: number) => void): void {
     .action(async (expression: string | undefined, flags: EvalFlags) => {
       if ((flags.jsonl === true) === (expression !== undefined))
         command.error('error: specify an expression, or --jsonl to read expressions from standard input');
-      exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', command, flags));
+      const run = (): Promise<number> =>
+        flags.jsonl === true ? runLines() : runOne(expression ?? '', command, flags);
+      exit(await guarded(run));
     });
 }
 
@@ -67,24 +69,18 @@ async function runLines(): Promise<number> {
 }
 
 async function runOne(expression: string, command: Command, flags: EvalFlags): Promise<number> {
-  let context: JsonObject;
-  try {
-    context = {
-      ...(flags.config === undefined ? {} : { vcluster: await configuredVcluster(command) }),
-      ...(flags.context === undefined ? {} : await readObject(flags.context)),
-    };
-  } catch (error) {
-    if (error instanceof ConfigError) return reportConfigError(error);
-    throw error;
-  }
-  const value = flags.value === undefined ? { value: undefined } : parseValue(flags.value);
-  if (value === undefined) {
-    process.stderr.write('error: --value is not JSON; a string needs its quotes: --value \'"text"\'\n');
-    return 2;
-  }
+  const context = {
+    ...(flags.config === undefined ? {} : { vcluster: await configuredVcluster(command) }),
+    ...(flags.context === undefined ? {} : await readObject(flags.context)),
+  };
+  const parsed = flags.value === undefined ? { value: undefined } : parseJson(flags.value);
+  if ('error' in parsed)
+    return usageError('--value is not JSON; a string needs its quotes: --value \'"text"\'');
   await using session = new EvalSession();
-  const input = { expression, value: value.value, path: flags.path, context: withName(readContext(context)) };
-  return print(await session.evaluate(input));
+  const { value } = parsed;
+  return print(
+    await session.evaluate({ expression, value, path: flags.path, context: withName(readContext(context)) }),
+  );
 }
 
 async function configuredVcluster(command: Command): Promise<JsonObject> {
@@ -108,14 +104,6 @@ function print(outcome: EvalOutcome): number {
   }
   process.stdout.write(`${'value' in outcome ? JSON.stringify(outcome.value) : 'undefined'}\n`);
   return 0;
-}
-
-function parseValue(text: string): { value: JsonValue } | undefined {
-  try {
-    return { value: JSON.parse(text) as JsonValue }; // any JSON value
-  } catch {
-    return undefined;
-  }
 }
 
 // Evaluates expressions one at a time in the sandbox, as the daemon does: front end, limits, child process.
@@ -148,11 +136,13 @@ type EvalOutcome =
   | { readonly undefined: true }
   | { readonly error: EvalError };
 
-interface EvalError {
-  readonly kind: PatchErrorKind;
-  readonly message: string;
-  readonly line?: number;
-  readonly column?: number;
+type EvalError = Pick<EvaluateError, 'kind' | 'message' | 'line' | 'column'>;
+
+/** Without what the engine needs besides. */
+function failed({ kind, message, line, column }: EvalError): EvalOutcome {
+  return {
+    error: { kind, message, ...(line !== undefined && { line }), ...(column !== undefined && { column }) },
+  };
 }
 
 /** `{vcluster?: {name, namespace, config}, hostObject?, virtualObject?}`; what is missing is empty or null. */
@@ -176,10 +166,7 @@ class EvalSession implements AsyncDisposable {
   async evaluate({ expression, value, path, context }: EvalInput): Promise<EvalOutcome> {
     const id = this.#nextId++;
     const compiled = compileExpression(expression, id);
-    if (!compiled.ok) {
-      const { kind, message, line, column } = compiled.problem;
-      return { error: { kind, message, line, column } };
-    }
+    if (!compiled.ok) return failed(compiled.problem);
     const sandbox = await this.#sandboxFor(context.vcluster);
     sandbox.define(compiled.program);
     const object = { namespace: '', name: String(id) };
@@ -187,7 +174,7 @@ class EvalSession implements AsyncDisposable {
     const response = await sandbox.evaluate(request);
     sandbox.forget(id);
     const error = response.errors?.get(0);
-    if (error !== undefined) return { error };
+    if (error !== undefined) return failed(error);
     const [result] = response.values;
     return result === undefined ? { undefined: true } : { value: result };
   }
@@ -252,32 +239,26 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
 
 async function resultOf(line: string, number: number, session: EvalSession): Promise<string> {
   const parsed = parseJson(line);
-  if ('error' in parsed) return text(null, malformed(number, parsed.error));
+  if ('error' in parsed) return JSON.stringify({ id: null, ...malformed(number, parsed.error) });
   const request = parsed.value;
-  if (!isJsonObject(request)) return text(null, malformed(number, 'not an object'));
-  const id = ownValue(request, 'id') ?? null;
+  if (!isJsonObject(request)) return JSON.stringify({ id: null, ...malformed(number, 'not an object') });
+  const evaluate = (input: EvalInput | string): EvalOutcome | Promise<EvalOutcome> =>
+    typeof input === 'string' ? malformed(number, input) : session.evaluate(input);
   const read = readInput(request, undefined);
-  if (typeof read === 'string') return text(id, malformed(number, read));
-  const outcome = plain(await session.evaluate(read));
+  const result: Record<string, unknown> = { id: ownValue(request, 'id') ?? null, ...(await evaluate(read)) };
   const then = ownValue(request, 'then');
-  if (then === undefined) return text(id, outcome);
-  const next = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
-  const after = typeof next === 'string' ? malformed(number, next) : plain(await session.evaluate(next));
-  setOwn(outcome, 'then', after);
-  return text(id, outcome);
-}
-
-function text(id: JsonValue, outcome: JsonObject): string {
-  return JSON.stringify({ id, ...outcome });
+  if (then !== undefined && typeof read !== 'string')
+    setOwn(
+      result,
+      'then',
+      await evaluate(isJsonObject(then) ? readInput(then, read) : '`then` is not an object'),
+    );
+  return JSON.stringify(result);
 }
 
 /** Returns the reason if the input is invalid. A second expression has the path and the context of the first. */
 function readInput(json: JsonObject, first: EvalInput | undefined): EvalInput | string {
-  const [expression, path, context] = [
-    ownValue(json, 'expression'),
-    ownValue(json, 'path'),
-    ownValue(json, 'context'),
-  ];
+  const [expression, path, context] = ['expression', 'path', 'context'].map((key) => ownValue(json, key));
   if (typeof expression !== 'string') return '`expression` is not a string';
   if (path !== undefined && typeof path !== 'string') return '`path` is not a string';
   if (context !== undefined && context !== null && !isJsonObject(context))
@@ -310,20 +291,6 @@ function parseJson(text: string): { value: JsonValue } | { error: string } {
   }
 }
 
-function plain(outcome: EvalOutcome): JsonObject {
-  if ('error' in outcome) return { error: plainError(outcome.error) };
-  return 'value' in outcome ? { value: outcome.value } : { undefined: true };
-}
-
-function plainError({ kind, message, line, column }: EvalError): JsonObject {
-  return {
-    kind,
-    message,
-    ...(line === undefined ? {} : { line }),
-    ...(column === undefined ? {} : { column }),
-  };
-}
-
-function malformed(number: number, reason: string): JsonObject {
-  return { error: { kind: 'syntax', message: `line ${number}: ${reason}` } };
+function malformed(number: number, reason: string): EvalOutcome {
+  return failed({ kind: 'syntax', message: `line ${number}: ${reason}` });
 }

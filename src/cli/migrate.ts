@@ -27,7 +27,7 @@ import {
   type Row,
   KINDS,
 } from './migration.ts';
-import { describeFailure, guarded, reportProblems } from './output/terminal.ts';
+import { describeFailure, guarded, reportProblems, usageError } from './output/terminal.ts';
 import { formatJson, formatTable } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import { patchesIn } from '../config/patch-rules.ts';
@@ -56,12 +56,10 @@ async function migrate(command: Command, output: string): Promise<number> {
   const { flags, env } = loaderInput(command);
   const hosted = await hostedValues(command);
   const given = flags[FILE_FLAG] ?? '';
-  if (given === '' && hosted === undefined) {
-    process.stderr.write(
-      "error: --vcluster-config is required, the values file of vCluster's release, or --vcluster, its name\n",
+  if (given === '' && hosted === undefined)
+    return usageError(
+      "--vcluster-config is required, the values file of vCluster's release, or --vcluster, its name",
     );
-    return 2;
-  }
   const text = hosted?.text ?? withoutHeading(await readConfigText(given));
   const file = hosted !== undefined || given === '-' ? 'vcluster.yaml' : given;
   const name = hosted?.name ?? flags['name'] ?? env['VCLUSTER_NAME'] ?? '';
@@ -246,10 +244,7 @@ interface FleetRow extends JsonObject {
 }
 
 async function migrateFleet(command: Command, output: string): Promise<number> {
-  if (output === 'helm') {
-    process.stderr.write('error: --fleet has no values of a chart: leave out -o helm\n');
-    return 2;
-  }
+  if (output === 'helm') return usageError('--fleet has no values of a chart: leave out -o helm');
   const rows = await eachVcluster(command, rowOf);
   process.stdout.write(output === 'json' ? formatJson(rows, 'json') : fleetText(rows));
   return rows.some(({ loses }) => loses.length > 0) ? 1 : 0;

@@ -9,7 +9,7 @@ import { createTranslators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
-import { guarded, reportProblems } from './output/terminal.ts';
+import { guarded, reportProblems, usageError } from './output/terminal.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
 import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
 import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
@@ -40,12 +40,10 @@ export function define(command: Command, exit: (code: number) => void): void {
 
 async function names(command: Command, args: readonly string[], options: NamesOptions): Promise<number> {
   const { config, warnings } = await loadConfig(loaderInput(command));
-  if (config.host.namespace === '') {
-    process.stderr.write(
-      'error: the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace\n',
+  if (config.host.namespace === '')
+    return usageError(
+      'the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace',
     );
-    return 2;
-  }
   reportProblems(warnings);
   return translateAll(withStandardInput(args), config, options);
 }
@@ -62,10 +60,8 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
   const translator = createTranslators(config).names;
   const translate = options.reverse ? translateHostName : translateVirtualName;
   const kind = knownKind(options.kind);
-  if (!KIND.test(kind.kind)) {
-    process.stderr.write(`error: --kind must be the name of a kind, such as Secret, found "${kind.kind}"\n`);
-    return 2;
-  }
+  if (!KIND.test(kind.kind))
+    return usageError(`--kind must be the name of a kind, such as Secret, found "${kind.kind}"`);
   const results = args.map((text) => translate(text, kind, translator));
   const problems = results.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) process.stderr.write(`error: ${problem}\n`);

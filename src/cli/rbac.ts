@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
-import { guarded } from './output/terminal.ts';
+import { guarded, usageError } from './output/terminal.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
@@ -44,10 +44,7 @@ export function define(command: Command, exit: (code: number) => void): void {
 async function run(command: Command, options: RbacOptions): Promise<number> {
   const { config } = await loadConfig({ ...loaderInput(command), acceptsFleet: true });
   const problem = usageProblem(config, options);
-  if (problem !== undefined) {
-    process.stderr.write(`error: ${problem}\n`);
-    return 2;
-  }
+  if (problem !== undefined) return usageError(problem);
   if (config.fleet.enabled)
     process.stderr.write(
       'note: a member whose patches import objects by references needs rights to create, update and delete objects of these kinds in its namespace, which are not in here\n',

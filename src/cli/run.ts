@@ -11,7 +11,7 @@ import { sleep, systemClock } from '../base/clock.ts';
 import { systemRandom } from '../base/random.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
-import { reportConfigError } from './output/terminal.ts';
+import { guarded, usageError } from './output/terminal.ts';
 import {
   exitAfterGracePeriod,
   keepAlive,
@@ -47,23 +47,15 @@ export function define(command: Command, exit: (code: number) => void): void {
       'with --dry-run: print a table after the first pass and exit; exit code 1 if there are differences',
     )
     .addOption(outputOption('with --once: '))
-    .action(async (options: RunOptions) => exit(await run(command, options)));
+    .action(async (options: RunOptions) => exit(await guarded(() => run(command, options))));
 }
 
 async function run(command: Command, options: RunOptions): Promise<number> {
   const { dryRun = false, once = false, output } = options;
-  if (once && !dryRun) {
-    process.stderr.write('error: --once requires --dry-run\n');
-    return 2;
-  }
+  if (once && !dryRun) return usageError('--once requires --dry-run');
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ ...loaderInput(command), isStart: !dryRun, acceptsFleet: !once });
-  let loaded: LoadedConfig;
-  try {
-    loaded = await load();
-  } catch (error) {
-    return reportConfigError(error);
-  }
+  const loaded = await load();
   const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });

@@ -13,7 +13,7 @@ import { backupDatabase, compactDatabase, verifyDatabase } from '../apiserver/st
 import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/database-file.ts';
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from './config-options.ts';
-import { reportProblems, guarded, showProgress } from './output/terminal.ts';
+import { reportProblems, guarded, usageError, showProgress } from './output/terminal.ts';
 import { packageVersion } from './version.ts';
 
 interface StoreOptions {
@@ -94,11 +94,6 @@ function misuseOf(action: Action, { file, output }: Files): string | undefined {
         ? undefined
         : 'compact works on the database of the configuration: leave out the file';
   }
-}
-
-function usageError(message: string): number {
-  process.stderr.write(`error: ${message}\n`);
-  return 2;
 }
 
 function backup(database: string, target: string): number {

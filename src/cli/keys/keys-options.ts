@@ -11,72 +11,74 @@ import { parseDuration } from '../../config/units.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { ApiConnection } from './keys-connection.ts';
 
-export interface ScopeOptions {
-  readonly scopeProject: readonly string[];
-  readonly scopeSpace: readonly Pair[];
-  readonly scopeVirtualCluster: readonly Pair[];
-  readonly scopeCluster: readonly string[];
-  readonly scopeRole: readonly string[];
-}
+/** Each option with the list in `spec.scope`, the member of its entries, and its help. */
+const SCOPES = {
+  scopeProject: [
+    'projects',
+    'project',
+    '<project>',
+    'project with all its spaces and virtual clusters; * selects all',
+  ],
+  scopeSpace: ['spaces', 'space', '<project/space>', 'space of a project'],
+  scopeVirtualCluster: [
+    'virtualClusters',
+    'virtualCluster',
+    '<project/name>',
+    'virtual cluster of a project',
+  ],
+  scopeCluster: ['clusters', 'cluster', '<cluster>', 'connected cluster; * selects all'],
+  scopeRole: ['roles', 'role', '<role>', 'role such as platformCLI'],
+} as const;
+const SCOPE_OPTIONS = Object.keys(SCOPES) as (keyof typeof SCOPES)[]; // its own keys
 
-/** `PROJECT/NAME`. */
-interface Pair {
-  readonly project: string;
-  readonly name: string;
-}
+/** As typed: of spaces and virtual clusters `PROJECT/NAME`. */
+export type ScopeOptions = Readonly<Record<keyof typeof SCOPES, readonly string[]>>;
 
 export function addScopeOptions(command: Command, helpGroup: string): void {
-  const scope = <T>(flags: string, help: string, parse: (text: string, before: T[]) => T[]): void => {
+  for (const option of SCOPE_OPTIONS) {
+    const [, , value, help] = SCOPES[option];
+    const parse = isPairOption(option) ? collectedPair : collected;
+    const flags = `${scopeFlag(option)} ${value}`;
     command.addOption(new Option(flags, help).argParser(parse).default([]).helpGroup(helpGroup));
-  };
-  scope(
-    '--scope-project <project>',
-    'project with all its spaces and virtual clusters; * selects all',
-    collected,
-  );
-  scope('--scope-space <project/space>', 'space of a project', pairs);
-  scope('--scope-virtual-cluster <project/name>', 'virtual cluster of a project', pairs);
-  scope('--scope-cluster <cluster>', 'connected cluster; * selects all', collected);
-  scope('--scope-role <role>', 'role such as platformCLI', collected);
+  }
+}
+
+/** `scopeVirtualCluster` → `--scope-virtual-cluster` */
+function scopeFlag(option: keyof ScopeOptions): string {
+  return `--${option.replaceAll(/[A-Z]/gu, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** Undefined without flags: no restriction. */
 export function scopeIn(options: ScopeOptions): JsonObject | undefined {
-  const { scopeProject, scopeSpace, scopeVirtualCluster, scopeCluster, scopeRole } = options;
-  const lists: JsonObject = {
-    projects: scopeProject.map((project) => ({ project })),
-    spaces: scopeSpace.map(({ project, name }) => ({ project, space: name })),
-    virtualClusters: scopeVirtualCluster.map(({ project, name }) => ({ project, virtualCluster: name })),
-    clusters: scopeCluster.map((cluster) => ({ cluster })),
-    roles: scopeRole.map((role) => ({ role })),
-  };
-  const given = Object.entries(lists).filter(([, list]) => Array.isArray(list) && list.length > 0);
-  return given.length === 0 ? undefined : Object.fromEntries(given);
+  const given = SCOPE_OPTIONS.filter((option) => options[option].length > 0);
+  if (given.length === 0) return undefined;
+  const lists = given.map((option) => {
+    const [list, member] = SCOPES[option];
+    const entries = options[option].map((text): JsonObject => {
+      const [project = '', name = ''] = text.split('/');
+      return isPairOption(option) ? { project, [member]: name } : { [member]: text };
+    });
+    return [list, entries] as const;
+  });
+  return Object.fromEntries(lists);
 }
 
 /** The command line of these options. */
 export function scopeArguments(options: ScopeOptions): string[] {
-  const { scopeProject, scopeSpace, scopeVirtualCluster, scopeCluster, scopeRole } = options;
-  const flags = (flag: string, values: readonly string[]): string[] =>
-    values.flatMap((value) => [flag, value]);
-  const texts = (list: readonly Pair[]): string[] => list.map(({ project, name }) => `${project}/${name}`);
-  return [
-    ...flags('--scope-project', scopeProject),
-    ...flags('--scope-space', texts(scopeSpace)),
-    ...flags('--scope-virtual-cluster', texts(scopeVirtualCluster)),
-    ...flags('--scope-cluster', scopeCluster),
-    ...flags('--scope-role', scopeRole),
-  ];
+  return SCOPE_OPTIONS.flatMap((option) => options[option].flatMap((text) => [scopeFlag(option), text]));
+}
+
+function isPairOption(option: keyof ScopeOptions): boolean {
+  return SCOPES[option][2].includes('/');
 }
 
 export function collected(text: string, before: readonly string[]): string[] {
   return [...before, text];
 }
 
-function pairs(text: string, before: readonly Pair[]): Pair[] {
-  const [project = '', name = '', ...more] = text.split('/');
-  if (project === '' || name === '' || more.length > 0) throw new InvalidArgumentError('Use PROJECT/NAME.');
-  return [...before, { project, name }];
+function collectedPair(text: string, before: readonly string[]): string[] {
+  if (/^[^/]+\/[^/]+$/u.test(text)) return collected(text, before);
+  throw new InvalidArgumentError('Use PROJECT/NAME.');
 }
 
 // Parsers for the values of options.

@@ -2,7 +2,7 @@
 
 import { type Command, Option, InvalidArgumentError } from 'commander';
 import { addConfigOptions, API_FIELDS } from '../config-options.ts';
-import { guarded } from '../output/terminal.ts';
+import { guarded, usageError } from '../output/terminal.ts';
 import { outputOption, formatListing, type Listing } from '../output/listing.ts';
 import {
   ApiClient,
@@ -186,10 +186,7 @@ export async function revokeKeys(
   names: readonly string[],
   options: RevokeOptions,
 ): Promise<number> {
-  if (options.disable && options.enable) {
-    process.stderr.write('error: --disable and --enable exclude each other\n');
-    return 2;
-  }
+  if (options.disable && options.enable) return usageError('--disable and --enable exclude each other');
   let failures = 0;
   for (const name of names) {
     try {

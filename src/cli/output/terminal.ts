@@ -114,6 +114,12 @@ export async function guarded(work: () => number | Promise<number>, failure = 1)
   }
 }
 
+/** Reports a mistake on the command line, and returns its exit code. */
+export function usageError(message: string): number {
+  process.stderr.write(`error: ${message}\n`);
+  return 2;
+}
+
 function isActionable(error: unknown): error is TerminalError | StatusError | StoreError {
   return error instanceof TerminalError || error instanceof StatusError || error instanceof StoreError;
 }
