@@ -6,46 +6,21 @@ import { kindPolicy } from '../syncer/references/referenced-kind.ts';
 
 type KindScope = 'cluster' | 'namespaced' | 'unknown';
 
-const CLUSTER_SCOPED = [
-  'APIService',
-  'CSIDriver',
-  'CSINode',
-  'ClusterRole',
-  'ClusterRoleBinding',
-  'CustomResourceDefinition',
-  'IngressClass',
-  'Namespace',
-  'Node',
-  'PersistentVolume',
-  'PriorityClass',
-  'RuntimeClass',
-  'StorageClass',
-  'VolumeSnapshotClass',
-  'VolumeSnapshotContent',
-];
+const CLUSTER_SCOPED = words(`
+  APIService CSIDriver CSINode ClusterRole ClusterRoleBinding CustomResourceDefinition
+  IngressClass Namespace Node PersistentVolume PriorityClass RuntimeClass StorageClass
+  VolumeSnapshotClass VolumeSnapshotContent
+`);
 
-const NAMESPACED = [
-  'ConfigMap',
-  'CSIStorageCapacity',
-  'DaemonSet',
-  'Deployment',
-  'EndpointSlice',
-  'Endpoints',
-  'Ingress',
-  'Job',
-  'NetworkPolicy',
-  'PersistentVolumeClaim',
-  'Pod',
-  'PodDisruptionBudget',
-  'ReplicaSet',
-  'Role',
-  'RoleBinding',
-  'Secret',
-  'Service',
-  'ServiceAccount',
-  'StatefulSet',
-  'VolumeSnapshot',
-];
+const NAMESPACED = words(`
+  ConfigMap CSIStorageCapacity DaemonSet Deployment EndpointSlice Endpoints Ingress Job
+  NetworkPolicy PersistentVolumeClaim Pod PodDisruptionBudget ReplicaSet Role RoleBinding Secret
+  Service ServiceAccount StatefulSet VolumeSnapshot
+`);
+
+function words(text: string): readonly string[] {
+  return text.trim().split(/\s+/u);
+}
 
 export interface KnownKind {
   /** In its usual spelling where it is known, else as given. */

@@ -193,37 +193,28 @@ export const ENTRY_RULES: Readonly<Record<keyof Expectation, EntryRules>> = {
 
 /** Where the outcome differs from what is expected. `prefix` begins the subject of each mismatch. */
 function compareOutcome(prefix: string, expected: Expectation, actual: Outcome): Mismatch[] {
-  const { host, virtual, skipped, events } = expected;
   // An unexpected error is a failure even where nothing else is compared.
   const errors = expected.errors ?? [];
-  return [
-    ...(host === undefined ? [] : compareEntries(`${prefix}host`, host, actual.host, OBJECTS)),
-    ...(virtual === undefined ? [] : compareEntries(`${prefix}virtual`, virtual, actual.virtual, OBJECTS)),
-    ...(skipped === undefined
-      ? []
-      : compareEntries(
-          `${prefix}skipped`,
-          skipped,
-          containing(actual.skipped, skipped, SKIPPED, 'reason'),
-          SKIPPED,
-        )),
-    ...compareEntries(
-      `${prefix}error`,
-      errors,
-      containing(actual.errors, errors, ERRORS, 'contains'),
-      ERRORS,
-    ),
-    ...unexpectedErrors(`${prefix}error`, errors, actual.errors),
-    ...(events === undefined
-      ? []
-      : compareEntries(
-          `${prefix}event`,
-          events,
-          containing(actual.events, events, EVENTS, 'contains'),
-          EVENTS,
-        )),
-  ];
+  return MEMBERS.flatMap(([member, subject, text]) => {
+    const entries = member === 'errors' ? errors : expected[member];
+    if (entries === undefined) return [];
+    const rules = ENTRY_RULES[member];
+    const found = text === undefined ? actual[member] : containing(actual[member], entries, rules, text);
+    return [
+      ...compareEntries(`${prefix}${subject}`, entries, found, rules),
+      ...(member === 'errors' ? unexpectedErrors(`${prefix}${subject}`, errors, actual.errors) : []),
+    ];
+  });
 }
+
+/** Each member with its subject in messages, and the text of its entries of which a part is expected. */
+const MEMBERS = [
+  ['host', 'host', undefined],
+  ['virtual', 'virtual', undefined],
+  ['skipped', 'skipped', 'reason'],
+  ['errors', 'error', 'contains'],
+  ['events', 'event', 'contains'],
+] as const;
 
 function unexpectedErrors(
   subject: string,
@@ -231,14 +222,12 @@ function unexpectedErrors(
   actual: readonly JsonObject[],
 ): Mismatch[] {
   if (expected.length === 0) return [];
-  return actual
-    .filter((error) => !expected.some((entry) => ERRORS.isSame(entry, error)))
-    .map((error) => ({
-      subject: `${subject} ${ERRORS.describe(error)}`,
-      path: '',
-      expected: undefined,
-      actual: error,
-    }));
+  const isUnexpected = (error: JsonObject): boolean => !expected.some((entry) => ERRORS.isSame(entry, error));
+  return actual.filter(isUnexpected).map((entry) => unexpected(subject, entry, ERRORS));
+}
+
+function unexpected(subject: string, entry: JsonObject, { describe }: EntryRules): Mismatch {
+  return { subject: `${subject} ${describe(entry)}`, path: '', expected: undefined, actual: entry };
 }
 
 /** Texts are expected in part: where the actual text contains the expected one, they count as equal. */
@@ -256,19 +245,14 @@ function containing(
 }
 
 function identityOf(entry: JsonObject): (readonly [string, string])[] {
-  return ['kind', 'namespace', 'name'].flatMap((key) => {
+  return IDENTITY.flatMap((key) => {
     const value = ownIdentity(entry, key);
     return value === undefined ? [] : [[key, value] as const];
   });
 }
 
 function ownIdentity(entry: JsonObject, key: string): string | undefined {
-  const holder = key === 'kind' ? entry : ownValue(entry, 'metadata');
-  const value =
-    typeof holder === 'object' && holder !== null && !Array.isArray(holder)
-      ? ownValue(holder, key)
-      : undefined;
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return (key === 'kind' ? textAt(entry, key) : textAt(entry, 'metadata', key)) || undefined;
 }
 
 function isAbsentOrEqual(expected: JsonObject, actual: JsonObject, key: string): boolean {
@@ -290,25 +274,34 @@ export interface Mismatch {
 }
 
 /** Where `actual` differs from the members of `expected`. Lists must have the same length; null expects that there is no value. */
-function compareSubset(
-  subject: string,
-  expected: JsonValue,
+function compareSubset(subject: string, expected: JsonValue, actual: JsonValue | undefined): Mismatch[] {
+  return differences({ subject, isSubset: true }, expected, actual, []);
+}
+
+/** Every difference, in both directions: neither side has anything that the other one lacks. */
+function compareWhole(subject: string, expected: JsonValue, actual: JsonValue): Mismatch[] {
+  return differences({ subject, isSubset: false }, expected, actual, []);
+}
+
+function differences(
+  rule: { readonly subject: string; readonly isSubset: boolean },
+  expected: JsonValue | undefined,
   actual: JsonValue | undefined,
-  at: ConcretePath = [],
+  at: ConcretePath,
 ): Mismatch[] {
+  const { subject, isSubset } = rule;
   if (isJsonObject(expected) && isJsonObject(actual)) {
-    return Object.keys(expected).flatMap((key) =>
-      compareSubset(subject, expected[key] ?? null, ownValue(actual, key), [...at, key]),
+    const keys = new Set([...Object.keys(expected), ...(isSubset ? [] : Object.keys(actual))]);
+    return [...keys].flatMap((key) =>
+      differences(rule, ownValue(expected, key), ownValue(actual, key), [...at, key]),
     );
   }
-  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
-    return expected.flatMap((element, index) =>
-      compareSubset(subject, element, actual[index], [...at, index]),
-    );
-  }
-  if ((actual === undefined || actual === null) && expectsNothing(expected)) return [];
-  if (!isJsonObject(expected) && !Array.isArray(expected) && jsonEquals(expected, actual)) return [];
-  return [{ subject, path: printPath(at), expected: expected === null ? undefined : expected, actual }];
+  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length)
+    return expected.flatMap((element, index) => differences(rule, element, actual[index], [...at, index]));
+  if (isSubset && (actual ?? null) === null && expected !== undefined && expectsNothing(expected)) return [];
+  const isMissing = isSubset && (isJsonObject(expected) || Array.isArray(expected));
+  if (!isMissing && jsonEquals(expected, actual)) return [];
+  return [{ subject, path: printPath(at), expected: isSubset ? (expected ?? undefined) : expected, actual }];
 }
 
 /** Null, or a map of nothing else: `{annotations: {key: null}}` also holds where there are no annotations. */
@@ -316,27 +309,6 @@ function expectsNothing(expected: JsonValue): boolean {
   if (!isJsonObject(expected)) return expected === null;
   const members = Object.values(expected);
   return members.length > 0 && members.every((member) => member !== undefined && expectsNothing(member));
-}
-
-/** Every difference, in both directions: neither side has anything that the other one lacks. */
-function compareWhole(
-  subject: string,
-  expected: JsonValue | undefined,
-  actual: JsonValue | undefined,
-  at: ConcretePath = [],
-): Mismatch[] {
-  if (isJsonObject(expected) && isJsonObject(actual)) {
-    const keys = new Set([...Object.keys(expected), ...Object.keys(actual)]);
-    return [...keys].flatMap((key) =>
-      compareWhole(subject, ownValue(expected, key), ownValue(actual, key), [...at, key]),
-    );
-  }
-  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
-    return expected.flatMap((element, index) =>
-      compareWhole(subject, element, actual[index], [...at, index]),
-    );
-  }
-  return jsonEquals(expected, actual) ? [] : [{ subject, path: printPath(at), expected, actual }];
 }
 
 /**
@@ -347,27 +319,16 @@ function compareEntries(
   subject: string,
   expected: readonly JsonObject[],
   actual: readonly JsonObject[],
-  { isSame, describe }: EntryRules,
+  rules: EntryRules,
 ): Mismatch[] {
-  if (expected.length === 0) {
-    return actual.map((entry) => ({
-      subject: `${subject} ${describe(entry)}`,
-      path: '',
-      expected: undefined,
-      actual: entry,
-    }));
-  }
+  const { isSame, describe } = rules;
+  if (expected.length === 0) return actual.map((entry) => unexpected(subject, entry, rules));
   return expected.flatMap((entry) => {
+    const one = `${subject} ${describe(entry)}`;
     const found = actual.find((candidate) => isSame(entry, candidate));
-    if (found !== undefined) return compareSubset(`${subject} ${describe(entry)}`, entry, found);
-    return [
-      {
-        subject: `${subject} ${describe(entry)}`,
-        path: '',
-        expected: entry,
-        actual: actual.length === 0 ? undefined : actual.map(describe),
-      },
-    ];
+    if (found !== undefined) return compareSubset(one, entry, found);
+    const others = actual.length === 0 ? undefined : actual.map(describe);
+    return [{ subject: one, path: '', expected: entry, actual: others }];
   });
 }
 
