@@ -30,7 +30,7 @@ import type {
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair, type Reversed } from '../translate/merge.ts';
-import type { MergeMemory } from '../translate/merge-echo.ts';
+import type { MergeMemory } from '../translate/merge-metadata.ts';
 import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
 import { contentEquals, memberEquals, memberOf, metadataEquals, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../kube/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
-import type { Echo } from '../translate/merge-echo.ts';
+import type { Echo } from '../translate/merge-metadata.ts';
 import { listedPaths } from './object-diff.ts';
 import { FIELD_MANAGER } from './writer.ts';
 

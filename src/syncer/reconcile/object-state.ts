@@ -9,7 +9,7 @@ import type { Observation } from './decide.ts';
 import { jsonEquals, type JsonObject } from '../../base/json.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { recordOf, shortHash } from '../translate/last-synced.ts';
-import type { MergeMemory } from '../translate/merge-echo.ts';
+import type { MergeMemory } from '../translate/merge-metadata.ts';
 import {
   Arrivals,
   noteDrift,

@@ -8,35 +8,43 @@ import { jsonEquals, ownValue, setOwn, valueAt, type JsonObject, type JsonValue 
 import {
   isBookkeepingAnnotation,
   isBookkeepingLabel,
+  LAST_SYNCED,
   MANAGED_ANNOTATIONS,
-  parseManagedAnnotations,
+  printManagedAnnotations,
 } from './bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { carryMetadata } from './forge.ts';
-import { labelsToHost, stringMapOf, virtualOnlyLabels, pick } from './labels.ts';
-import { type Arrival, decodeLastSynced, hasIncoming, recordOf, type LastSynced } from './last-synced.ts';
-import { echoInput, echoOf, type Echo, type MergeMemory } from './merge-echo.ts';
-import { hostAnnotations } from './merge-record.ts';
+import { stringMapOf, virtualOnlyLabels, pick } from './labels.ts';
 import {
-  planMap,
-  resolveMap,
+  type Arrival,
+  decodeLastSynced,
+  encodeLastSynced,
+  hasArrivedAs,
+  hasIncoming,
+  recordOf,
+  shortHash,
+  type LastSynced,
+  type SyncedSection,
+} from './last-synced.ts';
+import {
+  echoOf,
+  isTakenAt,
+  planAnnotations,
+  planLabels,
+  resolveAnnotations,
+  resolveLabels,
   settledPlans,
+  type Echo,
   type KeyFlow,
   type MapMerge,
+  type MetadataInput,
   type PlannedKey,
-} from './merge-map.ts';
+  type Recorded,
+} from './merge-metadata.ts';
 import { planPaths, resolvePaths, settledPaths, type PathMerge, type PlannedPaths } from './merge-paths.ts';
-import type { ConcretePath, ContentRules, FlowRules, KeptPaths, LabelTranslator } from './types.ts';
+import type { ConcretePath, FlowRules, KeptPaths } from './types.ts';
 
-export interface Pair {
-  readonly virtual: KubeObject;
-  /** The host copy as it is; undefined: it is created, or rewritten so that nothing of the old one stays. */
-  readonly host: KubeObject | undefined;
-  readonly labels: LabelTranslator;
-  readonly flows: FlowRules;
-  /** Default: nothing but metadata crosses both ways. */
-  readonly content?: ContentRules;
-  readonly memory?: MergeMemory | undefined;
+export interface Pair extends Omit<MetadataInput, 'desired' | 'kept'> {
   /** What this process knows of the values that the record says are on their way; undefined: nothing. */
   readonly arrival?: Arrival | undefined;
 }
@@ -80,20 +88,13 @@ export interface MergedPair<T extends Forwarded> {
    */
   readonly isUncertain: boolean;
   readonly echo: Echo | undefined;
-  readonly flows: readonly MemberFlow[];
+  readonly flows: readonly KeyFlow[];
   /** Annotations and labels, as {@link idOfKey}, of which the copy held what an earlier version had not translated. */
   readonly repaired: readonly string[];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
   /** What the virtual object would translate to with a change of the host that stays there: a patch fails on it. */
   readonly rejected?: T;
-}
-
-/** A change of an annotation or a label that goes to the other side. */
-export interface MemberFlow extends KeyFlow {
-  readonly member: 'annotations' | 'labels';
-  /** See {@link idOfKey}. */
-  readonly id: string;
 }
 
 /**
@@ -131,11 +132,8 @@ export async function mergePair<T extends Forwarded>(
 
 /** A change of the host that flows back is at one of these paths. */
 function takesAt({ annotations, labels, paths }: PlannedPair, kept: KeptPaths): boolean {
-  const isAt = (member: 'annotations' | 'labels') => (one: PlannedKey) =>
-    one.plan.kind === 'take' && kept.covers(['metadata', member, one.key]);
   return (
-    annotations.some(isAt('annotations')) ||
-    labels.some(isAt('labels')) ||
+    [...annotations, ...labels].some((one) => isTakenAt(one, kept)) ||
     paths.paths.some((one) => one.isTaken && !one.isKept && kept.covers(one.path))
   );
 }
@@ -162,15 +160,14 @@ interface PlannedPair {
 }
 
 function planPair(input: MergeInput): PlannedPair {
-  const host = input.host && stringMapOf(input.host.metadata.annotations);
   const record = input.host && decodeLastSynced(recordOf(input.host));
-  const arrival = arrivalOf(input, record);
-  const annotations = planAnnotations(input, { host, record, arrival });
-  const labels = [...planLabels(input, { record, arrival }), ...planOwnLabels(input, { record, arrival })];
-  const paths = planContent(input, { record, arrival });
+  const recorded = { record, arrival: arrivalOf(input, record) };
+  const annotations = planAnnotations(input, recorded);
+  const labels = planLabels(input, recorded);
+  const paths = planContent(input, recorded);
   const isReversed = ({ plan, state }: PlannedKey): boolean =>
     plan.kind === 'take' || (plan.kind === 'echo' && state.restoresEcho === true);
-  const needsReverse = paths.needsReverse || annotations.some(isReversed) || labels.some(isReversed);
+  const needsReverse = paths.needsReverse || [...annotations, ...labels].some(isReversed);
   const isUncertain = [...annotations, ...labels, paths].some((planned) => planned.isUncertain);
   return { input, record, annotations, labels, paths, needsReverse, isUncertain };
 }
@@ -180,105 +177,6 @@ function arrivalOf({ virtual, arrival }: MergeInput, record: LastSynced | undefi
   if (arrival !== undefined && arrival !== 'unknown') return arrival;
   const { resourceVersion } = virtual.metadata;
   return resourceVersion !== undefined && resourceVersion === record?.revision ? 'due' : 'unknown';
-}
-
-/** `annotations KEY` or `labels KEY`, in the host's key space. */
-export function idOfKey(member: 'annotations' | 'labels', key: string): string {
-  return `${member} ${key}`;
-}
-
-/** Why a key is not synced: by configuration, or for now. */
-function holdOf(
-  { labels, memory, kept }: MergeInput,
-  member: 'annotations' | 'labels',
-  key: string,
-): 'excluded' | 'held' | undefined {
-  const virtualKey = member === 'labels' ? labels.keyToVirtual(key) : key;
-  if (labels.isExcluded(member, virtualKey)) return 'excluded';
-  const isHeld = kept?.covers(['metadata', member, key]) === true || memory?.held?.has(idOfKey(member, key));
-  return isHeld === true ? 'held' : undefined;
-}
-
-interface Recorded {
-  readonly record: LastSynced | undefined;
-  readonly arrival: Arrival;
-}
-
-function planAnnotations(
-  input: MergeInput,
-  { host, record, arrival }: Recorded & { readonly host: StringMap | undefined },
-): readonly PlannedKey[] {
-  const crosses = (key: string): boolean => !isBookkeepingAnnotation(key);
-  const flowOf = (key: string) => input.flows.flowOf(['metadata', 'annotations', key]);
-  const managed = host && parseManagedAnnotations(ownValue(host, MANAGED_ANNOTATIONS) as string | undefined);
-  return planMap({
-    virtual: pick(stringMapOf(input.virtual.metadata.annotations), crosses),
-    host: host && pick(host, crosses),
-    forward: pick(stringMapOf(input.desired.metadata.annotations), crosses),
-    section: record?.annotations,
-    isOwn: record?.isOwn === true,
-    arrival,
-    flowOf,
-    holdOf: (key) => holdOf(input, 'annotations', key),
-    ...echoInput(input, 'annotations', (object) => pick(stringMapOf(object.metadata.annotations), crosses)),
-    lostBase: (key) => ({
-      kind: 'lost',
-      isFromHost: managed !== undefined && !managed.has(key),
-      hostOnly: managed?.has(key) ? 'remove' : flowOf(key) === 'both' ? 'take' : 'keep',
-    }),
-  });
-}
-
-function planLabels(input: MergeInput, { record, arrival }: Recorded): readonly PlannedKey[] {
-  const { labels, flows, host } = input;
-  const isOurs = isOurLabel(input);
-  const crosses = (key: string): boolean => !isOurs(key);
-  return planMap({
-    virtual: pick(labelsToHost(stringMapOf(input.virtual.metadata.labels), labels), crosses),
-    host: host && pick(stringMapOf(host.metadata.labels), crosses),
-    forward: pick(stringMapOf(input.desired.metadata.labels), crosses),
-    section: record?.labels,
-    isOwn: record?.isOwn === true,
-    arrival,
-    holdOf: (key) => holdOf(input, 'labels', key),
-    ...echoInput(input, 'labels', (object, side) => {
-      const map = stringMapOf(object.metadata.labels);
-      return pick(side === 'virtual' ? labelsToHost(map, labels) : map, crosses);
-    }),
-    // Raw on the host, a reserved key belongs to another client: it stays and never flows back.
-    flowOf: (key) => (labels.isReserved(key) ? 'toHost' : flows.flowOf(['metadata', 'labels', key])),
-    lostBase: (key) => ({
-      kind: 'lost',
-      isFromHost: false,
-      hostOnly: labels.isReserved(key) ? 'keep' : 'remove',
-    }),
-  });
-}
-
-/**
- * The labels that come from the translation alone. Only the virtual side decides about them; they are planned because another syncer may
- * copy them back.
- */
-function planOwnLabels(input: MergeInput, { record, arrival }: Recorded): readonly PlannedKey[] {
-  const { content = NO_CONTENT, host } = input;
-  const virtual = stringMapOf(input.virtual.metadata.labels);
-  const isOwn = (key: string): boolean => content.isOwnLabel(key) && Object.hasOwn(virtual, key);
-  const ownOf = (object: KubeObject): StringMap => pick(stringMapOf(object.metadata.labels), isOwn);
-  const echo = echoInput(input, 'labels', ownOf);
-  return planMap({
-    virtual: ownOf(input.virtual),
-    host: host && ownOf(host),
-    forward: ownOf(input.desired),
-    section: record?.labels,
-    isOwn: record?.isOwn === true,
-    arrival,
-    flowOf: () => 'toHost',
-    holdOf: () => undefined,
-    ...echo,
-    // The translation is the same for what it has translated, and no user writes that.
-    echoes: { ...echo.echoes, isRecordEchoed: true },
-    lostBase: () => ({ kind: 'lost', isFromHost: false, hostOnly: 'remove' }),
-  });
 }
 
 function planContent(input: MergeInput, { record, arrival }: Recorded): PlannedPaths {
@@ -295,17 +193,6 @@ function planContent(input: MergeInput, { record, arrival }: Recorded): PlannedP
   });
 }
 
-/** A label key in the host's key space that may reach the virtual side. */
-function crossingLabel(input: MergeInput): (key: string) => boolean {
-  const isOurs = isOurLabel(input);
-  return (key) => !isOurs(key) && !input.labels.isReserved(key) && holdOf(input, 'labels', key) === undefined;
-}
-
-/** A label of the host copy that comes from the translation alone. */
-function isOurLabel({ content = NO_CONTENT }: MergeInput): (key: string) => boolean {
-  return (key) => isBookkeepingLabel(key) || content.isOwnLabel(key);
-}
-
 function pathsOnBoth(
   { desired, host }: MergeInput,
   pathsOf: (object: JsonObject) => readonly ConcretePath[],
@@ -316,17 +203,13 @@ function pathsOnBoth(
 
 /** What cannot be translated back stays where it is, and so does its record: a later try starts from the same state. */
 function withoutKept(planned: PlannedPair, kept: KeptPaths): PlannedPair {
-  const hold =
-    (member: 'annotations' | 'labels') =>
-    (one: PlannedKey): PlannedKey =>
-      one.plan.kind === 'take' && kept.covers(['metadata', member, one.key])
-        ? { ...one, plan: { kind: 'hold' } }
-        : one;
+  const hold = (one: PlannedKey): PlannedKey =>
+    isTakenAt(one, kept) ? { ...one, plan: { kind: 'hold' } } : one;
   const { annotations, labels, paths } = planned;
   return {
     ...planned,
-    annotations: annotations.map(hold('annotations')),
-    labels: labels.map(hold('labels')),
+    annotations: annotations.map(hold),
+    labels: labels.map(hold),
     paths: {
       ...paths,
       paths: paths.paths.map((one) =>
@@ -354,20 +237,11 @@ function resolvePair(
   planned: PlannedPair,
   reversed: KubeObject | undefined,
 ): Omit<MergedPair<Forwarded>, 'forwarded' | 'rejected'> {
-  const { input, paths } = planned;
+  const { input } = planned;
   const { virtual, host, desired } = input;
-  const crosses = (key: string): boolean =>
-    !isBookkeepingAnnotation(key) && holdOf(input, 'annotations', key) === undefined;
-  const reversedAnnotations = reversed && pick(stringMapOf(reversed.metadata.annotations), crosses);
-  const reversedLabels = reversed && labelsToHost(stringMapOf(reversed.metadata.labels), input.labels);
-  const annotations = resolveMap(planned.annotations, reversedAnnotations);
-  // A label that comes from the translation alone flows back only where another syncer has copied its translation back.
-  const echoed = new Set(planned.labels.filter(({ plan }) => plan.kind === 'echo').map(({ key }) => key));
-  const crossesLabel = crossingLabel(input);
-  const crossing = (key: string): boolean => crossesLabel(key) || echoed.has(key);
-  const labels = resolveMap(planned.labels, reversedLabels && pick(reversedLabels, crossing));
-  const content = resolvePaths(paths, reversed && asJson(reversed));
-
+  const annotations = resolveAnnotations(input, planned.annotations, reversed);
+  const labels = resolveLabels(input, planned.labels, reversed);
+  const content = resolvePaths(planned.paths, reversed && asJson(reversed));
   const record: LastSynced = {
     annotations: annotations.section,
     labels: labels.section,
@@ -387,21 +261,14 @@ function resolvePair(
     }),
     labels: { ...labels.host, ...pick(stringMapOf(desired.metadata.labels), isBookkeepingLabel) },
   };
-  const wanted = withMembers({ ...desired, metadata }, content.host);
-  const flowsOf = (member: MemberFlow['member'], { flows }: MapMerge): MemberFlow[] =>
-    flows.map((flow) => ({ ...flow, member, id: idOfKey(member, flow.key) }));
-  const flows = [...flowsOf('annotations', annotations), ...flowsOf('labels', labels)];
   return {
-    host: wanted,
+    host: withMembers({ ...desired, metadata }, content.host),
     virtual: wantedVirtual,
     isUncertain: planned.isUncertain,
     hasIncoming: wantedVirtual !== undefined || hasIncoming(planned.record),
     echo,
-    flows,
-    repaired: [
-      ...annotations.repaired.map((key) => idOfKey('annotations', key)),
-      ...labels.repaired.map((key) => idOfKey('labels', key)),
-    ],
+    flows: [...annotations.flows, ...labels.flows],
+    repaired: [...annotations.repaired, ...labels.repaired],
   };
 }
 
@@ -442,4 +309,98 @@ function setIfChanged(
   if (jsonEquals(actual, wanted)) return true;
   metadata[member] = wanted;
   return false;
+}
+
+/** All annotations of one object together may hold this many bytes, keys and values. */
+const ANNOTATION_BYTES_MAX = 256 * 1024;
+
+interface RecordChange {
+  /** As read from the host copy. */
+  readonly before: LastSynced | undefined;
+  readonly record: LastSynced;
+  /** Some value is on its way to the virtual side. */
+  readonly isFlowingBack: boolean;
+}
+
+/** The annotations of the host copy, record included. Bookkeeping always comes from the translation. */
+function hostAnnotations(
+  input: MergeInput,
+  merge: MapMerge,
+  { before, record, isFlowingBack }: RecordChange,
+): StringMap {
+  const actual = stringMapOf(input.host?.metadata.annotations);
+  const desired = stringMapOf(input.desired.metadata.annotations);
+  const annotations: StringMap = {
+    ...merge.host,
+    ...pick(desired, isBookkeepingAnnotation),
+  };
+  delete annotations[LAST_SYNCED];
+  delete annotations[MANAGED_ANNOTATIONS];
+  const { text, managed } = fittingBookkeeping(record, printManagedAnnotations(merge.managed), annotations);
+  if (managed !== undefined) annotations[MANAGED_ANNOTATIONS] = managed;
+  if (text === undefined) return annotations;
+  const isSame =
+    before !== undefined &&
+    isSameRecord(
+      recordedLike(before, record, input),
+      before,
+      ownValue(actual, LAST_SYNCED) as string | undefined,
+    ); // a map of strings
+  annotations[LAST_SYNCED] = isSame && !isFlowingBack ? (actual[LAST_SYNCED] ?? text) : text;
+  return annotations;
+}
+
+/** Records of earlier versions have no labels that come from the translation alone, which does not justify a write either. */
+function recordedLike(before: LastSynced, now: LastSynced, { content, virtual }: MergeInput): LastSynced {
+  const own = Object.keys(stringMapOf(virtual.metadata.labels)).filter((key) => content?.isOwnLabel(key));
+  const added = new Set(own.map(shortHash).filter((key) => !before.labels.has(key)));
+  if (added.size === 0) return now;
+  return { ...now, labels: new Map([...now.labels].filter(([key]) => !added.has(key))) };
+}
+
+/** True if only the version of the virtual object differs, or what has arrived there, which does not justify a write. */
+function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefined): boolean {
+  const record = {
+    ...now,
+    revision: before.revision,
+    isOwn: before.isOwn === true,
+    annotations: beforeArrivals(now.annotations, before.annotations),
+    labels: beforeArrivals(now.labels, before.labels),
+    paths: beforeArrivals(now.paths, before.paths),
+  };
+  return encodeLastSynced(record) === text;
+}
+
+/**
+ * What fits beside the annotations, which are synced in any case: the list of their keys is left out first, because the record proves more, then
+ * the paths of the record, then all of it.
+ */
+function fittingBookkeeping(
+  record: LastSynced,
+  managed: string | undefined,
+  annotations: StringMap,
+): { readonly text?: string; readonly managed?: string } {
+  const bytesLeft = ANNOTATION_BYTES_MAX - bytesOf(annotations);
+  const list = managed === undefined ? {} : { managed };
+  const listBytes = managed === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: managed });
+  const text = encodeLastSynced(record);
+  const textBytes = bytesOf({ [LAST_SYNCED]: text });
+  if (textBytes + listBytes <= bytesLeft) return { text, ...list };
+  if (textBytes <= bytesLeft) return { text };
+  const shorter = encodeLastSynced({ ...record, paths: new Map() });
+  return bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? { text: shorter } : {};
+}
+
+/** The entries of `now`, or of `before` where its incoming value has arrived since. */
+function beforeArrivals(now: SyncedSection, before: SyncedSection): SyncedSection {
+  const arrived = [...before].filter(([key, entry]) => hasArrivedAs(entry, now.get(key)));
+  return arrived.length === 0 ? now : new Map([...now, ...arrived]);
+}
+
+/** As an API server counts them. */
+function bytesOf(annotations: StringMap): number {
+  return Object.entries(annotations).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
 }

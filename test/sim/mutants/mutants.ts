@@ -36,7 +36,7 @@ const KIND_SYNC = 'syncer/reconcile/kind-sync.ts';
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'merge: the record of a virtual object is believed',
-    file: 'syncer/translate/merge-echo.ts',
+    file: 'syncer/translate/merge-metadata.ts',
     snippet: '  const agreed = memory?.agreed;\n',
     replacement:
       "  const forged = { virtual: { ...input.virtual, metadata: { name: '' } }, host: input.virtual };\n" +

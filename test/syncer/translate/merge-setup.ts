@@ -5,7 +5,7 @@ import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { NO_CONTENT } from '../../../src/syncer/translate/content.ts';
 import { backTranslate, forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair } from '../../../src/syncer/translate/merge.ts';
-import type { MergeMemory } from '../../../src/syncer/translate/merge-echo.ts';
+import type { MergeMemory } from '../../../src/syncer/translate/merge-metadata.ts';
 import type { Arrival } from '../../../src/syncer/translate/last-synced.ts';
 import type { FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from './setup.ts';

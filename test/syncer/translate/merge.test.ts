@@ -6,7 +6,8 @@ import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/ob
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { shortHash } from '../../../src/syncer/translate/last-synced.ts';
-import { idOfKey, mergePair } from '../../../src/syncer/translate/merge.ts';
+import { mergePair } from '../../../src/syncer/translate/merge.ts';
+import { idOfKey } from '../../../src/syncer/translate/merge-metadata.ts';
 import type { Flow } from '../../../src/syncer/translate/types.ts';
 import { merge, noPatches, plainFlows, type TestPatches } from './merge-setup.ts';
 import { endpoints, mappings, translators } from './setup.ts';
