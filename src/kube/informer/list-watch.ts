@@ -49,13 +49,11 @@ export interface StartedList {
   readonly requestedAtMs: number;
 }
 
-/** Metrics of a list-watch. */
 export interface ListWatchMetrics {
   /** Initialises the counter of one outcome to zero. */
   expect(phase: Phase, outcome: Outcome): void;
   /** A list or a watch ended. */
   ended(phase: Phase, outcome: Outcome): void;
-  /** One event of a watch. */
   received(type: WatchEventType): void;
 }
 
@@ -83,7 +81,7 @@ export interface ListWatchOptions {
   reconnectMaxMs?: number;
 }
 
-/** State of a list-watch, for logs and readiness. */
+/** For logs and readiness. */
 export interface ListWatchCondition {
   readonly phase: Phase | 'waiting' | 'stopped';
   /** Failures in a row. */
@@ -238,19 +236,10 @@ export class ListWatch {
     this.#lastOutcome = end.outcome;
     const delayMs = Math.round(this.#delay.next({ error: end.error, isShort }));
     this.#lastError = end.error?.message ?? end.outcome;
-    const fields = {
-      resource: resource.plural,
-      phase,
-      outcome: end.outcome,
-      delayMs,
-      error: this.#lastError,
-    };
-    if (end.outcome === 'rewound') logger.debug(fields, 'list-watch interrupted');
-    else if (end.outcome === 'defect')
-      logger.error({ ...fields, stack: end.error?.stack }, 'list-watch interrupted');
-    else if (end.outcome === 'brief' || end.outcome === 'dropped' || end.outcome === 'expired') {
-      logger.info(fields, 'list-watch interrupted');
-    } else logger.warn(fields, 'list-watch interrupted');
+    const { outcome } = end;
+    const stack = outcome === 'defect' ? { stack: end.error?.stack } : {};
+    const fields = { resource: resource.plural, phase, outcome, delayMs, error: this.#lastError, ...stack };
+    logger[LOG_LEVELS[outcome] ?? 'warn'](fields, 'list-watch interrupted');
     this.#phase = 'waiting';
     await sleep(clock, delayMs, signal);
   }
@@ -348,12 +337,7 @@ export class ListWatch {
       }
       await client.watch(
         resource,
-        {
-          ...this.#scope(),
-          signal: ending,
-          resourceVersion: this.#version,
-          timeoutSeconds: seconds,
-        },
+        { ...this.#scope(), signal: ending, resourceVersion: this.#version, timeoutSeconds: seconds },
         {
           started: () => {
             startedAtMs = clock.monotonicMs();
@@ -472,6 +456,15 @@ export class ListWatch {
     };
   }
 }
+
+/** Of interruptions; the others are warnings. */
+const LOG_LEVELS: Partial<Record<Outcome, 'debug' | 'info' | 'error'>> = {
+  rewound: 'debug',
+  brief: 'info',
+  dropped: 'info',
+  expired: 'info',
+  defect: 'error',
+};
 
 /** Not reached with the outcomes in transitions.ts. */
 const START_OVER: Transition = { next: 'listing', wait: 'back-off' };

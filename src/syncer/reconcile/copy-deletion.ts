@@ -3,7 +3,6 @@
 import { invariant } from '../../base/errors.ts';
 import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import { isMissedByCache } from './cache-refresh.ts';
-import { clearStatus } from './completion.ts';
 import { STALE, type Again, type ReconcileResult, type Wait } from './controller.ts';
 import type { Observation } from './decide.ts';
 import { OBJECTION_MS } from './guards.ts';
@@ -41,6 +40,13 @@ export async function deleteCopy(
   // A dry run leaves the copy in place, so the object would be deleted again in an endless loop.
   if (outcome === 'deleted') sync.released(target);
   return { outcome: 'deleted', reason };
+}
+
+async function clearStatus(sync: KindSync, { virtual }: Observation, host: KubeObject): Promise<void> {
+  const { kind } = sync;
+  if (virtual === undefined || kind.statusPatch(virtual, host) !== undefined) return;
+  const patch = kind.statusPatch(virtual, undefined);
+  if (patch !== undefined) await sync.patchStatus(virtual, patch, 'the host copy is deleted');
 }
 
 /** Another syncer has created the copy if this program never wrote it. A record may have been copied from elsewhere, as the mirroring controllers do. */

@@ -69,38 +69,26 @@ export interface PlacedPair {
   readonly host: KubeObject | undefined;
 }
 
-/** Both methods reject with {@link RefusedCopy} if the patched copy would get the traffic of a host Service of others. */
-export interface CopyForge {
-  /** The copy for a creation: nothing of `pair.host` is kept. */
-  fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy>;
-  /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
-  merged(
-    pair: PlacedPair & { readonly host: KubeObject },
-    arrival?: Arrival,
-    memory?: MergeMemory,
-  ): Promise<MergedCopy>;
-}
-
-export interface ForgedCopy {
-  readonly host: KubeObject;
-  /** Another syncer had copied the copy before this one back to the virtual object. */
-  readonly isEchoed: boolean;
+interface PatchedParts {
   /** References to kinds that the configuration does not allow; left unchanged. */
-  readonly notAllowed: readonly ObjectReference[];
-  readonly references: readonly TranslatedReference[];
-  /** Of a patch that was left out; undefined: none failed. */
-  readonly failure: PatchError | undefined;
-}
-
-export interface MergedCopy extends Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded' | 'rejected'> {
-  /** The host object to write, before the virtual object; undefined: no write is needed. */
-  readonly host: KubeObject | undefined;
-  /** Data on the host, not only bookkeeping, differs from the desired state. */
-  readonly correctsDrift: boolean;
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
   /** Of a patch that was left out, in either direction; undefined: none failed. */
   readonly failure: PatchError | undefined;
+}
+
+export interface ForgedCopy extends PatchedParts {
+  readonly host: KubeObject;
+  /** Another syncer had copied the copy before this one back to the virtual object. */
+  readonly isEchoed: boolean;
+}
+
+export interface MergedCopy
+  extends PatchedParts, Omit<MergedPair<PatchedCopy>, 'host' | 'forwarded' | 'rejected'> {
+  /** The host object to write, before the virtual object; undefined: no write is needed. */
+  readonly host: KubeObject | undefined;
+  /** Data on the host, not only bookkeeping, differs from the desired state. */
+  readonly correctsDrift: boolean;
 }
 
 /** A copy after its patches. */
@@ -108,60 +96,74 @@ interface PatchedCopy extends Forwarded {
   readonly patched: PatchedObject;
 }
 
-export function createCopyForge(options: CopyForgeOptions): CopyForge {
-  const { labels, pipeline, kind } = options;
-  const { content } = kind;
-  const rules = { labels, flows: pipeline, content };
-  return {
-    async fresh(pair, lastSync) {
-      const { virtual } = pair;
-      const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
-      const merged = await mergePair(
-        { ...rules, virtual, host: undefined, memory },
-        { forward: () => forward(pair, options) },
-      );
-      const { host, echo, forwarded } = merged;
-      const failure = failureOf(host, forwarded, kind);
-      assertAllowed(host, virtual, options);
-      return {
-        host,
-        // A record on the virtual object, even an unreadable one, is removed by the next merge.
-        isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
-        notAllowed: forwarded.patched.notAllowed,
-        references: forwarded.patched.references,
-        failure,
-      };
-    },
-    async merged(pair, arrival, memory) {
-      let failedBack: FailedPatches | undefined;
-      const { host, forwarded, rejected, ...merged } = await mergePair(
-        { ...rules, virtual: pair.virtual, host: pair.host, arrival, memory },
-        {
-          forward: (virtual) => forward({ ...pair, virtual }, options),
-          reverse: async () => {
-            const { name, namespace = '' } = pair.virtual.metadata;
-            const reversed = await reverse(pair.host, { name, namespace }, options, pair.virtual);
-            failedBack = reversed.failed;
-            return reversed;
-          },
+/** Both methods reject with {@link RefusedCopy} if the patched copy would get the traffic of a host Service of others. */
+export class CopyForge {
+  readonly #options: CopyForgeOptions;
+  readonly #rules;
+
+  constructor(options: CopyForgeOptions) {
+    this.#options = options;
+    this.#rules = { labels: options.labels, flows: options.pipeline, content: options.kind.content };
+  }
+
+  /** The copy for a creation: nothing of `pair.host` is kept. */
+  async fresh(pair: PlacedPair, lastSync?: Pick<MergeMemory, 'agreed'>): Promise<ForgedCopy> {
+    const { virtual } = pair;
+    const memory = { agreed: lastSync?.agreed, restoresEchoes: false };
+    const { host, echo, forwarded } = await mergePair(
+      { ...this.#rules, virtual, host: undefined, memory },
+      { forward: () => forward(pair, this.#options) },
+    );
+    return {
+      ...this.#parts(host, virtual, forwarded),
+      host,
+      // A record on the virtual object, even an unreadable one, is removed by the next merge.
+      isEchoed: echo !== undefined || virtual.metadata.annotations?.[LAST_SYNCED] !== undefined,
+    };
+  }
+
+  /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
+  async merged(
+    pair: PlacedPair & { readonly host: KubeObject },
+    arrival?: Arrival,
+    memory?: MergeMemory,
+  ): Promise<MergedCopy> {
+    const { kind } = this.#options;
+    let failedBack: FailedPatches | undefined;
+    const { host, forwarded, rejected, ...merged } = await mergePair(
+      { ...this.#rules, virtual: pair.virtual, host: pair.host, arrival, memory },
+      {
+        forward: (virtual) => forward({ ...pair, virtual }, this.#options),
+        reverse: async () => {
+          const { name, namespace = '' } = pair.virtual.metadata;
+          const reversed = await reverse(pair.host, { name, namespace }, this.#options, pair.virtual);
+          failedBack = reversed.failed;
+          return reversed;
         },
-      );
-      const failedAgain = rejected?.patched.failed?.errors[0];
-      const failure = failureOf(host, forwarded, kind) ?? failedBack?.errors[0] ?? failedAgain;
-      assertAllowed(host, pair.virtual, options);
-      const isSameContent = contentEquals(host, pair.host, content);
-      const isSame = isSameContent && metadataEquals(host.metadata, pair.host.metadata);
-      return {
-        ...merged,
-        host: isSame ? undefined : withCurrentRevision(host, pair.virtual),
-        correctsDrift:
-          !isSameContent || !metadataEquals(withoutRecord(host.metadata), withoutRecord(pair.host.metadata)),
-        notAllowed: forwarded.patched.notAllowed,
-        references: forwarded.patched.references,
-        failure,
-      };
-    },
-  };
+      },
+    );
+    const parts = this.#parts(host, pair.virtual, forwarded);
+    const isSameContent = contentEquals(host, pair.host, kind.content);
+    const isSame = isSameContent && metadataEquals(host.metadata, pair.host.metadata);
+    return {
+      ...merged,
+      ...parts,
+      failure: parts.failure ?? failedBack?.errors[0] ?? rejected?.patched.failed?.errors[0],
+      host: isSame ? undefined : withCurrentRevision(host, pair.virtual),
+      correctsDrift:
+        !isSameContent || !metadataEquals(withoutRecord(host.metadata), withoutRecord(pair.host.metadata)),
+    };
+  }
+
+  #parts(host: KubeObject, virtual: KubeObject, forwarded: PatchedCopy): PatchedParts {
+    const { kind, foreignService } = this.#options;
+    const { notAllowed, references } = forwarded.patched;
+    const failure = failureOf(host, forwarded, kind);
+    // Judged after the patches, which can change the labels that select a Service.
+    const service = foreignService(kind.hostService(host), virtual);
+    if (service !== undefined) throw new RefusedCopy(service);
+    return { notAllowed, references, failure };
+  }
 }
 
 /**
@@ -179,16 +181,6 @@ function failureOf(
   for (const member of content.ownMembers) delete kept[member];
   if (validate(asJson(desired), kept) !== undefined) throw failure;
   return failure;
-}
-
-/** Judged after the patches, which can change the labels that select a Service. */
-function assertAllowed(
-  host: KubeObject,
-  virtual: KubeObject,
-  { kind, foreignService }: CopyForgeOptions,
-): void {
-  const service = foreignService(kind.hostService(host), virtual);
-  if (service !== undefined) throw new RefusedCopy(service);
 }
 
 async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<PatchedCopy> {

@@ -3,6 +3,7 @@
  * object means to objects of other kinds. The reconciler works on it.
  */
 
+import type { JsonObject } from '../../base/json.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import {
@@ -20,7 +21,7 @@ import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
 import { Controller, type ControllerMetrics, type Reconcile, type ReconcileResult } from './controller.ts';
-import { createCopyForge, type CopyForge } from './copy.ts';
+import { CopyForge } from './copy.ts';
 import { isOptedOut, type DecideOptions } from './decide.ts';
 import {
   namespaceAdvice,
@@ -112,7 +113,7 @@ export class KindSync {
     this.host = environment.hostInformer(kind, hostIndexes(names, kind));
     this.services = services;
     this.foreignService = foreignServices(kind, names, hostServices);
-    this.forge = createCopyForge({ ...environment, kind, pipeline, foreignService: this.foreignService });
+    this.forge = new CopyForge({ ...environment, kind, pipeline, foreignService: this.foreignService });
     this.foughtDeletions = new FoughtDeletions(clock);
     this.#ownDeletions = new OwnDeletions(clock);
     this.writers = {
@@ -167,6 +168,13 @@ export class KindSync {
     const { recorder } = this.environment;
     if (virtual !== undefined)
       for (const notice of notices) recorder.event(virtual, this.kind.resource, notice);
+  }
+
+  /** Of the virtual object, in a write of its own. */
+  patchStatus(virtual: KubeObject, patch: JsonObject, reason: string): Promise<KubeObject | undefined> {
+    const { name, namespace = '', uid = null, resourceVersion = null } = virtual.metadata;
+    const body = { ...patch, metadata: { uid, resourceVersion } };
+    return this.writers.virtual.mergePatch({ name, namespace }, body, reason, 'status');
   }
 
   recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void {

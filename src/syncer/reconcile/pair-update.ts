@@ -1,23 +1,17 @@
 /** Keeps a pair in step: merges both sides, writes the host and then the virtual object, and backs off from others that overwrite either. */
 
-import { invariant } from '../../base/errors.ts';
+import { invariant, type PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { needsWrite } from '../translate/content.ts';
 import { recordOf } from '../translate/last-synced.ts';
 import { isVirtualBehind, readVirtual } from './cache-refresh.ts';
-import {
-  copyStatus,
-  isStoredAs,
-  remember,
-  rerunAfterWrite,
-  unlessAltered,
-  unlessFailed,
-} from './completion.ts';
-import { STALE, UNCHANGED, type ReconcileResult } from './controller.ts';
-import { virtualPatch, type MergedCopy, type PlacedPair } from './copy.ts';
+import { STALE, UNCHANGED, type Done, type ReconcileResult } from './controller.ts';
+import { virtualPatch, type ForgedCopy, type MergedCopy, type PlacedPair } from './copy.ts';
 import { deleteToRecreate } from './copy-deletion.ts';
 import type { Observation } from './decide.ts';
 import {
@@ -35,11 +29,13 @@ import {
   alteredNotice,
   contestedKeyNotice,
   contestedNotice,
+  contestedStatusNotice,
   echoNotice,
   notAllowedNotice,
   repairedNotice,
 } from './notices.ts';
 import { changedPaths } from './object-diff.ts';
+import { cachedAs } from './object-state.ts';
 
 const FROM_HOST = 'changed on the host';
 /** While the virtual object keeps what another syncer has copied back, for want of what was there before. */
@@ -263,4 +259,104 @@ function asPair(seen: Observation): SeenPair {
   const { virtual, host, target } = seen;
   invariant(virtual && host && target, 'both objects exist when a pair is updated');
   return { ...seen, virtual, host, target };
+}
+
+// What follows a write of the copy: the status is copied, the pair remembered, and the key reconciled again where something is left to do.
+
+/** A whole copy was written: created, or in place of what was there. `kept`: what a dry run leaves there. */
+export async function finishCopy(
+  sync: KindSync,
+  seen: Observation & Pick<PlacedPair, 'virtual'>,
+  { isEchoed, failure }: ForgedCopy,
+  written: { readonly sent: KubeObject; readonly stored: KubeObject | undefined; readonly kept: KubeObject },
+  result: Done,
+): Promise<ReconcileResult> {
+  const { key, virtual } = seen;
+  const { sent, stored, kept } = written;
+  // The virtual object may have the status of an earlier copy, and a new virtual object has none yet.
+  if ((await copyStatus(sync, seen, virtual, stored ?? kept)) === undefined)
+    remember(sync, seen, virtual, stored ?? kept, isEchoed);
+  if (isEchoed) return { ...result, waitMs: 0 };
+  return unlessFailed(
+    sync,
+    key,
+    unlessAltered(sync, key, rerunAfterWrite(sync, key, result), sent, stored),
+    failure,
+  );
+}
+
+function remember(
+  sync: KindSync,
+  seen: Observation,
+  virtual: KubeObject,
+  host: KubeObject,
+  isEchoed = false,
+): void {
+  const pair = {
+    virtual: cachedAs(sync.virtual, virtual),
+    host: cachedAs(sync.host, host),
+  };
+  const notice = sync.kind.noticeOf(pair.virtual, seen.service);
+  if (notice !== undefined) sync.report(seen.virtual, notice);
+  sync.states.of(seen.key).remember(pair, seen.service, isEchoed);
+}
+
+/** Copies the status of the host copy in a separate write. `virtual`, `host`: their state after the other writes. Undefined: it has it. */
+async function copyStatus(
+  sync: KindSync,
+  seen: Observation,
+  virtual: KubeObject,
+  host: KubeObject,
+): Promise<ReconcileResult | undefined> {
+  const { kind } = sync;
+  const patch = kind.statusPatch(virtual, host);
+  if (patch === undefined) return undefined;
+  // The pair was in sync with this state of the host, so another client of the virtual cluster has written the status since.
+  const state = sync.states.of(seen.key);
+  const verdict = state.isHostUnchanged(host) ? state.noteDrift(sync.nowMs()) : undefined;
+  if (verdict !== undefined && verdict.waitMs > 0) {
+    if (verdict.isReportable) sync.report(seen.virtual, contestedStatusNotice(virtual, verdict.waitMs));
+    return { outcome: 'waiting', reason: 'Contested', waitMs: verdict.waitMs };
+  }
+  const reason = 'status of the host copy';
+  const patched = await sync.patchStatus(virtual, patch, reason);
+  remember(sync, seen, patched ?? virtual, host);
+  return { outcome: 'updated', reason };
+}
+
+function rerunAfterWrite(sync: KindSync, key: ObjectKey, result: ReconcileResult): ReconcileResult {
+  const isRerun = sync.pipeline.readsHostObject && sync.states.of(key).countRerun();
+  return isRerun ? { ...result, waitMs: 0 } : result;
+}
+
+/** Everything but the path of a failed patch is written. The error is reported like one that stops the whole object. */
+function unlessFailed(
+  sync: KindSync,
+  key: ObjectKey,
+  result: ReconcileResult,
+  failure: PatchError | undefined,
+): ReconcileResult {
+  if (failure === undefined) return result;
+  sync.states.of(key).isOpen = true;
+  if (result.waitMs === undefined) throw failure.ofSyncedRest();
+  return result;
+}
+
+/** What the host's admission has made of the copy is a change of the host like any other, so the key is reconciled again. */
+function unlessAltered(
+  sync: KindSync,
+  key: ObjectKey,
+  result: ReconcileResult,
+  sent: KubeObject,
+  stored: KubeObject | undefined,
+): ReconcileResult {
+  if (stored === undefined || isStoredAs(sync.kind, stored, sent)) return result;
+  const state = sync.states.of(key);
+  state.alteredVersion = stored.metadata.resourceVersion;
+  state.isOpen = true;
+  return { ...result, waitMs: 0 };
+}
+
+function isStoredAs(kind: SyncedKind, stored: KubeObject, sent: KubeObject): boolean {
+  return !needsWrite(sent, stored, kind.content);
 }

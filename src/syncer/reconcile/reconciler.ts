@@ -11,7 +11,6 @@ import {
   readHostService,
   readLeftOut,
 } from './cache-refresh.ts';
-import { rememberWithStatus, rerunAfterWrite, unlessAltered, unlessFailed } from './completion.ts';
 import { STALE, UNCHANGED, type ReconcileResult } from './controller.ts';
 import { RefusedCopy, type PlacedPair } from './copy.ts';
 import {
@@ -28,7 +27,7 @@ import { deletionsOf, hasLostCopy, recreationWaitMs } from './guards.ts';
 import type { KindSync } from './kind-sync.ts';
 import { keepsDeletingNotice, notAllowedNotice, syncedNotice, takenOverNotice, warning } from './notices.ts';
 import { observe } from './observer.ts';
-import { updatePair } from './pair-update.ts';
+import { finishCopy, updatePair } from './pair-update.ts';
 
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
 const TAKE_OVER_BASE_MS = 1000;
@@ -159,10 +158,8 @@ async function createCopy(sync: KindSync, seen: Observation): Promise<ReconcileR
   if (stored !== undefined && seen.target !== undefined) sync.hostChanged(seen.target);
   sync.recordReferences(key, copy.references);
   sync.report(seen.virtual, syncedNotice(copy.host));
-  await rememberWithStatus(sync, seen, virtual, stored ?? copy.host, copy.isEchoed);
-  if (copy.isEchoed) return { outcome: 'created', waitMs: 0 };
-  const result = rerunAfterWrite(sync, key, { outcome: 'created' });
-  return unlessFailed(sync, key, unlessAltered(sync, key, result, copy.host, stored), copy.failure);
+  const written = { sent: copy.host, stored, kept: copy.host };
+  return finishCopy(sync, { ...seen, virtual }, copy, written, { outcome: 'created' });
 }
 
 /** Reports once per streak that another client keeps deleting the host copy. */
@@ -187,10 +184,8 @@ async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): P
   const sent = { ...copy.host, metadata };
   const stored = await sync.writers.host.update(sent, reason);
   sync.recordReferences(seen.key, copy.references);
-  await rememberWithStatus(sync, seen, virtual, stored ?? host, copy.isEchoed);
-  if (copy.isEchoed) return { outcome: 'rewritten', reason, waitMs: 0 };
-  const result = rerunAfterWrite(sync, seen.key, { outcome: 'rewritten', reason });
-  return unlessFailed(sync, seen.key, unlessAltered(sync, seen.key, result, sent, stored), copy.failure);
+  const result = { outcome: 'rewritten', reason } as const;
+  return finishCopy(sync, { ...seen, virtual }, copy, { sent, stored, kept: host }, result);
 }
 
 /** While the host Service has a selector, the host's endpoints controller still writes the object. */

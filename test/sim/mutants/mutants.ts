@@ -16,7 +16,6 @@ const DECIDE = 'syncer/reconcile/decide.ts';
 const OBSERVER = 'syncer/reconcile/observer.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
 const PAIR_UPDATE = 'syncer/reconcile/pair-update.ts';
-const COMPLETION = 'syncer/reconcile/completion.ts';
 const WRITER = 'syncer/reconcile/writer.ts';
 const GUARDS = 'syncer/reconcile/guards.ts';
 const LIST_WATCH = 'kube/informer/list-watch.ts';
@@ -212,7 +211,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'admission: what it made of a copy counts as written',
-    file: COMPLETION,
+    file: PAIR_UPDATE,
     snippet: 'if (stored === undefined || isStoredAs(sync.kind, stored, sent)) return result;',
     replacement: 'if (stored === undefined || sent.metadata.name !== undefined) return result;',
   },

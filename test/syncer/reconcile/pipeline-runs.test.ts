@@ -6,7 +6,7 @@ import type { PatchConfig } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
-import { createCopyForge } from '../../../src/syncer/reconcile/copy.ts';
+import { CopyForge } from '../../../src/syncer/reconcile/copy.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
@@ -34,7 +34,7 @@ function counted(patches: readonly PatchConfig[], options: BuildOptions = {}) {
   };
   const labels = createLabelTranslator('vc', mode);
   const kept = { owner: undefined, foreignService: () => undefined };
-  const forge = createCopyForge({ kind: endpointsKind, names, labels, pipeline: counting, ...kept });
+  const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline: counting, ...kept });
   return { forge, runs, evaluator };
 }
 
