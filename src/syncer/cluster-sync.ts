@@ -38,17 +38,12 @@ export interface ClusterSync {
   reload(config: Config): Promise<void>;
   /** Reports why the files are not applied; the running configuration remains active. */
   reloadFailed(reason: string): void;
-  /**
-   * Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts.
-   */
+  /** Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts. */
   isStandby(signal: AbortSignal): Promise<boolean>;
-  /** Resolves when this replica leads, or when `signal` aborts. */
   whenLeading(signal: AbortSignal): Promise<void>;
   /** Resolves with true when every first list is cached, and with false when `signal` aborts. */
   whenCached(signal: AbortSignal): Promise<boolean>;
-  /** Readiness checks by name. */
   checks(): Checks;
-  /** Names and details of the readiness checks that fail. */
   failedChecks(): readonly string[];
   /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
   firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
@@ -118,7 +113,6 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   return sync;
 }
 
-/** Objects with the lifetime of the sync. */
 interface SyncParts
   extends
     Omit<ClusterSyncOptions, 'createSandbox'>,

@@ -12,7 +12,6 @@ import type { SyncSeries } from './metrics/sync-series.ts';
 
 interface ConfigurationInUseOptions {
   readonly leadership: Pick<Leadership, 'publish'>;
-  /** Of the host cluster. */
   readonly client: Pick<ClusterClient, 'get'>;
   readonly recorder: EventRecorder;
   readonly metrics: Pick<SyncSeries, 'configurationInUse' | 'configurationApplied'>;
@@ -29,7 +28,6 @@ export class ConfigurationInUse {
     this.#options = options;
   }
 
-  /** From now on, this configuration decides what is written. */
   use(config: Config): void {
     const { leadership, metrics, clock } = this.#options;
     const hash = configurationHash(config);

@@ -19,7 +19,6 @@ export interface CopiesLeft {
   readonly kind: string;
   /** With our record. */
   readonly own: number;
-  /** Those of another syncer. */
   readonly others: number;
   /** With it, this program updates them; undefined: they are vCluster's to keep. */
   readonly setting: string | undefined;

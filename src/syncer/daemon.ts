@@ -6,7 +6,6 @@ import { startCompanion, type StartCompanion } from './companion.ts';
 import { createMetrics } from './metrics/metrics.ts';
 
 export interface DaemonOptions extends Omit<ClusterSyncOptions, 'metrics'> {
-  /** Starts the key and token API; absent if it is disabled. */
   readonly startCompanion?: StartCompanion;
 }
 
@@ -14,7 +13,6 @@ export interface Daemon {
   /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
   readonly sync: ClusterSync;
-  /** Stops the sync and the API, and logs the number of objects that were not reconciled. */
   stop(): Promise<void>;
 }
 

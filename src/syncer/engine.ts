@@ -36,10 +36,8 @@ export interface EngineOptions extends SyncEnvironment {
   readonly references: References;
   /** Filled with the synced kinds, for `references`. */
   readonly referrers: SyncedReferrers;
-  /** Resolves when this process may write, or when the signal aborts. */
   readonly whenLeading: (signal: AbortSignal) => Promise<void>;
   readonly random: Random;
-  /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
   readonly metrics: EngineMetrics;
 }
@@ -105,7 +103,6 @@ export class Engine {
     return this.#isWorking && this.#isSwept && this.#kinds.every((kind) => kind.isIdle) && references.isIdle;
   }
 
-  /** How many objects of the first lists were written so far, by outcome. */
   get initialOutcomes(): Readonly<Record<string, number>> {
     const sums: Record<string, number> = {};
     for (const { initialOutcomes } of this.#kinds)
@@ -123,13 +120,11 @@ export class Engine {
     return this.#running;
   }
 
-  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number {
     const queued = this.#kinds.map((kind) => kind.abandon());
     return queued.reduce((sum, count) => sum + count, this.#options.references.abandon());
   }
 
-  /** Stops accepting events, drains the queues, closes the watches. */
   async stop(): Promise<void> {
     this.#sweeping.abort();
     for (const kind of this.#kinds) kind.shutDown();
@@ -191,7 +186,6 @@ export class Engine {
     this.#isSwept = true;
   }
 
-  /** Why the copies of objects that are gone must stay for now. */
   async objection(): Promise<string | undefined> {
     return this.#options.identity?.objection(() => this.#evidence());
   }

@@ -34,7 +34,6 @@ const STALENESS_MAX_MS = 5 * 60_000;
 
 export interface GenerationOptions {
   readonly config: Config;
-  /** The kinds that patches reference. */
   readonly references: readonly ReferencedKind[];
   readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
   /** All writes go through these clients. They reject writes while another replica leads. */
@@ -52,31 +51,22 @@ export interface GenerationOptions {
   /** For a rehearsal; undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
   readonly readsUnsynced?: boolean;
-  /** Of the caches; undefined: everything is cached. */
   readonly budget?: CacheBudget | undefined;
   readonly referenceDecided?: ReferenceListener | undefined;
-  /** Default: {@link createPatchPipeline}. */
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
 }
 
 export interface Generation {
-  /** Readiness checks by name. */
   readonly checks: Checks;
-  /** Every first list is in its cache. */
   readonly isCached: () => boolean;
-  /** Cached objects by cluster and kind. */
   readonly objects: () => Readonly<Record<string, number>>;
-  /** How many objects of the first lists were written so far, by outcome. */
   readonly initialOutcomes: () => Readonly<Record<string, number>>;
   /** The first pass is over: nothing is queued or in progress. */
   readonly isIdle: () => boolean;
   /** `inherited`: the imported kinds of the generation before it. */
   start(inherited?: readonly KindId[]): void;
-  /** Kinds of which imports may exist. */
   readonly importedKinds: () => readonly KindId[];
-  /** Drains the queues. */
   stop(): Promise<void>;
-  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number;
 }
 
@@ -168,7 +158,6 @@ async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): 
   await checkSlices({ ...options, ...createTranslators(options.config) }, signal);
 }
 
-/** For a configuration that syncs nothing. */
 export const IDLE_GENERATION: Generation = {
   checks: {},
   isCached: () => true,
@@ -181,7 +170,6 @@ export const IDLE_GENERATION: Generation = {
   abandon: () => 0,
 };
 
-/** Without expressions, no child process is started. */
 async function sandboxFor(
   { config, clock, logger, metrics, createSandbox: create }: GenerationOptions,
   compiled: ReturnType<typeof compileKinds>,

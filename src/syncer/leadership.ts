@@ -21,7 +21,6 @@ import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
 
 export interface Leadership extends AsyncDisposable {
-  /** Resolves when this replica may write, or when `signal` aborts. */
   whenLeading(signal: AbortSignal): Promise<void>;
   readonly isLeading: boolean;
   /** Throws a `TransportError` when this replica must not write now. */
@@ -39,7 +38,6 @@ export const CONFIGURATION = 'endpoint-syncer/configuration';
 
 export interface LeadershipOptions {
   readonly config: Config;
-  /** Client of the host cluster that does not check the lease before writes. */
   readonly client: ClusterClient;
   readonly isDryRun: boolean;
   readonly clock: Clock;
@@ -51,7 +49,6 @@ export interface LeadershipOptions {
   readonly leads: (lease: string, isLeader: boolean) => void;
 }
 
-/** Name of the Lease in the host namespace. */
 export function leaseName(vcluster: string): string {
   return `endpoint-syncer-${vcluster}`;
 }

@@ -29,7 +29,6 @@ import type { Sandbox, SandboxOptions } from './sandbox/sandbox.ts';
 import type { OwnerReference } from './translate/forge.ts';
 import { objectionOf, type CopiesEvidence, type Identity } from './virtual-identity.ts';
 
-/** The objects of one kind. */
 export interface Collection {
   readonly resource: Resource;
   readonly objects: readonly KubeObject[];
@@ -38,19 +37,16 @@ export interface Collection {
 export interface RehearsalInput {
   readonly config: Config;
   readonly clusters: Readonly<Record<ClusterName, readonly Collection[]>>;
-  /** Host namespaces that do not exist. */
   readonly missingNamespaces?: Iterable<string>;
   readonly discoveries: Discoveries;
   readonly owner: OwnerReference | undefined;
   /** Undefined: the objects are those of the right virtual cluster. */
   readonly identity?: Identity;
-  /** See {@link MemoryClusterOptions}. */
   readonly admit?: MemoryClusterOptions['admit'];
   readonly createSandbox: (options: SandboxOptions) => Promise<Sandbox>;
   readonly createPipeline?: GenerationOptions['createPipeline'];
   /** Wall clock at the start, milliseconds since the epoch. */
   readonly nowMs: number;
-  /** Called with the number of objects that were decided. */
   readonly progress?: (decided: number) => void;
 }
 
@@ -60,11 +56,9 @@ export interface Change {
   readonly resource: Resource;
   readonly before: KubeObject | undefined;
   readonly after: KubeObject | undefined;
-  /** Of the last write. */
   readonly reason: string;
 }
 
-/** What was decided for one object of a synced kind when it was reconciled first, and what that led to. */
 export interface ObjectPlan {
   readonly key: ObjectKey;
   readonly kind: SyncedKind;
@@ -72,7 +66,6 @@ export interface ObjectPlan {
   readonly decision: Decision;
   /** Why the copy cannot be written in the end, usually a `PatchError`. */
   readonly error: unknown;
-  /** Of the copy at the end. */
   readonly references: readonly TranslatedReference[];
   /** Of the object and its copies; empty: both sides are in sync, or no write is allowed. */
   readonly changes: readonly Change[];
@@ -94,14 +87,11 @@ export interface RehearsedEvent extends RecordedEvent {
 export interface Rehearsal {
   /** In the order of kinds, then of keys. */
   readonly objects: readonly ObjectPlan[];
-  /** Sorted by kind and key. */
   readonly references: readonly ReferencePlan[];
   /** Of each object that differs at the end. */
   readonly changes: readonly Change[];
   readonly events: readonly RehearsedEvent[];
-  /** Why the copies of objects that are gone stay. */
   readonly objection: string | undefined;
-  /** The clusters at the end. */
   readonly clusters: Readonly<Record<ClusterName, MemoryCluster>>;
 }
 
@@ -185,14 +175,12 @@ async function settled(record: Recorder, isIdle: () => boolean): Promise<void> {
   }
 }
 
-/** Everything that one rehearsal decides, writes and reports. */
 class Recorder implements SyncListener {
   writes = 0;
   readonly #input: RehearsalInput;
   readonly #objects = new Map<string, Omit<ObjectPlan, 'references' | 'changes'>>();
   readonly #references = new Map<string, readonly TranslatedReference[]>();
   readonly #referenced = new Map<string, Omit<ReferencePlan, 'changes'>>();
-  /** By place. */
   readonly #reasons = new Map<string, string>();
   readonly #events: RehearsedEvent[] = [];
   /** Of the engine. Without it, only a consequence would be seen: objects that seem not to be synced. */
@@ -253,7 +241,6 @@ class Recorder implements SyncListener {
     return this.#evaluations > 0;
   }
 
-  /** Resolves when one more evaluation is complete. */
   evaluated(): Promise<void> {
     return this.#evaluated.promise;
   }
@@ -308,7 +295,6 @@ class Recorder implements SyncListener {
   }
 }
 
-/** By place. */
 type Changes = ReadonlyMap<string, Change>;
 
 /** Another object may write the host object of one that is refused. */
@@ -339,7 +325,6 @@ function placesOfReference({ seen, decision }: Omit<ReferencePlan, 'changes'>): 
   ];
 }
 
-/** The objects of a cluster by place. */
 type States = ReadonlyMap<string, { readonly resource: Resource; readonly object: KubeObject }>;
 
 function statesOf(cluster: MemoryCluster, { clusters }: RehearsalInput): States {

@@ -1,10 +1,9 @@
-/** Detects EndpointSlices of our copies that another syncer also writes. vCluster copies the slices that the virtual cluster's mirroring
- * controller generates. The host's mirroring controller adopts such a slice for our copy, and from then on both write it, alternately with
- * and without the patches. Such a slice can be recognized by the mirroring controller's label and our marker, together with a name that the
- * controller would not generate. (`generateName` is no evidence, because the controller drops it with its first update of the metadata.)
- * The name alone proves no fight: after a clean take-over, the controller goes on with the slice that vCluster has named. So the other
- * syncer must have written lately, or last. Slices are listed periodically instead of watched.
- */
+/** Detects EndpointSlices of our copies that another syncer also writes. vCluster copies the slices that the virtual cluster's mirroring controller
+ * generates. The host's mirroring controller adopts such a slice for our copy, and from then on both write it, alternately with and without the
+ * patches. Such a slice can be recognized by the mirroring controller's label and our marker, together with a name that the controller would not
+ * generate. (`generateName` is no evidence, because the controller drops it with its first update of the metadata.) The name alone proves no fight:
+ * after a clean take-over, the controller goes on with the slice that vCluster has named. So the other syncer must have written lately, or last.
+ * Slices are listed periodically instead of watched. */
 
 import { messageOf } from '../base/errors.ts';
 import { sleep, type Clock } from '../base/clock.ts';
@@ -36,14 +35,11 @@ export interface SliceCheckOptions {
   readonly logger: Logger;
 }
 
-/** Delays of the first checks after the start. */
 const FIRST_DELAYS_MS = [10_000, 20_000];
 /** Shorter than `status` takes an Event for current, so that it shows a fight as long as it lasts. */
 const PERIOD_MS = 5 * 60_000;
-/**
- * Between the reads of a slice that the controller writes: whatever the phase of a fight whose rhythm is 20 ms to 1.5 s, a read falls into each quarter
- * of it. Found by search; no regular distances have that.
- */
+/** Between the reads of a slice that the controller writes: whatever the phase of a fight whose rhythm is 20 ms to 1.5 s, a read falls into each
+ * quarter of it. Found by search; no regular distances have that. */
 const READ_AGAIN_MS = [64, 95, 87, 126, 47, 48, 187, 33, 51, 151, 40, 49, 23, 13, 101, 17, 15, 157];
 const REPORTED_MAX = 100;
 /** Slices that are read so in one check. */
@@ -97,10 +93,8 @@ async function reportContested(
   for (const slice of contested.slice(0, REPORTED_MAX)) await report(slice, sinceMs, options);
 }
 
-/**
- * Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn.
- * Empty: the other had none.
- */
+/** Each writer of a fight may take every field from the other, so a slice that the controller writes now is read until both have had their turn.
+ * Empty: the other had none. */
 async function whenFoughtOver(
   { metadata: { namespace = '', name, labels } }: KubeObject,
   sinceMs: number,
@@ -136,10 +130,8 @@ function isAdopted({ metadata: { name, labels } }: KubeObject): boolean {
   return labels?.[MANAGED_BY] === MIRRORING && !isGeneratedFor(labels[SERVICE_NAME] ?? '', name);
 }
 
-/**
- * A field manager other than the controller has written since then, or it wrote the endpoints and the controller nothing after that. Where
- * the controller wrote later, it has left the endpoints as they are because they are right.
- */
+/** A field manager other than the controller has written since then, or it wrote the endpoints and the controller nothing after that. Where the
+ * controller wrote later, it has left the endpoints as they are because they are right. */
 function hasOtherWriter(slice: KubeObject, sinceMs: number): boolean {
   const controllerMs = lastWriteMs(slice, isController);
   return entriesOf(slice, isOther).some((entry) => {

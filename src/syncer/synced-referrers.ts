@@ -18,7 +18,6 @@ import {
 } from './references/reference-index.ts';
 import type { NameTranslator } from './translate/types.ts';
 
-/** The caches and the queue of one synced kind. */
 export interface ReferrerKind {
   readonly kind: { readonly resource: Resource };
   readonly virtual: Lister;

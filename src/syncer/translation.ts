@@ -20,11 +20,9 @@ export interface TranslationOptions {
   readonly config: Config;
   readonly kind: SyncedKind;
   readonly compiled: CompiledPatches;
-  /** Undefined where no patch has an expression. */
   readonly evaluator: Evaluator | undefined;
   /** Finds referenced objects that go by another name than the rule gives. */
   readonly lookup: ReferenceLookup;
-  /** Opens the kinds that only data lead to, before `lookup` is asked about them. */
   readonly prepare?: ReferenceRules['prepare'];
 }
 
@@ -58,7 +56,6 @@ export function ownerOf({ owner, name }: Pick<Config, 'owner' | 'name'>): Owner 
   return owner.kind === '' ? undefined : { ...owner, name: isOptional ? name : owner.name, isOptional };
 }
 
-/** The options of a sandbox that the configuration determines. */
 export function sandboxSettings(
   config: Config,
 ): Required<Pick<SandboxOptions, 'vcluster' | 'namespaces' | 'limits'>> {
@@ -74,10 +71,8 @@ export function sandboxSettings(
   };
 }
 
-/**
- * The configuration as vCluster's own loader gives it: it names the ServiceAccount of workloads, and with namespace mappings it syncs all Secrets and
- * ConfigMaps. Whether Endpoints and EndpointSlices are enabled is taken from vCluster's file, if there is one.
- */
+/** The configuration as vCluster's own loader gives it: it names the ServiceAccount of workloads, and with namespace mappings it syncs all Secrets
+ * and ConfigMaps. Whether Endpoints and EndpointSlices are enabled is taken from vCluster's file, if there is one. */
 function loadedByVcluster({ name, sync, vclusterValues }: Config): JsonObject {
   const account = new Fields(vclusterValues).text('controlPlane.advanced.workloadServiceAccount.name');
   const { syncedByVcluster: theirs } = sync;

@@ -1,7 +1,5 @@
-/**
- * Which virtual cluster this is. A kubeconfig that leads to another cluster, or to a new and empty one, makes every copy look like that of a deleted
- * object: such deletions wait until the cluster is known, while everything else is synced.
- */
+/** Which virtual cluster this is. A kubeconfig that leads to another cluster, or to a new and empty one, makes every copy look like that of a
+ * deleted object: such deletions wait until the cluster is known, while everything else is synced. */
 
 import type { Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
@@ -34,7 +32,6 @@ interface VirtualIdentityOptions {
   readonly config: Config;
   readonly clients: Readonly<Record<ClusterName, ClusterClient>>;
   readonly leadership: Pick<Leadership, 'publish'>;
-  /** Of the host cluster. */
   readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;

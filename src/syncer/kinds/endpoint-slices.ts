@@ -1,6 +1,5 @@
-/** EndpointSlices. Slices that a controller generates from another object are skipped: the host's own controllers generate theirs. The
- * Service label is translated to the name of the host Service.
- */
+/** EndpointSlices. Slices that a controller generates from another object are skipped: the host's own controllers generate theirs. The Service label
+ * is translated to the name of the host Service. */
 
 import {
   ENDPOINT_SLICES,
@@ -33,13 +32,11 @@ const GENERATED: Readonly<Record<string, GateReason>> = {
 const OURS = 'endpoint-syncer';
 const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
-/** Index on slices: the key of their Service. */
 export const BY_SERVICE = 'service';
 
 export interface EndpointSliceOptions {
   /** If Endpoints are synced too, the host mirrors their copies into slices itself. */
   readonly isEndpointsSynced: boolean;
-  /** The virtual Endpoints of a Service, if Endpoints are synced. */
   readonly endpointsOf: (service: ObjectKey) => KubeObject | undefined;
 }
 
@@ -133,7 +130,6 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
   };
 }
 
-/** Why a slice is not synced, independent of its Service. */
 export function exclusion(
   { metadata: { labels } }: KubeObject,
   options: Pick<EndpointSliceOptions, 'isEndpointsSynced'>,
@@ -143,7 +139,6 @@ export function exclusion(
   return generatorsOf(options).includes(manager) ? GENERATED[manager] : undefined;
 }
 
-/** The controllers whose slices are not synced. */
 function generatorsOf({
   isEndpointsSynced,
 }: Pick<EndpointSliceOptions, 'isEndpointsSynced'>): readonly string[] {
@@ -195,7 +190,6 @@ function isOmitted(value: JsonValue): boolean {
   return isEmpty(value) || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
-/** An endpoint, identified by its addresses. */
 function elementAt([root, index, member]: ConcretePath): ListElement | undefined {
   const isInEndpoint =
     root === ENDPOINTS_MEMBER && typeof index === 'number' && member !== undefined && member !== 'addresses';

@@ -101,7 +101,6 @@ function mapRefs(subsets: JsonValue, map: (ref: JsonObject) => JsonObject): Json
   });
 }
 
-/** The same number of subsets, and in each of addresses and ports. */
 function haveSameShape(a: JsonObject, b: JsonObject): boolean {
   const [ours, theirs] = [listAt(a, SUBSETS), listAt(b, SUBSETS)];
   const lists = [...ADDRESS_LISTS, 'ports'];
@@ -110,7 +109,6 @@ function haveSameShape(a: JsonObject, b: JsonObject): boolean {
   return ours.length === theirs.length && ours.every((subset, i) => isSame(subset, theirs[i]));
 }
 
-/** An address, identified by its ip. */
 function elementAt([, , list, index, member]: ConcretePath): ListElement | undefined {
   const isInAddress =
     typeof index === 'number' && member !== undefined && member !== 'ip' && list !== 'ports';

@@ -6,7 +6,6 @@ import type { JsonObject } from '../../base/json.ts';
 import type { ResultProblem } from '../patch/pipeline.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 
-/** Why an object is not synced. */
 export type GateReason =
   | 'service has a selector'
   | 'no service'
@@ -22,7 +21,6 @@ export interface GateOptions {
   readonly requireService: boolean;
 }
 
-/** Where the host serves a copy. */
 export interface CopyAddress {
   /** IP addresses and DNS names: cluster IPs first, then those from outside the cluster. */
   readonly addresses: string[];
@@ -45,15 +43,12 @@ export interface SyncedKind {
   readonly deletionHint: string;
   /** What the translation changes besides names, labels and annotations, in a few words. */
   readonly translationNote: string;
-  /** Validates a patched object before it is written to the host. */
   readonly validate: (before: JsonObject, after: JsonObject) => ResultProblem | undefined;
   /** The virtual Service that decides about an object; `virtual` is undefined where the object is gone. */
   serviceKey(key: ObjectKey, virtual: KubeObject | undefined): ObjectKey | undefined;
-  /** Index functions for the cache of virtual objects, besides those of the engine. */
   readonly indexes: IndexFunctions;
   /** The host Service that this host object gets traffic from; undefined: none. */
   hostService(host: KubeObject): ObjectKey | undefined;
-  /** The virtual objects that a Service decides about. */
   keysOfService(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
   /** Virtual objects of other synced kinds that decide about objects of this kind: by plural, the keys that such an object concerns. */
   readonly relatedKinds: Readonly<Record<string, (object: KubeObject) => readonly ObjectKey[]>>;
@@ -67,7 +62,6 @@ export interface SyncedKind {
   isMadeByController(host: KubeObject): boolean;
   /** The API server rejects this change of the host copy, so the copy has to be deleted and created again. */
   needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
-  /** The Event to record for an object that is not synced. */
   noticeOfGate(reason: string): RecordedEvent | undefined;
   /** Merge patch for the status of the virtual object; undefined if it equals the host's. `host` undefined: the copy is gone. */
   readonly statusPatch: (virtual: KubeObject, host: KubeObject | undefined) => JsonObject | undefined;
@@ -75,11 +69,9 @@ export interface SyncedKind {
   readonly hasStatus: boolean;
   /** Allocated by the host, so the virtual object does not have it. Absent: copies of this kind have no address. */
   readonly addressOf?: (host: KubeObject) => CopyAddress;
-  /** The Event to record for an object that is in sync. */
   noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
 }
 
-/** For kinds whose status is not synced. */
 export const NO_STATUS: Pick<SyncedKind, 'statusPatch' | 'hasStatus'> = {
   statusPatch: () => undefined,
   hasStatus: false,

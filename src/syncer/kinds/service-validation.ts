@@ -1,6 +1,5 @@
-/** Checks that an API server accepts a patched Service, and that no patch gives the copy what the translation withholds. The rules are those
- * of kube-apiserver 1.36 (`ValidateService`). Only changes by patches are checked.
- */
+/** Checks that an API server accepts a patched Service, and that no patch gives the copy what the translation withholds. The rules are those of
+ * kube-apiserver 1.36 (`ValidateService`). Only changes by patches are checked. */
 
 import { isIP, isIPv4 } from 'node:net';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -50,7 +49,6 @@ export const TYPES_OF_FIELD: Readonly<Record<string, readonly string[]>> = {
   ipFamilies: ['ClusterIP', 'NodePort', LOAD_BALANCER],
 };
 
-/** The values of fields that have a few. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   type: ['ClusterIP', EXTERNAL_NAME, LOAD_BALANCER, 'NodePort'],
   sessionAffinity: ['ClientIP', 'None'],

@@ -1,6 +1,5 @@
-/** Services, for virtual clusters without vCluster: ExternalName Services, and Services without a selector whose Endpoints or slices are
- * synced. Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back.
- */
+/** Services, for virtual clusters without vCluster: ExternalName Services, and Services without a selector whose Endpoints or slices are synced.
+ * Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back. */
 
 import type { AddressField } from '../../config/config.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
@@ -115,7 +114,6 @@ export const serviceFields: KnownFields = {
 export interface ServiceKindOptions {
   /** Endpoints of this key, or a slice of this Service, are synced. */
   readonly hasSyncedEndpoints: (service: KubeObject) => boolean;
-  /** The address fields that are copied. */
   readonly allow: readonly AddressField[];
 }
 
@@ -152,7 +150,6 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
   };
 }
 
-/** Validates a patched Service. */
 export function serviceValidation(allow: readonly AddressField[]): SyncedKind['validate'] {
   return (before, after) => validateService(before, after, withheldFields(allow));
 }
@@ -233,10 +230,8 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
   return spec;
 }
 
-/**
- * Those of the virtual Service: one that the host does not have is an error of its API server, and never silently the other one. A second family
- * that is only preferred is the host's to give.
- */
+/** Those of the virtual Service: one that the host does not have is an error of its API server, and never silently the other one. A second family
+ * that is only preferred is the host's to give. */
 function familiesToHost(virtual: JsonObject, host: JsonObject | undefined): JsonValue[] {
   const families = listAt(virtual, FAMILIES);
   if (virtual['ipFamilyPolicy'] !== 'PreferDualStack') return [...families];
@@ -316,7 +311,6 @@ function keep(spec: JsonObject, host: JsonObject | undefined, field: string): vo
   if (value !== undefined && !Object.hasOwn(spec, field)) spec[field] = value;
 }
 
-/** The spec as an API server stores it, with defaults. */
 function storedSpec(spec: JsonObject): JsonObject {
   const { publishNotReadyAddresses, ...rest } = spec;
   const stored = asStored(rest);

@@ -52,7 +52,6 @@ export interface ConfiguredKind {
   readonly patches: readonly PatchConfig[];
 }
 
-/** The cache of the virtual objects of one synced kind. */
 export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 
 /** `virtualCaches`: the caches of the synced kinds by plural; may be filled later. */

@@ -3,15 +3,10 @@
 import type { Count, SeriesRegistry } from '../../base/metrics/series.ts';
 
 export interface InformerSeries {
-  /** Declares a way in which a list or watch can end, so that its counter starts at zero. */
   expect(phase: string, outcome: string): void;
-  /** A list or a watch ended. */
   ended(phase: string, outcome: string): void;
-  /** One event of a watch. */
   received(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'): void;
-  /** An event that changed nothing: a replay, an older state, or the echo of our own write. */
   ignored(): void;
-  /** `read` supplies the gauges at each scrape, until the returned function is called. */
   watchState(read: () => { objects: number; stalenessSeconds: number; isSynced: boolean }): () => void;
 }
 
@@ -21,7 +16,6 @@ export function informerSeries(
   registry: SeriesRegistry,
 ): (cluster: string, resource: string) => InformerSeries {
   const labels = ['cluster', 'resource'];
-  /** By cluster and resource, of the informers that run. */
   const refreshes = new Map<string, () => void>();
   const ends = registry.counter({
     name: 'endpoint_syncer_watch_restarts_total',

@@ -16,7 +16,6 @@ export interface Metrics {
   /** Prometheus' text format, and the `Content-Type` that goes with it. */
   text(): Promise<string>;
   readonly contentType: string;
-  /** Registry for the metrics of the key and token API. */
   readonly registry: SeriesRegistry;
   queue(name: string): QueueSeries;
   controller(name: string, workers: number): ControllerSeries;
@@ -51,9 +50,7 @@ export function createSyncMetrics(monotonicMs: () => number, labels: Labels = {}
   };
 }
 
-/** What a controller reports about its reconciles. */
 export interface ControllerSeries {
-  /** Whether the controller takes keys from its queue. */
   running(isRunning: boolean): void;
   reconciled(result: 'success' | 'error' | 'requeue_after' | 'requeue', seconds: number): void;
   active(workers: number): void;

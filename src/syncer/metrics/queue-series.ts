@@ -2,7 +2,6 @@
 
 import type { Observe, SeriesRegistry } from '../../base/metrics/series.ts';
 
-/** What a work queue reports. */
 export interface QueueSeries {
   depth(length: number): void;
   added(): void;

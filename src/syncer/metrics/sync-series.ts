@@ -3,28 +3,21 @@
 import type { Count, Observe, SeriesRegistry } from '../../base/metrics/series.ts';
 
 export interface SyncSeries {
-  /** Objects that are currently rejected or failing, by reason. */
   blocked(reason: string, count: number): void;
-  /** Kinds that patches reference and a cluster does not serve. */
   kindsMissing(count: number): void;
   /** Copies of objects that are gone are not deleted. */
   deletionsHeld(isHeld: boolean): void;
-  /** From the event of a change to the end of the write that carries it over. */
   latency(seconds: number): void;
   written(cluster: string, verb: 'create' | 'update' | 'patch' | 'delete', result: 'ok' | 'error'): void;
   /** All patches of one object, in one direction. */
   patched(seconds: number): void;
   /** One patch failed on one object; `reason` is a `PatchErrorKind`. */
   patchFailed(reason: string): void;
-  /** Hits and misses of the cache of expression results. */
   memo(hits: number, misses: number): void;
-  /** Matches in one batch to the sandbox. */
   batched(matches: number): void;
   /** The sandbox process was killed by its watchdog, or exited. */
   sandboxKilled(reason: string): void;
-  /** An Event was sent, dropped by the token bucket, or rejected by the API server. */
   event(result: 'sent' | 'dropped' | 'error'): void;
-  /** The configuration file changed and was read again. */
   reloaded(result: 'ok' | 'error'): void;
   /** The hash of the configuration in use, and since when it is, in seconds since the epoch. */
   configurationInUse(hash: string, sinceSeconds: number): void;

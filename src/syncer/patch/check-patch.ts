@@ -20,7 +20,6 @@ export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly Pa
   ];
 }
 
-/** The segments of a path; undefined when it does not parse. */
 export function pathSegments(path: string): readonly PathSegment[] | undefined {
   const parsed = parsePath(path);
   return parsed.ok ? parsed.segments.map(plainSegment) : undefined;
@@ -183,9 +182,7 @@ function matchesSeveral({ kind }: Segment): boolean {
 /** The fields of an object; `*`: any key; a string: no fields below. */
 export type Fields = { readonly [field: string]: Fields } | 'value' | 'any';
 
-/** The fields of a kind's objects, for warnings about paths. */
 export interface KnownFields {
-  /** With its article: `an Endpoints`. */
   readonly what: string;
   readonly fields: Fields;
 }
@@ -254,7 +251,6 @@ function dottedKey(text: string, segments: readonly Segment[]): ReturnType<typeo
   return { message, offset: text.indexOf(map) + map.length + 1 };
 }
 
-/** Undefined if the object has no such member. */
 function fieldOf(fields: { readonly [field: string]: Fields }, segment: Segment): Fields | undefined {
   const elements = Object.hasOwn(fields, '*') ? fields['*'] : undefined;
   if (segment.kind === 'key')

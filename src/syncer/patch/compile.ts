@@ -14,7 +14,6 @@ import { isWithin } from '../translate/paths.ts';
 import type { ConcretePath, Flow, FlowRules, KeptPaths } from '../translate/types.ts';
 import type { JsonObject } from '../../base/json.ts';
 
-/** What an entry does in one direction. */
 type PatchAction =
   | { readonly kind: 'evaluate'; readonly program: Program }
   /** The value is not synced in this direction: the target keeps its own value, or none. */
@@ -26,9 +25,8 @@ export interface CompiledPatch {
   readonly index: number;
   readonly config: PatchConfig;
   readonly segments: readonly Segment[];
-  /** What the patch changes in each direction: towards the host, an expression may also create a missing key. Without selections, filters
-   * match everything.
-   */
+  /** What the patch changes in each direction: towards the host, an expression may also create a missing key. Without selections, filters match
+   * everything. */
   readonly paths: Readonly<Record<Direction, Path>>;
   readonly filters: readonly CompiledFilter[];
   readonly actions: Readonly<Record<Direction, PatchAction>>;
@@ -39,7 +37,6 @@ export interface CompiledPatch {
 /** A filter in the path of a patch. What it selects depends on the filters before it. */
 export interface CompiledFilter {
   readonly program: Program;
-  /** Of its expression in the path. */
   readonly offset: number;
   /** Matches what it decides on, with the selections of the filters before it. */
   readonly candidates: Path;
@@ -47,13 +44,11 @@ export interface CompiledFilter {
 
 export interface CompiledPatches {
   readonly patches: readonly CompiledPatch[];
-  /** The programs to load into the sandbox. */
   readonly programs: readonly Program[];
 }
 
-/** Compiles patches that have passed the checks of the configuration. Throws a `PatchError` if one is invalid nevertheless.
- * `firstProgramId` keeps the programs of several kinds apart in one sandbox.
- */
+/** Compiles patches that have passed the checks of the configuration. Throws a `PatchError` if one is invalid nevertheless. `firstProgramId` keeps
+ * the programs of several kinds apart in one sandbox. */
 export function compilePatches(
   patches: readonly PatchConfig[],
   firstProgramId = 0,
@@ -138,7 +133,6 @@ function reachOf({ segments }: CompiledPatch): readonly Segment[] {
   return filter < 0 ? segments : segments.slice(0, filter + 1);
 }
 
-/** Two paths can match the same place, or one can shift the array element that the other's index selects. */
 function overlaps(a: readonly Segment[], b: readonly Segment[]): boolean {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
@@ -197,18 +191,14 @@ function mayBeKey(segment: Segment | undefined, keys: readonly string[]): boolea
   return segment.kind !== 'key' || keys.includes(segment.key);
 }
 
-/** The paths that a patch with a filter matches. */
 export interface FilteredPaths {
-  /** In the object that is patched. */
   readonly matched: readonly ConcretePath[];
   /** In the host object as it is; undefined: there is none. */
   readonly host: readonly ConcretePath[] | undefined;
 }
 
-/**
- * `members`: top-level members below which paths may be two-way. `filtered`: of an object on its way to the host, by
- * the index of the patch; without it, filters match everything.
- */
+/** `members`: top-level members below which paths may be two-way. `filtered`: of an object on its way to the host, by the index of the patch;
+ * without it, filters match everything. */
 export function createFlow(
   patches: readonly CompiledPatch[],
   members: readonly string[],
@@ -266,10 +256,8 @@ function contentPaths(
   return mayBeContent ? located(patch, object).filter(([root]) => members.includes(String(root))) : [];
 }
 
-/**
- * Both sides can keep what they have where this patch fails: annotations, labels, and members of the content's elements. An element has no
- * place without its patch, the objects that a reference names would no longer be imported, and nothing else is merged.
- */
+/** Both sides can keep what they have where this patch fails: annotations, labels, and members of the content's elements. An element has no place
+ * without its patch, the objects that a reference names would no longer be imported, and nothing else is merged. */
 export function mayBeKept({ segments, config }: CompiledPatch, members: readonly string[]): boolean {
   const [first, second] = segments;
   const last = segments.at(-1);

@@ -8,7 +8,6 @@ import type { ConcretePath } from '../translate/types.ts';
 const CHARS_MAX = 1024 * 1024;
 const DEPTH_MAX = 64;
 
-/** A string in the text, in its quotes. */
 interface Literal {
   readonly start: number;
   readonly end: number;
@@ -16,9 +15,7 @@ interface Literal {
 
 interface Replacement {
   readonly place: ConcretePath;
-  /** A literal, in its quotes. */
   readonly literal: string;
-  /** The key of the member at `place` is replaced, not its value. */
   readonly isKey?: boolean;
 }
 

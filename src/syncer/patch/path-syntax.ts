@@ -23,7 +23,6 @@ type ParsedPath =
   | { readonly ok: true; readonly segments: readonly Segment[] }
   | { readonly ok: false; readonly problem: PathProblem };
 
-/** Limits far above any real path. */
 const LENGTH_MAX = 4096;
 const SEGMENTS_MAX = 64;
 /** The key that sets prototypes in JavaScript: segments may not contain it, and wildcards do not match it. All others are keys of data. */
@@ -31,11 +30,9 @@ export function isForbiddenKey(key: string): boolean {
   return key === '__proto__';
 }
 
-/**
- * Parses `name`, `"any key"`, `["any key"]`, `['any key']`, `[any key]`, `[0]`, `[*]`, `.*` and `[?(filter)]`, joined by dots; a leading
- * `.` or `$.` is allowed, blanks around it are not part of it, and a trailing dot is tolerated as vCluster does. No segment at all is
- * the whole object. jsonpath-plus splits the path, after what vCluster writes differently has been brought into its notation.
- */
+/** Parses `name`, `"any key"`, `["any key"]`, `['any key']`, `[any key]`, `[0]`, `[*]`, `.*` and `[?(filter)]`, joined by dots; a leading `.` or
+ * `$.` is allowed, blanks around it are not part of it, and a trailing dot is tolerated as vCluster does. No segment at all is the whole object.
+ * jsonpath-plus splits the path, after what vCluster writes differently has been brought into its notation. */
 export function parsePath(text: string): ParsedPath {
   try {
     const parts = new PathScanner(text).scan();
@@ -71,7 +68,6 @@ function tokensOf(path: string): readonly string[] {
 
 /** A part of the text that is one segment, if jsonpath-plus agrees. */
 interface Part {
-  /** In the notation of jsonpath-plus. A stand-in for quoted keys and filters, not all of which it can read. */
   readonly notation: string;
   /** What jsonpath-plus has to read it as. */
   readonly token: string;
@@ -106,7 +102,6 @@ class PathScanner {
     return this.#parts;
   }
 
-  /** After a segment: a dot, a bracket, or the end. */
   #separator(): void {
     const next = this.#peek();
     if (next === '' || next === '[') return;
@@ -169,7 +164,6 @@ class PathScanner {
     this.#push({ notation: '[?(0)]', token: '?(0)', offset: start, segment });
   }
 
-  /** Unquoted text in a bracket: an index, a wildcard, or a key as vCluster reads it. */
   #bare(open: number): void {
     const start = this.#at;
     const text = this.#untilClosing(open).trim();
@@ -197,7 +191,6 @@ class PathScanner {
     return this.#fail('unclosed bracket: "]" is missing', open);
   }
 
-  /** A quoted key; a backslash escapes a quote or a backslash. */
   #quoted(): string {
     const start = this.#at;
     const quote = this.#peek();
@@ -219,7 +212,6 @@ class PathScanner {
     return this.#fail(`unclosed quote: ${quote} is missing`, start);
   }
 
-  /** A key that is no index, whatever it looks like. */
   #key(offset: number, key: string): void {
     this.#push({ notation: "['k']", token: 'k', offset, segment: { kind: 'key', key, index: undefined } });
   }
@@ -235,7 +227,6 @@ class PathScanner {
     while (this.#at < this.#end && this.#peek().trim() === '') this.#at++;
   }
 
-  /** The character at the cursor, or beyond it; `''` at the end. */
   #peek(beyond = 0): string {
     const at = this.#at + beyond;
     return at < this.#end ? (this.#text[at] ?? '') : '';
@@ -255,7 +246,6 @@ function isIndex(text: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(text);
 }
 
-/** The error for a name that is not allowed without quotes; undefined if it is allowed. */
 function plainNameProblem(name: string): string | undefined {
   if (name === '') return 'an empty name needs quotes: ""';
   if (name.startsWith('?')) return 'a filter stands in brackets: [?(@.name === "http")]';
@@ -295,7 +285,6 @@ function bracketProblem(text: string): string | undefined {
   return /["']/.test(text) ? 'a key that holds a quote needs quotes around all of it' : undefined;
 }
 
-/** A part of the path for a message, of limited length. */
 function show(part: string): string {
   return JSON.stringify(part.length > 40 ? `${part.slice(0, 40)}…` : part);
 }
@@ -307,7 +296,6 @@ export function printPath(path: ConcretePath): string {
   return text;
 }
 
-/** Appends one step to a printed path. */
 export function joinStep(prefix: string, step: string | number): string {
   const printed = typeof step === 'number' ? String(step) : printKey(step);
   return prefix === '' ? printed : `${prefix}.${printed}`;
@@ -319,5 +307,4 @@ function printKey(key: string): string {
   return plainNameProblem(key) === undefined ? key : `"${key.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The usual keys, recognised fast. */
 const PLAIN = /^[A-Za-z0-9_/][A-Za-z0-9_/-]*$/;

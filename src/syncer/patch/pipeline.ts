@@ -34,7 +34,6 @@ import type { Clock } from '../../base/clock.ts';
 
 export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
-  /** Top-level members below which paths may be two-way. */
   readonly contentMembers: readonly string[];
   /** `path`: a patch that fails is left out, where both sides can keep what they have. Default: the object fails. */
   readonly onError?: 'object' | 'path';
@@ -87,7 +86,6 @@ function readsHost({ reads }: Program): boolean {
   return reads.hostObject.length > 0;
 }
 
-/** Consecutive patches whose order does not matter form one stage. */
 function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
   const stages: CompiledPatch[][] = [];
   for (const patch of patches) {
@@ -101,7 +99,6 @@ function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
   return stages;
 }
 
-/** A validation error of a patched object. */
 export interface ResultProblem {
   readonly path: ConcretePath;
   readonly message: string;
@@ -123,7 +120,6 @@ interface RunInput {
   readonly direction: Direction;
   readonly object: JsonObject;
   readonly context: PatchContext;
-  /** The errors of patches that are left out. */
   readonly failed: readonly PatchError[];
 }
 
@@ -222,7 +218,6 @@ class PatchRun {
     });
   }
 
-  /** What a filter selects in this object and in that of the other side. */
   async #decide(
     patch: CompiledPatch,
     filter: CompiledFilter,
@@ -248,7 +243,6 @@ class PatchRun {
     return this.#filtered?.get(patch.index)?.path ?? patch.paths[this.#direction];
   }
 
-  /** The object of the other side. */
   #target(): JsonObject | undefined {
     const { hostObject, virtualObject } = this.#context;
     return (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
@@ -365,7 +359,6 @@ async function settleAll(tasks: readonly Promise<void>[]): Promise<void> {
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** An element or a member that a filter decides on. */
 interface Candidate {
   readonly root: JsonObject;
   readonly place: ConcretePath;
@@ -424,9 +417,7 @@ function selectorText(text: JsonText, translate: (selector: JsonValue) => JsonVa
 }
 
 interface PatchMetrics {
-  /** All patches of one object, in one direction. */
   patched(seconds: number): void;
-  /** One patch failed on one object; `reason` is a `PatchErrorKind`. */
   patchFailed(reason: string): void;
 }
 

@@ -5,10 +5,8 @@ import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookke
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
-/** Metadata that identifies an object: no patch may target it. */
 export const IDENTITY_KEYS: readonly string[] = ['name', 'namespace', 'uid'];
 
-/** Whether no patch may target the path and no wildcard matches it. */
 export function isProtected(path: ConcretePath): boolean {
   const [root, field, key] = path;
   if (root !== 'metadata' || typeof field !== 'string') return false;
@@ -22,9 +20,8 @@ type Restored =
   | { readonly ok: true; readonly object: JsonObject }
   | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
 
-/** Restores protected fields after a patch of a parent. Bookkeeping always keeps its old value, because an expression over all annotations
- * does not see it; a changed name, namespace or uid is reported as an error.
- */
+/** Restores protected fields after a patch of a parent. Bookkeeping always keeps its old value, because an expression over all annotations does not
+ * see it; a changed name, namespace or uid is reported as an error. */
 export function restoreProtected(
   before: JsonObject,
   after: JsonObject,
@@ -79,7 +76,6 @@ function mapOf(value: JsonValue | undefined): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** The object of the other side with `apiVersion` and `kind` of this side. */
 export function withKind(object: JsonValue, own: JsonObject): JsonValue {
   if (!isJsonObject(object)) return object;
   const result: JsonObject = { ...object };

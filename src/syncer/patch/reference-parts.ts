@@ -14,7 +14,6 @@ const REFERENCES_MAX = 1000;
 /** A path relative to the matched value, or to each match of {@link CompiledReference.each} if it begins as that one. */
 export interface SubPath extends Path {
   readonly isBelowEach: boolean;
-  /** From there. */
   readonly below: Path;
 }
 
@@ -23,7 +22,6 @@ export interface CompiledReference {
   readonly patchIndex: number;
   readonly apiVersion: string;
   readonly kind: string;
-  /** The namePath up to its last wildcard: one reference at each match. Undefined without a wildcard. */
   readonly each: Path | undefined;
   readonly apiVersionPath: SubPath | undefined;
   readonly kindPath: SubPath | undefined;
@@ -75,7 +73,6 @@ export function leadingPath({ namePath, namespacePath }: ReferenceConfig): strin
   return [namePath, namespacePath].find((path) => path !== undefined && path !== '') ?? '';
 }
 
-/** Empty without a wildcard. */
 export function throughLastWildcard(segments: readonly Segment[]): readonly Segment[] {
   return segments.slice(0, segments.findLastIndex(({ kind }) => kind === 'wildcard') + 1);
 }
@@ -107,13 +104,11 @@ export class UntranslatableValue extends Error {
   }
 }
 
-/** A kind that the data of an object contains. */
 export interface ReferencedGvk {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** A text in the value, and its path there. */
 export interface Part {
   readonly place: ConcretePath;
   readonly text: string;
@@ -237,7 +232,6 @@ export function ifTranslatable<T>(read: () => T): T | undefined {
   }
 }
 
-/** Every reference in a value; empty for an invalid one. */
 export function referencesIn(reference: CompiledReference, value: JsonValue): readonly ReferenceParts[] {
   const all = ifTranslatable(() => {
     const opened = new ReferenceValue(reference, value);
@@ -275,7 +269,6 @@ function withTexts(value: JsonValue, texts: TextTree): JsonValue {
   return copy;
 }
 
-/** Describes a value of the wrong type in a message of limited length. */
 function describe(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

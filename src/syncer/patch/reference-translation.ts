@@ -31,7 +31,6 @@ import type { ConcretePath, NameTranslator } from '../translate/types.ts';
 /** The object that a value on the host names may appear later. */
 const UNKNOWN_RETRY_MS = 30_000;
 
-/** Dependencies of reference patches. */
 export interface ReferenceRules {
   readonly names: NameTranslator;
   readonly lookup: ReferenceLookup;
@@ -48,7 +47,6 @@ export interface ReferenceRules {
 /** Namespaces in one object that references have translated, by {@link placeKey}. Several references may have theirs at the same place. */
 type TranslatedNamespaces = Map<string, { readonly from: string; readonly to: string }>;
 
-/** One matched value and its path. */
 interface ReferenceMatch {
   readonly value: JsonValue;
   readonly path: ConcretePath;
@@ -56,7 +54,6 @@ interface ReferenceMatch {
   readonly object: JsonObject;
 }
 
-/** One reference in a matched value. */
 interface FoundReference {
   readonly reference: CompiledReference;
   readonly match: ReferenceMatch;
@@ -66,7 +63,6 @@ interface FoundReference {
   readonly other: () => ReferenceParts | undefined;
 }
 
-/** What a translation writes. */
 type Texts = readonly Part[];
 
 /** Translates the references of one object in one direction, and collects them. */
@@ -131,7 +127,6 @@ export class ReferenceTranslation {
     return value === undefined ? undefined : ifTranslatable(() => new ReferenceValue(reference, value));
   }
 
-  /** The texts to write. */
   #translateName(found: FoundReference): Texts {
     const { reference, match, value, parts } = found;
     const { name, namespace } = parts;
@@ -212,12 +207,10 @@ export class ReferenceTranslation {
     return isConfigured || this.#rules.isKindAllowed(parts.apiVersion, parts.kind);
   }
 
-  /** The namespace of references that contain none. */
   #ownNamespace(): string {
     return this.#direction === 'toHost' ? this.#context.objectNamespace : this.#hostNamespace();
   }
 
-  /** That of the copy. */
   #hostNamespace(): string {
     const { names } = this.#rules;
     return names.namespaceToHost(this.#context.objectNamespace) ?? names.hostNamespace;
@@ -243,9 +236,8 @@ export class ReferenceTranslation {
     return this.#rules.names.referenceToHost(virtual, { group: groupOf(apiVersion), kind });
   }
 
-  /** A generated name is not reversible, so candidates are translated forward and compared: the value of the virtual object at the same
-   * path, the result of the lookup, and the reversed long name. The name of an object that exists only on the host is kept.
-   */
+  /** A generated name is not reversible, so candidates are translated forward and compared: the value of the virtual object at the same path, the
+   * result of the lookup, and the reversed long name. The name of an object that exists only on the host is kept. */
   #toVirtual(host: ObjectReference, { parts, other }: FoundReference): NamespacedName | undefined {
     const isForward = (virtual: NamespacedName): boolean => {
       const found = this.#rules.lookup({ ...host, ...virtual }, 'toHost', () => host);

@@ -11,7 +11,6 @@ import type { ReferenceRules } from './reference-translation.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import type { Direction, PatchContext, PatchPipeline } from './types.ts';
 
-/** One concrete path that a patch matched. */
 export interface TracedMatch {
   readonly path: string;
   /** Undefined: the path does not exist. */
@@ -22,7 +21,6 @@ export interface TracedMatch {
 
 export interface TracedPatch {
   readonly index: number;
-  /** As configured. */
   readonly path: string;
   readonly action: 'evaluate' | 'keep' | 'reference' | 'labels';
   readonly matches: readonly TracedMatch[];
@@ -35,7 +33,6 @@ export interface TracedPatch {
 export interface PatchTrace {
   /** In execution order. A failed patch ends the trace if it ends the sync of the object. */
   readonly patches: readonly TracedPatch[];
-  /** The object after the last patch that succeeded. */
   readonly object: JsonObject;
 }
 
@@ -66,10 +63,8 @@ export async function tracePatches(
   return { patches, object };
 }
 
-/**
- * A pipeline that reports a trace of every object it patches. Its result is without the patches that fail, so that the effect of the others is
- * seen; with `onError: path` it is what the daemon writes. Each patch runs twice, so it is meant for single objects.
- */
+/** A pipeline that reports a trace of every object it patches. Its result is without the patches that fail, so that the effect of the others is
+ * seen; with `onError: path` it is what the daemon writes. Each patch runs twice, so it is meant for single objects. */
 export function tracingPipeline(
   options: TraceOptions,
   report: (direction: Direction, trace: PatchTrace) => void,
@@ -166,7 +161,6 @@ function recordingEvaluator(
   };
 }
 
-/** The longest prefix of a configured path that exists in the object. */
 function nearestPath(object: JsonObject, { paths, segments }: CompiledPatch): string {
   for (let length = segments.length; length > 0; length--) {
     const [place] = locate({ ...paths.toVirtual, segments: segments.slice(0, length) }, object);

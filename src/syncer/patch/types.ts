@@ -11,7 +11,6 @@ export type Direction = 'toHost' | 'toVirtual';
 /** An object that a `reference` patch named, before translation: virtual names toHost, host names toVirtual. */
 export interface ObjectReference {
   readonly patchIndex: number;
-  /** The concrete path of the matched value. */
   readonly path: string;
   readonly apiVersion: string;
   readonly kind: string;
@@ -19,9 +18,7 @@ export interface ObjectReference {
   readonly name: string;
 }
 
-/** A reference that was translated. */
 export interface TranslatedReference extends ObjectReference {
-  /** The name on the other side; undefined: unknown, so the value was not changed. */
   readonly written: NamespacedName | undefined;
 }
 
@@ -38,7 +35,6 @@ export interface PatchedObject {
   readonly flows?: FlowRules;
   /** What the paths with filters matched, by the index of the patch. */
   readonly matched?: ReadonlyMap<number, readonly ConcretePath[]>;
-  /** The patches that were left out because they fail, in that order; undefined: none. */
   readonly failed?: FailedPatches;
   /** References that may be imported, in the order of the patches. */
   readonly references: readonly TranslatedReference[];
@@ -53,7 +49,6 @@ export interface FailedPatches {
   readonly kept: KeptPaths;
 }
 
-/** The part of the patch context that belongs to one object. */
 export interface PatchContext extends ObjectContext {
   /** The virtual namespace of the object, in both directions. */
   readonly objectNamespace: string;
@@ -64,17 +59,14 @@ export interface PatchPipeline extends FlowRules {
   readonly isEmpty: boolean;
   /** An expression towards the host reads `context.hostObject`, so its result can change with the host copy. */
   readonly readsHostObject: boolean;
-  /**
-   * Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed.
-   * Rejects with the first `PatchError`, unless `onError` leaves that patch out.
-   */
+  /** Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed. Rejects with
+   * the first `PatchError`, unless `onError` leaves that patch out. */
   apply(direction: Direction, object: JsonObject, context: PatchContext): Promise<PatchedObject>;
 }
 
-/** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the
- * unchanged name if the object exists only on the host. toVirtual: the virtual object of this host object. Undefined: the naming rule
- * applies. `onHost`: what the host copy references at the same place.
- */
+/** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the unchanged
+ * name if the object exists only on the host. toVirtual: the virtual object of this host object. Undefined: the naming rule applies. `onHost`: what
+ * the host copy references at the same place. */
 export type ReferenceLookup = (
   reference: ObjectReference,
   direction: Direction,

@@ -1,6 +1,5 @@
-/** Checks of single fields: places in a patched object, each with its value before the patches, so that a check covers only changes and
- * reports a path; names and IP addresses as kube-apiserver 1.36 validates them.
- */
+/** Checks of single fields: places in a patched object, each with its value before the patches, so that a check covers only changes and reports a
+ * path; names and IP addresses as kube-apiserver 1.36 validates them. */
 
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
@@ -35,12 +34,10 @@ export function refuse(trail: Trail, message: string | undefined): void {
   if (message !== undefined) throw new Refusal(trail, message);
 }
 
-/** A member with its value before the patches. */
 export interface Place {
   readonly path: Trail;
   readonly now: JsonValue | undefined;
   readonly old: JsonValue | undefined;
-  /** It is part of a value that did not exist before the patches. */
   readonly isNew: boolean;
 }
 
@@ -67,7 +64,6 @@ export function below(place: Place, key: string): Place {
   };
 }
 
-/** The patches did not change it. */
 export function isOld({ now, old, isNew }: Place): boolean {
   return !isNew && (now === old || jsonEquals(now, old));
 }
@@ -143,7 +139,6 @@ export function dnsLabelProblem(text: string): string | undefined {
   return `must be a DNS label (a-z, 0-9 and "-", not at its edges), not ${show(text)}`;
 }
 
-/** A name with at least two labels, which may end in a dot. */
 export function domainNameProblem(text: string): string | undefined {
   const name = text.replace(/\.$/u, '');
   if (!name.includes('.')) return `must be a full DNS name with a dot, not ${show(text)}`;
@@ -192,7 +187,6 @@ function show(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
 
-/** The error for an invalid address; undefined for a valid one. */
 export function endpointIpProblem(text: string): string | undefined {
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
   if (isIPv4(text)) return rangeProblem(specialIpv4(text), shown);
@@ -226,7 +220,6 @@ function specialIpv6(groups: readonly number[]): string | undefined {
   return (first & 0xff0f) === 0xff02 ? 'in the link-local multicast range (ff02::/16)' : undefined;
 }
 
-/** The eight groups of a valid address. */
 function groupsOf(text: string): readonly number[] {
   const [head = '', tail] = withoutIpv4(text).split('::');
   const [front, back] = [groupList(head), groupList(tail ?? '')];

@@ -1,7 +1,5 @@
 /** Checks that an API server will accept a patched Endpoints or EndpointSlice. The rules are kube-apiserver 1.36's (types of `v1.Endpoints`,
- * `ValidateEndpoints`, `ValidateObjectMeta`). Only changes by patches are checked; values that the object had before are left to the API
- * server.
- */
+ * `ValidateEndpoints`, `ValidateObjectMeta`). Only changes by patches are checked; values that the object had before are left to the API server. */
 
 import { isIPv4, isIPv6 } from 'node:net';
 import {
@@ -152,7 +150,6 @@ const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'];
 const PORT_MAX = 65_535;
 const ADDRESSES_MAX = 100;
 
-/** The first problem of `after` that `before` did not have. */
 export function validateEndpointSlice(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   return firstProblem(() => {
     checkIdentity(before, after);

@@ -1,6 +1,5 @@
-/** The matches of a path in an object, and the object with other values there. One traversal does both: inputs are not modified, and
- * unchanged parts are shared with them.
- */
+/** The matches of a path in an object, and the object with other values there. One traversal does both: inputs are not modified, and unchanged parts
+ * are shared with them. */
 
 import { type Segment, isForbiddenKey } from './path-syntax.ts';
 import { copyOf, withMember } from '../translate/paths.ts';
@@ -34,16 +33,14 @@ export function valuesOf(path: Path, root: JsonValue): readonly (JsonValue | und
   return values;
 }
 
-/** The places of the matches, in the same order. */
 export function locate(path: Path, root: JsonValue): readonly ConcretePath[] {
   const places: ConcretePath[] = [];
   new Walk(path, { places }).root(root);
   return places;
 }
 
-/** The root with the results instead of the matches, in the same order; null and undefined delete the member or the element. Undefined only for
- * the empty path.
- */
+/** The root with the results instead of the matches, in the same order; null and undefined delete the member or the element. Undefined only for the
+ * empty path. */
 export function replace(
   path: Path,
   root: JsonValue,
@@ -74,9 +71,7 @@ class Walk {
   readonly #places: ConcretePath[] | undefined;
   readonly #results: readonly (JsonValue | undefined)[] | undefined;
   readonly #isOverlay: boolean;
-  /** The index of the last segment. */
   readonly #last: number;
-  /** Of the current value, if anything needs it. */
   readonly #place: (string | number)[] | undefined;
   #nextResult = 0;
 
@@ -103,7 +98,6 @@ class Walk {
     return value;
   }
 
-  /** The node with the matches below it replaced. */
   #change(node: JsonValue, depth: number, theirs: JsonValue | undefined): JsonValue {
     const segment = this.#path.segments[depth];
     if (segment === undefined || typeof node !== 'object' || node === null) return node;
@@ -219,7 +213,6 @@ function isSelected(selection: Selection | undefined, node: JsonValue, step: str
   return selection === undefined || selection.get(node)?.has(step) === true;
 }
 
-/** The key or the index that a segment has for this node. */
 function stepIn(node: JsonValue | undefined, segment: OneStep): string | number | undefined {
   if (Array.isArray(node)) return segment.index;
   return segment.kind === 'key' ? segment.key : undefined;

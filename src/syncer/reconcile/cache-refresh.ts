@@ -16,11 +16,9 @@ import type { Observation } from './decide.ts';
 import type { KindSync } from './kind-sync.ts';
 import type { LeftOut } from './observer.ts';
 
-/**
- * Reads the virtual object if the host object was made from a later version than the cached one. `isOfAnother`: it was made from another
- * object, which is a later one, too, for all that an object without a record tells. A virtual object with a record of its copy may hold values of
- * that copy, too, which nothing proves if the copy has lost its record. True: the cache has a later version now.
- */
+/** Reads the virtual object if the host object was made from a later version than the cached one. `isOfAnother`: it was made from another object,
+ * which is a later one, too, for all that an object without a record tells. A virtual object with a record of its copy may hold values of that
+ * copy, too, which nothing proves if the copy has lost its record. True: the cache has a later version now. */
 export async function isVirtualBehind(
   sync: KindSync,
   virtual: KubeObject,
@@ -41,10 +39,8 @@ export async function isMissedByCache(sync: KindSync, key: ObjectKey, host: Kube
   return (await readVirtual(sync, { metadata: { ...parseKey(key) } })) !== undefined;
 }
 
-/**
- * To a watch with a label selector, an object that is deleted and one whose labels no longer match look the same. So before a copy is deleted, or
- * created once more, the other object is read. Undefined: the caches hold everything.
- */
+/** To a watch with a label selector, an object that is deleted and one whose labels no longer match look the same. So before a copy is deleted, or
+ * created once more, the other object is read. Undefined: the caches hold everything. */
 export async function readLeftOut(
   sync: KindSync,
   { key, virtual, host, target }: Observation,
@@ -87,9 +83,8 @@ export function readHostService(sync: KindSync, target: NamespacedName): Promise
   return ignoreNotFound(sync.environment.clients.host.get(SERVICES, target));
 }
 
-/** Reads the Service before the first copy of an object whose Service is not in the cache. This is not needed if the cache has reached the
- * version of the object, because a Service with a selector exists before its Endpoints and slices. True: the cache has the Service now.
- */
+/** Reads the Service before the first copy of an object whose Service is not in the cache. This is not needed if the cache has reached the version
+ * of the object, because a Service with a selector exists before its Endpoints and slices. True: the cache has the Service now. */
 export async function learnService(sync: KindSync, seen: Observation, virtual: KubeObject): Promise<boolean> {
   const { environment, kind, services } = sync;
   const serviceKey = kind.serviceKey(seen.key, virtual);
@@ -101,9 +96,8 @@ export async function learnService(sync: KindSync, seen: Observation, virtual: K
   return service !== undefined;
 }
 
-/** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. The state is
- * published, because it may concern the copies of other objects too, and a deletion by another client counts.
- */
+/** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. The state is published,
+ * because it may concern the copies of other objects too, and a deletion by another client counts. */
 export async function afterConflict(
   sync: KindSync,
   error: unknown,

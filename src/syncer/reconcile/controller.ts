@@ -44,10 +44,8 @@ export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 /** The cache has been updated. */
 export const STALE: Again = { outcome: 'again', reason: 'a cache was behind its API server', waitMs: 0 };
 
-/**
- * Keys reconciled concurrently. More than requests in flight, so that expressions form batches; not many more, because a copy that waits for a
- * free request takes memory: with 256 of them, daemon and sandbox together need 18 MiB more for 1000 Endpoints, and are no faster.
- */
+/** Keys reconciled concurrently. More than requests in flight, so that expressions form batches; not many more, because a copy that waits for a free
+ * request takes memory: with 256 of them, daemon and sandbox together need 18 MiB more for 1000 Endpoints, and are no faster. */
 const DECISIONS_MAX = 64;
 
 /** Reconciles without I/O may block the event loop for this long. */
@@ -70,20 +68,15 @@ export interface ControllerMetrics {
 
 export interface ControllerOptions {
   readonly queue: WorkQueue;
-  /** Default: {@link DECISIONS_MAX}. */
   readonly decisionsMax?: number | undefined;
   readonly reconcile: Reconcile;
   /** In logs: `endpoints`, `references`. */
   readonly name: string;
-  /** The virtual object that a key stands for. */
   readonly identify: (key: ObjectKey) => VirtualObjectId;
-  /** Records a warning Event for a key. */
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
   /** Creates the missing host namespace of a key; undefined: namespaces are not created. */
   readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
-  /** What the user can do about a missing host namespace. */
   readonly namespaceAdvice: string;
-  /** Undefined: writes are stored. */
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -100,7 +93,6 @@ interface Arrival {
 class Progress {
   /** Arrival time of the oldest event that is not synced yet; undefined: none is pending. */
   sinceMs: number | undefined;
-  /** Only the first lists have queued the key. */
   isInitial = false;
   /** The last logged problem, and how often it occurred in a row. */
   problem: { readonly text: string; readonly count: number } | undefined;
@@ -122,7 +114,6 @@ export class Controller {
   readonly #initialOutcomes = new Map<string, number>();
   #active = 0;
   #turnStartedMs = 0;
-  /** Resolves in the next turn of the event loop. */
   #turn: Promise<void> | undefined;
 
   constructor(options: ControllerOptions) {
@@ -141,7 +132,6 @@ export class Controller {
     return this.#initialOutcomes;
   }
 
-  /** Runs until the queue is shut down and empty. */
   async run(): Promise<void> {
     // A standby collects keys while another replica leads; their latency is measured from now.
     const now = this.#options.clock.monotonicMs();
@@ -164,9 +154,8 @@ export class Controller {
     await this.#yieldToIo();
   }
 
-  /** Reconciles without requests run in sequence without returning to the event loop. After ten thousand of them, as at a restart, the
-   * response to the first write would be read seconds late.
-   */
+  /** Reconciles without requests run in sequence without returning to the event loop. After ten thousand of them, as at a restart, the response to
+   * the first write would be read seconds late. */
   #yieldToIo(): Promise<void> | undefined {
     const { clock } = this.#options;
     if (this.#turn === undefined && clock.monotonicMs() - this.#turnStartedMs < TURN_MS) return undefined;
@@ -335,14 +324,12 @@ export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
 
 export interface Outcome {
   readonly retry: Retry;
-  /** Undefined: nothing to report to the user. */
   readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
 }
 
 /** Consecutive failures without a response after which an Event is sent. Shorter outages are not reported. */
 const SILENT_FAILURES_MAX = 5;
 
-/** `namespaceAdvice`: what the user can do about a missing host namespace. */
 export function outcomeOf(error: unknown, failures: number, namespaceAdvice: string): Outcome {
   if (error instanceof PatchError) return patchOutcome(error);
   if (error instanceof StatusError) return statusOutcome(error, namespaceAdvice);

@@ -1,5 +1,4 @@
-/** Computes the desired host copy of a pair and the changes to sync back: translation, patches, three-way merge. Writes nothing.
- */
+/** Computes the desired host copy of a pair and the changes to sync back: translation, patches, three-way merge. Writes nothing. */
 
 import {
   asJson,
@@ -37,7 +36,6 @@ import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 import type { ForeignService } from './observer.ts';
 
-/** The copy must not be written. */
 export class RefusedCopy extends Error {
   override readonly name = 'RefusedCopy';
   readonly refusal: Refusal;
@@ -57,12 +55,10 @@ export interface CopyForgeOptions {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
   readonly pipeline: PatchPipeline;
-  /** Owner of the copies in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
   readonly foreignService: ForeignService;
 }
 
-/** The virtual object, the target of its copy, and the host object at that target. */
 export interface PlacedPair {
   readonly virtual: KubeObject;
   readonly target: NamespacedName;
@@ -70,7 +66,6 @@ export interface PlacedPair {
 }
 
 interface PatchedParts {
-  /** References to kinds that the configuration does not allow; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
   /** Of a patch that was left out, in either direction; undefined: none failed. */
@@ -91,7 +86,6 @@ export interface MergedCopy
   readonly correctsDrift: boolean;
 }
 
-/** A copy after its patches. */
 interface PatchedCopy extends Forwarded {
   readonly patched: PatchedObject;
 }
@@ -166,10 +160,8 @@ export class CopyForge {
   }
 }
 
-/**
- * Throws it if the copy is invalid with what its paths keep: then nothing of the object is written. What the other patches wrote is validated
- * already.
- */
+/** Throws it if the copy is invalid with what its paths keep: then nothing of the object is written. What the other patches wrote is validated
+ * already. */
 function failureOf(
   host: KubeObject,
   { desired, patched }: PatchedCopy,
@@ -201,8 +193,7 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
 }
 
 /** What a host object alone translates back to, with its reverse patches. Rejects with a `PatchError` also for a reference that no virtual object
- * has on the host. `original`: the virtual object, if there is one.
- */
+ * has on the host. `original`: the virtual object, if there is one. */
 export async function translatedBack(
   host: KubeObject,
   name: NamespacedName,
@@ -253,7 +244,6 @@ function withoutRecord(metadata: ObjectMeta): ObjectMeta {
   return { ...metadata, annotations };
 }
 
-/** The smallest merge patch that turns one state of the virtual object into the other; its resourceVersion is the precondition. */
 export function virtualPatch({ content }: SyncedKind, from: KubeObject, to: KubeObject): JsonObject {
   const { uid = null, resourceVersion = null } = from.metadata;
   const metadata: JsonObject = { uid, resourceVersion };

@@ -40,7 +40,6 @@ export interface Observation {
 export interface Claim {
   readonly key: ObjectKey;
   readonly createdAt: string;
-  /** It would be synced if no other object claimed the host name. */
   readonly isEligible: boolean;
   /** Its virtual Service exists, so its copy may replace what the host's endpoints controller created. */
   readonly hasService: boolean;
@@ -54,9 +53,8 @@ export type Decision =
   | { readonly kind: 'update' }
   /** Replace the host object with a new translation, in one guarded PUT. */
   | { readonly kind: 'rewrite'; readonly reason: 'virtual object was re-created' }
-  /** As `rewrite`, over an object that the host's endpoints controller created. That controller writes it while the host Service still has
-   * a selector, so the caller reads the Service first (`hasSelector`).
-   */
+  /** As `rewrite`, over an object that the host's endpoints controller created. That controller writes it while the host Service still has a
+   * selector, so the caller reads the Service first (`hasSelector`). */
   | { readonly kind: 'takeOver' };
 
 export type IgnoreReason =

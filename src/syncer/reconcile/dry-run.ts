@@ -7,22 +7,18 @@ import { objectDiff } from './object-diff.ts';
 
 export interface PlannedWrite {
   readonly cluster: ClusterName;
-  /** API group of the kind; '' for the core group. */
   readonly group: string;
   readonly kind: string;
   readonly verb: string;
-  /** Of the object in that cluster. */
   readonly key: ObjectKey;
   readonly reason: string;
 }
 
-/** An object of the virtual cluster. */
 export type VirtualObjectId = Pick<DryRunRow, 'group' | 'kind' | 'key'>;
 
 /** One line of the table at the end. */
 export interface DryRunRow {
   readonly cluster: ClusterName;
-  /** API group of the kind; '' for the core group. */
   readonly group: string;
   readonly kind: string;
   readonly key: ObjectKey;
@@ -36,7 +32,6 @@ export class DryRun {
   /** Verb and content of the last write that was logged, by object. */
   readonly #logged = new Map<string, string>();
   readonly #writes = new Map<string, DryRunRow>();
-  /** By kind and key. */
   readonly #failures = new Map<string, DryRunRow>();
 
   constructor(logger: Logger) {
@@ -56,14 +51,12 @@ export class DryRun {
     this.#logger.info({ ...fields, diff: lines }, 'would write');
   }
 
-  /** `reason` undefined: the object can be synced. */
   settled({ group, kind, key }: VirtualObjectId, reason: string | undefined): void {
     const id = `${kind} ${group} ${key}`;
     if (reason === undefined) this.#failures.delete(id);
     else this.#failures.set(id, { cluster: 'virtual', group, kind, key, action: 'failed', reason });
   }
 
-  /** Writes first, then failures, each sorted by name. */
   rows(): readonly DryRunRow[] {
     return [...sorted(this.#writes), ...sorted(this.#failures)];
   }

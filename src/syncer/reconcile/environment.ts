@@ -31,7 +31,6 @@ export interface SyncEnvironment {
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
   /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
   readonly readsUnsynced?: boolean;
@@ -43,17 +42,13 @@ export interface SyncEnvironment {
 export interface SyncListener {
   /** `error`: why the copy cannot be written, usually a `PatchError`. */
   decided(kind: SyncedKind, seen: Observation, decision: Decision, error?: unknown): void;
-  /** What the host copy of an object references now. */
   referenced(kind: SyncedKind, key: ObjectKey, references: readonly TranslatedReference[]): void;
-  /** `key` is that of the written object. */
   written(cluster: ClusterName, resource: Resource, key: ObjectKey, reason: string): void;
 }
 
-/** Records which objects the host copies reference. */
 export interface ReferenceRecords {
   /** The references of the copy have to be written again, although neither side of the pair changed. */
   isStale(key: ObjectKey): boolean;
-  /** Replaces the recorded references of the copy. */
   recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void;
   /** There is no copy. */
   clearReferences(key: ObjectKey): void;

@@ -1,8 +1,5 @@
-/**
- * What keeps a reconcile from working against others: another writer that keeps overwriting our data, another client that keeps deleting
- * copies, another syncer, another daemon. What belongs to one object is a value in its {@link ObjectState}, which these functions turn into the
- * next one.
- */
+/** What keeps a reconcile from working against others: another writer that keeps overwriting our data, another client that keeps deleting copies,
+ * another syncer, another daemon. What belongs to one object is a value in its {@link ObjectState}, which these functions turn into the next one. */
 
 import type { Clock } from '../../base/clock.ts';
 import { Expiring } from '../../base/expiring.ts';
@@ -94,9 +91,7 @@ function isCurrent<T extends { readonly lastMs: number }>(state: T | undefined, 
   return state !== undefined && nowMs - state.lastMs < QUIET_MS;
 }
 
-/** A change of one key is about to go to the other side. */
 export interface KeyChange {
-  /** Of the key among those of the object. */
   readonly id: string;
   readonly to: 'host' | 'virtual';
 }
@@ -105,17 +100,14 @@ export interface KeyVerdict extends DriftVerdict {
   readonly id: string;
 }
 
-/**
- * Annotations and labels of one object that two writers, one on each side, keep rewriting: changes of such a key go to and fro without end.
- * After five times within a minute, the key alone backs off, like the correction of a contested object, and the rest of the object is synced as
- * before. Only keys that have gone to the virtual side are listed, with the side that the last change went to.
- */
+/** Annotations and labels of one object that two writers, one on each side, keep rewriting: changes of such a key go to and fro without end. After
+ * five times within a minute, the key alone backs off, like the correction of a contested object, and the rest of the object is synced as before.
+ * Only keys that have gone to the virtual side are listed, with the side that the last change went to. */
 export type KeyContests = ReadonlyMap<
   string,
   { readonly to: KeyChange['to']; readonly contest: Contest | undefined }
 >;
 
-/** The keys that are left alone for now, with the remaining delay in milliseconds. */
 export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<string, number> {
   const waits = [...contests].map(([id, { contest }]): [string, number] => [
     id,
@@ -158,13 +150,11 @@ export interface Streak {
 export interface RecreationDelays {
   /** Number of consecutive deletions without a delay. */
   readonly free: number;
-  /** The first delay; doubles with every further deletion. */
   readonly baseMs: number;
 }
 
 const RECREATION: RecreationDelays = { free: 1, baseMs: RECREATION_BASE_MS };
 
-/** See `Streak.virtualUid`. */
 export function noteDeletion(streak: Streak | undefined, nowMs: number, virtualUid?: string): Streak {
   return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, virtualUid };
 }
@@ -203,11 +193,9 @@ interface Fight {
   isReported: boolean;
 }
 
-/**
- * Copies of another syncer that this program deletes: that of vCluster then deletes the virtual object, a controller creates a new one, with
- * another name, and everything begins again. After the second time within a minute, such a deletion waits for five minutes. By group, which
- * is the Service of a slice.
- */
+/** Copies of another syncer that this program deletes: that of vCluster then deletes the virtual object, a controller creates a new one, with
+ * another name, and everything begins again. After the second time within a minute, such a deletion waits for five minutes. By group, which is the
+ * Service of a slice. */
 export class FoughtDeletions {
   readonly #clock: Clock;
   readonly #fights: Expiring<string, Fight>;
@@ -217,7 +205,6 @@ export class FoughtDeletions {
     this.#fights = new Expiring(clock, ({ count }) => (count < FREE_DELETIONS ? FIGHT_MS : QUIET_MS));
   }
 
-  /** How long to wait before the copy with this version may be deleted, milliseconds; 0: it may be deleted now. */
   verdict(
     group: string,
     version: string | undefined,
@@ -234,7 +221,6 @@ export class FoughtDeletions {
     if (fight !== undefined) fight.isReported = true;
   }
 
-  /** A copy with this version is deleted; `reached`: the version of the host cache. */
   note(group: string, version: string | undefined, reached: string): void {
     const fight = this.#fights.get(group);
     const isAgain = fight !== undefined && isOlder(fight.version, version);
@@ -298,14 +284,12 @@ export class Arrivals {
 const RESPONSE_MAX_MS = 10 * 60_000;
 
 export class OwnDeletions {
-  /** By the uid of the object. */
   readonly #sent: Expiring<string, true>;
 
   constructor(clock: Clock) {
     this.#sent = new Expiring(clock, () => RESPONSE_MAX_MS);
   }
 
-  /** True while the deletion of this object is under way, or its response was lost. */
   has(uid: string): boolean {
     return this.#sent.get(uid) === true;
   }

@@ -1,7 +1,5 @@
-/**
- * What the sync of one kind consists of: the caches of both sides, the states of its objects, the work queue, the writers, and what a change of an
- * object means to objects of other kinds. The reconciler works on it.
- */
+/** What the sync of one kind consists of: the caches of both sides, the states of its objects, the work queue, the writers, and what a change of an
+ * object means to objects of other kinds. The reconciler works on it. */
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
@@ -48,7 +46,6 @@ import { createWriter, type WriteMetrics, type Writer } from './writer.ts';
 export interface KindPlan {
   readonly kind: SyncedKind;
   readonly pipeline: PatchPipeline;
-  /** Some patch has an expression. */
   readonly hasExpressions: boolean;
 }
 
@@ -58,20 +55,16 @@ export interface KindMetrics {
   controller(kind: Resource): ControllerMetrics;
 }
 
-/** What all kinds share. */
 export interface KindEnvironment extends SyncEnvironment {
   readonly metrics: KindMetrics;
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
-  /** Those of the host, from which a copy would get traffic. */
   readonly hostServices: ObservableInformer;
   readonly serviceDeletions: ServiceDeletions;
-  /** The one cache of this resource, with the indexes of its kind. */
   virtualInformer(resource: Resource): ObservableInformer;
   hostInformer(kind: SyncedKind, indexes: IndexFunctions): ObservableInformer;
   kinds(): readonly KindSync[];
-  /** Why the copies of objects that are gone must stay for now. */
   objection(): Promise<string | undefined>;
 }
 
@@ -83,7 +76,6 @@ export class KindSync {
   readonly decide: DecideOptions;
   readonly virtual: ObservableInformer;
   readonly host: ObservableInformer;
-  /** Of the virtual cluster. */
   readonly services: ObservableInformer;
   readonly writers: Readonly<Record<ClusterName, Writer>>;
   readonly states = new ObjectStates();
@@ -130,7 +122,6 @@ export class KindSync {
     this.#controller.enqueue(key, 'live');
   }
 
-  /** Runs until the queue is shut down and empty. */
   async run(): Promise<void> {
     this.#isWorking = true;
     for (const key of keysChangedSinceCopied(this)) this.#controller.enqueue(key, 'changed');
@@ -145,17 +136,14 @@ export class KindSync {
     this.#queue.shutDown();
   }
 
-  /** How many objects of the first lists were written so far, by outcome. */
   get initialOutcomes(): ReadonlyMap<string, number> {
     return this.#controller.initialOutcomes;
   }
 
-  /** Nothing is queued or in progress. */
   get isIdle(): boolean {
     return this.#queue.isIdle;
   }
 
-  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number {
     return this.#queue.abandon();
   }
@@ -182,7 +170,6 @@ export class KindSync {
     this.references.recordReferences(key, references);
   }
 
-  /** The key of the virtual object that the bookkeeping of a host object names. */
   ownerOf(copy: KubeObject): ObjectKey | undefined {
     const owner = namedVirtual(copy, this.kind.resource, this.names);
     return owner && keyOf(owner);
@@ -290,7 +277,6 @@ export class KindSync {
     return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;
   }
 
-  /** This process is about to delete a copy. */
   #deleting(target: NamespacedName): void {
     if (this.kind.deletesAlong.length === 0) return;
     this.environment.serviceDeletions.set(keyOf(target), true);
@@ -302,10 +288,8 @@ export class KindSync {
     return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
   }
 
-  /**
-   * The copies that get traffic from the host Service of this name have no change on the host that is still to be read. They are deleted when it
-   * is created for another virtual Service than theirs, and API servers delete Endpoints along with it.
-   */
+  /** The copies that get traffic from the host Service of this name have no change on the host that is still to be read. They are deleted when it is
+   * created for another virtual Service than theirs, and API servers delete Endpoints along with it. */
   areDependentsRead(target: NamespacedName): boolean {
     if (this.host !== this.environment.hostServices) return true;
     return this.environment
@@ -319,7 +303,6 @@ export class KindSync {
     return deleter !== undefined && (await deleter.#isDeletingVirtual(key, target));
   }
 
-  /** The object at this host key is deleted together with its Service. */
   #noteDeletedAlong(hostKey: ObjectKey): void {
     const uid = this.host.get(hostKey)?.metadata.uid;
     if (uid !== undefined) this.#ownDeletions.note(uid);

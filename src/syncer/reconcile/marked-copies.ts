@@ -1,9 +1,7 @@
-/**
- * Copies that the caches need not cover, found by the marker of this virtual cluster. Those in host namespaces that the configuration does not map
+/** Copies that the caches need not cover, found by the marker of this virtual cluster. Those in host namespaces that the configuration does not map
  * any more are deleted: they are listed once, after the start and after each reload, where the rights allow it. The marker alone proves nothing
  * there: another virtual cluster of this name may have its copies in another namespace. So a copy is deleted only if this virtual cluster has the
- * object that it was made from.
- */
+ * object that it was made from. */
 
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -63,7 +61,6 @@ export function unmappedVirtual(
   return recordOf(copy) === undefined ? undefined : virtualByAnnotations(copy, resource);
 }
 
-/** The copy was made from exactly this object. */
 export function isCopyFrom(copy: KubeObject, virtual: KubeObject | undefined): boolean {
   const uid = copy.metadata.annotations?.[OBJECT_UID];
   return uid !== undefined && uid === virtual?.metadata.uid;
@@ -73,7 +70,6 @@ export interface UnmappedOptions {
   readonly host: ClusterClient;
   readonly resource: Resource;
   readonly names: NameTranslator;
-  /** The objects that the copies were made from. */
   readonly virtual: Pick<Lister, 'get'>;
   readonly writer: Pick<Writer, 'delete'>;
   readonly retry: Omit<RetryOptions, 'isRetryable'>;
@@ -84,7 +80,6 @@ const REASON = 'its host namespace is not mapped any more';
 /** The command that removes copies which the daemon leaves. */
 export const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
-/** Never rejects: what is left is in the log, with the command that removes it. */
 export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
   const { resource, names, virtual, logger } = options;
   const { kind } = resource;
@@ -136,7 +131,6 @@ async function listAll({
   }
 }
 
-/** `error`: why it is still there. */
 async function remove(
   { metadata }: KubeObject,
   { writer, retry: attempts }: UnmappedOptions,

@@ -80,7 +80,6 @@ export function echoNotice(virtual: KubeObject, { keys, left }: Echo, waitMs = 0
   );
 }
 
-/** `repaired`: annotations and labels, as `idOfKey`. */
 export function repairedNotice(copy: KubeObject, repaired: readonly string[]): RecordedEvent {
   const note =
     `The host copy "${objectKey(copy)}" held values that an earlier version had copied without translation or patches (${repaired.join(', ')}), as ` +

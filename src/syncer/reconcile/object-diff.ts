@@ -11,13 +11,11 @@ const SERVER_SET = ['uid', 'resourceVersion', 'generation', 'creationTimestamp',
 const SECRET_MEMBER = /^(data|stringData)\b/;
 
 export interface ObjectDiff {
-  /** `- path: value` and `+ path: value`; empty if both are equal. */
   readonly lines: readonly string[];
   /** Hash of the second state, including values that the lines omit. */
   readonly digest: string;
 }
 
-/** Undefined: the object does not exist. */
 export function objectDiff(
   before: KubeObject | undefined,
   after: KubeObject | undefined,
@@ -49,7 +47,6 @@ export function changedPaths(before: KubeObject, after: KubeObject): readonly st
     .toSorted();
 }
 
-/** In one Event. */
 const PATHS_MAX = 5;
 
 export function listedPaths(paths: readonly string[]): string {

@@ -1,7 +1,5 @@
-/**
- * What this process knows of one key, beyond what both caches hold: all of it in one {@link ObjectState}, so that one call forgets it and one
- * look shows it. A restart loses it, and nothing is wrong afterwards: it saves requests, restores values exactly, and slows down fights.
- */
+/** What this process knows of one key, beyond what both caches hold: all of it in one {@link ObjectState}, so that one call forgets it and one look
+ * shows it. A restart loses it, and nothing is wrong afterwards: it saves requests, restores values exactly, and slows down fights. */
 
 import { objectKey, type KubeObject, type ObjectKey, type StringMap } from '../../kube/object.ts';
 import type { Lister } from '../../kube/types.ts';
@@ -29,7 +27,6 @@ interface SyncedPair {
 
 /** What tells the values of this process from those of others: hashes prove it, so it outlasts a restore of either cluster. */
 interface LastSync {
-  /** Of the virtual object. */
   readonly uid: string | undefined;
   /** Both objects when they were in step last; not those of `synced` while something of another syncer is left in the virtual object. */
   readonly agreed: MergeMemory['agreed'];
@@ -55,10 +52,8 @@ export class ObjectState {
   alteredVersion: string | undefined;
   /** Runs in a row of expressions that read a host object that our own write has changed. */
   reruns = 0;
-  /** Another writer overwrites the copy, or the status of the virtual object. */
   contest: Contest | undefined;
   keyContests: KeyContests = NO_CONTESTS;
-  /** Other clients delete the copy. */
   deletions: Streak | undefined;
   /** Of a host Service with a selector, which prevents a take-over. */
   takeOverReads = 0;
@@ -112,7 +107,6 @@ export class ObjectState {
     return { agreed: last.agreed, record: last.record, formerRecords: this.#formerRecords };
   }
 
-  /** This process is about to replace this record on the copy. */
   noteReplaced(record: string | undefined): void {
     if (record !== undefined)
       this.#formerRecords = [...this.#formerRecords, shortHash(record)].slice(-FORMER_RECORDS_MAX);
@@ -136,7 +130,6 @@ export class ObjectState {
     this.reportedIgnored = undefined;
   }
 
-  /** Others have overwritten what this process wrote: on the copy, or in the status of the virtual object. */
   noteDrift(nowMs: number, overwritesMax?: number): DriftVerdict {
     const { contest, verdict } = noteDrift(this.contest, nowMs, overwritesMax);
     this.contest = contest;
@@ -187,15 +180,12 @@ export class ObjectStates {
   }
 }
 
-/** Of the same object. */
 export function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean {
   return a.metadata.resourceVersion === b?.metadata.resourceVersion && a.metadata.uid === b?.metadata.uid;
 }
 
-/**
- * True if the virtual object differs from that of the last sync only by what another syncer has copied back from the host copy: that is no
- * change of a user.
- */
+/** True if the virtual object differs from that of the last sync only by what another syncer has copied back from the host copy: that is no change
+ * of a user. */
 function isEchoOnly(pair: SyncedPair, { metadata, ...content }: KubeObject): boolean {
   const { metadata: before, ...contentBefore } = pair.virtual;
   if (metadata.uid !== before.uid || !jsonEquals(content as JsonObject, contentBefore as JsonObject))

@@ -20,7 +20,6 @@ import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 /** Index on virtual objects: the key of their host copy. */
 export const BY_HOST_KEY = 'hostKey';
 
-/** Index functions for the informer of virtual objects. */
 export function virtualIndexes(translator: NameTranslator, kind: SyncedKind) {
   return {
     ...kind.indexes,
@@ -38,7 +37,6 @@ export const BY_VIRTUAL_KEY = 'virtualKey';
 /** Index on host objects: the key of the host Service that they get traffic from. */
 export const BY_HOST_SERVICE = 'hostService';
 
-/** Index functions for the informer of host objects. */
 export function hostIndexes(translator: NameTranslator, kind: SyncedKind) {
   return {
     [BY_VIRTUAL_KEY]: (object: KubeObject): readonly string[] => {
@@ -52,10 +50,8 @@ export function hostIndexes(translator: NameTranslator, kind: SyncedKind) {
   };
 }
 
-/**
- * The host Service at this key, unless it is the copy of the virtual Service of `virtual`. Undefined: the host has none, or that one. Without a
- * virtual object, any copy of this virtual cluster will do.
- */
+/** The host Service at this key, unless it is the copy of the virtual Service of `virtual`. Undefined: the host has none, or that one. Without a
+ * virtual object, any copy of this virtual cluster will do. */
 export type ForeignService = (
   key: ObjectKey | undefined,
   virtual: KubeObject | undefined,
@@ -81,16 +77,13 @@ export function foreignServices(
   };
 }
 
-/**
- * The virtual Service that a host Service is the copy of. In the virtual cluster's own host namespace, that of a Service without bookkeeping
- * follows from the name, which contains all of it: users create such Services for copies that have none.
- */
+/** The virtual Service that a host Service is the copy of. In the virtual cluster's own host namespace, that of a Service without bookkeeping
+ * follows from the name, which contains all of it: users create such Services for copies that have none. */
 function originalOf(service: KubeObject, names: NameTranslator): NamespacedName | undefined {
   const isAtHome = service.metadata.namespace === names.hostNamespace;
   return isAtHome ? virtualOf(service, SERVICES, names) : namedVirtual(service, SERVICES, names);
 }
 
-/** What an observation is made of. */
 export interface Observed {
   readonly virtual: Lister;
   readonly services: Lister;
@@ -105,7 +98,6 @@ export interface Observed {
 /** Objects that the caches leave out, read from their API servers. */
 export type LeftOut = Pick<Partial<Observation>, 'virtual' | 'host'>;
 
-/** What both caches say about a key. `leftOut` takes the place of what the caches do not hold. */
 export function observe(observed: Observed, key: ObjectKey, leftOut: LeftOut = {}): Observation {
   const { virtual, services, host, names, states, foreignService, kind } = observed;
   const object = virtual.get(key) ?? leftOut.virtual;
@@ -161,10 +153,8 @@ function claimsOn(hostKey: ObjectKey, options: Observed): readonly Claim[] {
   });
 }
 
-/**
- * The host Services that the copy of `object` would get traffic from: that of its Service, and, where another syncer has copied the translated
- * name of the Service back to the virtual object, which its copy then keeps, the one of that name.
- */
+/** The host Services that the copy of `object` would get traffic from: that of its Service, and, where another syncer has copied the translated name
+ * of the Service back to the virtual object, which its copy then keeps, the one of that name. */
 function hostServicesOf(
   object: KubeObject,
   target: NamespacedName,
@@ -195,9 +185,7 @@ export function rivalsOf(
   return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
 }
 
-/** A host object changed: the key in its bookkeeping, which is the only link to an orphan, and the keys of all virtual objects with this
- * host name.
- */
+/** A host object changed: the key in its bookkeeping, which is the only link to an orphan, and the keys of all virtual objects with this host name. */
 export function keysOfHostEvent(
   { key, object, previous }: CacheEvent,
   context: EventContext,
@@ -219,9 +207,8 @@ export function keysOfHostObject(
   return [...keys];
 }
 
-/** Objects without a copy, or whose copy records another version of them. At the start, these are processed before the rest of the first
- * list. A changed host copy does not move an object forward.
- */
+/** Objects without a copy, or whose copy records another version of them. At the start, these are processed before the rest of the first list. A
+ * changed host copy does not move an object forward. */
 export function keysChangedSinceCopied({
   virtual,
   host,

@@ -111,9 +111,8 @@ function mergedCopy(sync: KindSync, seen: SeenPair, held: ReadonlyMap<string, nu
   });
 }
 
-/** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit loses
- * them. The virtual write completes the sync.
- */
+/** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit loses them. The
+ * virtual write completes the sync. */
 async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Promise<ReconcileResult> {
   const { kind, writers } = sync;
   const { host, key } = seen;
@@ -204,10 +203,8 @@ async function patchVirtual(
   }
 }
 
-/**
- * How many times within a minute others may do what they did since our last write: on the host, or on the virtual side to what the host has.
- * Undefined: they did nothing, or a user changed the virtual object.
- */
+/** How many times within a minute others may do what they did since our last write: on the host, or on the virtual side to what the host has.
+ * Undefined: they did nothing, or a user changed the virtual object. */
 function overwritesOf(
   sync: KindSync,
   seen: SeenPair,

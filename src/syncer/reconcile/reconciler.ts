@@ -169,7 +169,6 @@ function waitForRecreation(sync: KindSync, seen: Observation, waitMs: number): R
   return { outcome: 'waiting', reason: HOST_DELETED, waitMs };
 }
 
-/** Replaces the host object with one PUT, guarded by resourceVersion. */
 async function rewriteCopy(sync: KindSync, seen: Observation, reason: string): Promise<ReconcileResult> {
   const { virtual, host } = seen;
   invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');

@@ -1,6 +1,5 @@
-/** All writes go through a writer. It limits requests in flight, passes every response to the cache before the next reconcile, and in a dry
- * run lets the API server validate the write without storing it.
- */
+/** All writes go through a writer. It limits requests in flight, passes every response to the cache before the next reconcile, and in a dry run lets
+ * the API server validate the write without storing it. */
 
 import {
   MalformedResponseError,
@@ -25,7 +24,6 @@ import type { Semaphore } from '../../base/semaphore.ts';
 import type { SyncListener } from './environment.ts';
 import type { DryRun } from './dry-run.ts';
 
-/** The field manager of all writes. */
 export const FIELD_MANAGER = 'endpoint-syncer';
 
 export type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
@@ -43,21 +41,19 @@ export interface WriterOptions {
   /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
   publishesDeletions?: boolean;
   inFlight: Semaphore;
-  /** Undefined: writes are stored. */
   dryRun: DryRun | undefined;
   logger: Logger;
   metrics: WriteMetrics;
   listener?: SyncListener | undefined;
 }
 
-/** Every method rejects with `StatusError` or `TransportError`, and resolves with the object as stored, or undefined in a dry run.
- */
+/** Every method rejects with `StatusError` or `TransportError`, and resolves with the object as stored, or undefined in a dry run. */
 export interface Writer {
   create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
   /** PUT; requires `metadata.resourceVersion` as precondition. */
   update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
-  /** JSON merge patch; `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: after a restore from a backup, another
-   * object may have the version. */
+  /** JSON merge patch; `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: after a restore from a backup, another object
+   * may have the version. */
   mergePatch(
     key: NamespacedName,
     body: JsonObject,
@@ -118,11 +114,9 @@ interface Intent {
   readonly verb: WriteVerb;
   readonly key: ObjectKey;
   readonly reason: string;
-  /** Of the object to change or delete, if known. */
   readonly uid?: string | undefined;
 }
 
-/** Sends one request within the limit. In a dry run, records the result and returns undefined. */
 function createSender(options: WriterOptions) {
   const { client, resource, cache, inFlight, dryRun, logger, metrics, listener } = options;
   return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
@@ -159,9 +153,8 @@ function rejectPatch(error: unknown): never {
   throw isOtherObject ? failure(409, 'Conflict', error.message) : error;
 }
 
-/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. The change may be another client's,
- * so it is published.
- */
+/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. The change may be another client's, so it
+ * is published. */
 async function readBack({ client, resource, cache }: WriterOptions, { key, uid }: Intent): Promise<void> {
   try {
     cache.observeRead(await client.get(resource, parseKey(key)));

@@ -1,6 +1,5 @@
-/** Observes one referenced object, and decides which name is written for it, and whether and in which direction it is imported. Pure: no clock,
- * no requests, no state.
- */
+/** Observes one referenced object, and decides which name is written for it, and whether and in which direction it is imported. Pure: no clock, no
+ * requests, no state. */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import { isOptedOut, SKIP_BACKSYNC } from '../reconcile/decide.ts';
@@ -13,23 +12,19 @@ import { recordOf } from '../translate/last-synced.ts';
 
 export interface ReferenceObservation {
   readonly kind: ReferencedKind;
-  /** The referenced object's name in the virtual cluster. */
   readonly virtual: NamespacedName;
   /** The virtual object, unless this program imported it. */
   readonly object: KubeObject | undefined;
   /** Why the virtual object cannot be read, although it exists. */
   readonly malformed: string | undefined;
-  /** The virtual object, if this program imported it from the host. */
   readonly imported: KubeObject | undefined;
   /** The host copy of this virtual object that another syncer manages. */
   readonly othersCopy: NamespacedName | undefined;
   /** All copies of this virtual object that this program created. */
   readonly ours: readonly KubeObject[];
-  /** The host name by the naming rule; undefined: the virtual namespace is not mapped. */
   readonly target: NamespacedName | undefined;
   /** Another virtual object that has the same host name: its copy is at the target, or it comes first. */
   readonly holder: NamespacedName | undefined;
-  /** The object at the target is not our copy of this object. */
   readonly isTargetTaken: boolean;
   /** The object with the untranslated name of the reference in the host namespace of its namespace; undefined if lookups are not allowed. */
   readonly source: KubeObject | undefined;
@@ -52,7 +47,6 @@ export type ReferenceProblemReason =
   | 'NotManaged'
   | 'NamespaceNotFound';
 
-/** What an Event in the virtual cluster says. */
 export interface ReferenceNotice {
   readonly reason: ReferenceProblemReason;
   readonly note: string;
@@ -120,7 +114,6 @@ export function decideUnreferenced(seen: ReferenceObservation): ReferenceDecisio
   return { name: undefined, action: seen.ours.length > 0 || seen.imported ? 'none' : 'paused' };
 }
 
-/** The host copies that are no longer needed under this decision. */
 export function surplusCopies(
   seen: ReferenceObservation,
   decision: ReferenceDecision,
@@ -197,19 +190,13 @@ function taken({ kind, virtual }: ReferenceObservation, target: NamespacedName):
   };
 }
 
-/** Read access to the objects of one kind in both clusters. */
 export interface KindView {
   readonly kind: ReferencedKind;
   virtual(key: ObjectKey): KubeObject | undefined;
-  /** Why the virtual object with this key cannot be read, although it exists. */
   malformed(key: ObjectKey): string | undefined;
-  /** Every virtual object of the kind. */
   virtuals(): Iterable<KubeObject>;
-  /** Host objects whose bookkeeping names this virtual object. */
   copiesOf(key: ObjectKey): readonly KubeObject[];
-  /** The host object with this key, if lookups are allowed. */
   host(key: ObjectKey): KubeObject | undefined;
-  /** Why the content of this object forbids its import; see `refusals.ts`. */
   refusal(object: KubeObject): string | undefined;
   /** This process created this virtual object as an import, even if its labels or annotations were edited since. */
   isKnownImport(object: KubeObject): boolean;
@@ -247,10 +234,8 @@ export function observeReference(
   };
 }
 
-/**
- * The long form of names is ambiguous (`a-x-b` in `c`, and `a` in `b-x-c`), and the short one is its hash. The virtual object that has the copy
- * keeps the name; without a copy, the older one that exists has it.
- */
+/** The long form of names is ambiguous (`a-x-b` in `c`, and `a` in `b-x-c`), and the short one is its hash. The virtual object that has the copy
+ * keeps the name; without a copy, the older one that exists has it. */
 function holderOf(
   view: KindView,
   virtual: NamespacedName,
@@ -279,9 +264,8 @@ function byAge(a: KubeObject, b: KubeObject): number {
   return (one ?? '') < (other ?? '') ? -1 : 1;
 }
 
-/** Only objects that a patch references and that can be imported are looked up on the host: in the virtual cluster's own host namespace, or in
- * the namespace to which this virtual namespace, and no other, is mapped.
- */
+/** Only objects that a patch references and that can be imported are looked up on the host: in the virtual cluster's own host namespace, or in the
+ * namespace to which this virtual namespace, and no other, is mapped. */
 export function sourceKeyOf(
   kind: Pick<ReferencedKind, 'isNamed' | 'isImportable'>,
   { namespace, name }: NamespacedName,
@@ -303,9 +287,8 @@ function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator
   return isOwnCopy ? undefined : source;
 }
 
-/** The virtual object that references on the host name like this: the original of the copy there, or the object whose name translates to
- * this one, although it has not been copied yet. Undefined: there is none.
- */
+/** The virtual object that references on the host name like this: the original of the copy there, or the object whose name translates to this one,
+ * although it has not been copied yet. Undefined: there is none. */
 export function virtualNamed(
   view: KindView,
   host: NamespacedName,

@@ -15,7 +15,6 @@ export interface ReferenceMetrics {
   readonly queue: QueueMetrics;
   readonly writes: WriteMetrics;
   readonly controller: ControllerMetrics;
-  /** How many kinds that patches name are not served by both clusters. */
   kindsMissing(count: number): void;
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;
 }
@@ -28,11 +27,9 @@ export type ReferenceListener = (
 ) => void;
 
 export interface ReferenceEnvironment extends SyncEnvironment {
-  /** Why the copies of objects that are gone must stay for now. */
   readonly objection: () => Promise<string | undefined>;
   readonly discoveries: Discoveries;
   readonly random: Random;
   readonly metrics: ReferenceMetrics;
-  /** Undefined in the daemon. */
   readonly referenceDecided?: ReferenceListener | undefined;
 }

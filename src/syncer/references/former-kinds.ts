@@ -42,8 +42,7 @@ export class FormerKinds {
   }
 
   /** `recorded`: the kinds in the sync records of host copies. Those that the configuration still allows are watched again; imports of all other
-   * kinds are removed.
-   */
+   * kinds are removed. */
   async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
     const { policy } = this.#kinds;
     const kinds = [...new Set([...recorded, ...this.#inherited])]

@@ -21,7 +21,6 @@ import { withoutProgramKeys } from './refusals.ts';
 export interface ImportForgeOptions {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
-  /** Owner of the copies in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
 }
 
@@ -32,8 +31,7 @@ const ONE_WAY: FlowRules = {
   hostOwnedPaths: () => [],
 };
 
-/** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept.
- */
+/** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept. */
 export async function forgeHostImport(
   original: KubeObject,
   kind: ReferencedKind,
@@ -86,7 +84,6 @@ export function isImport(object: KubeObject, vcluster: string): boolean {
   return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;
 }
 
-/** Every member but metadata, status and the type. */
 function contentOf(object: KubeObject): Record<string, JsonValue> {
   const content: Partial<KubeObject> = { ...object };
   for (const member of ['metadata', 'status', 'apiVersion', 'kind']) delete content[member];
@@ -109,7 +106,6 @@ export function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resourc
   return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
 }
 
-/** It has rejected it. */
 export function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
   return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
 }

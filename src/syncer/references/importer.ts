@@ -1,7 +1,5 @@
-/**
- * Reconciles one referenced object: observe both sides, decide, remove the copies that are no longer needed, and mirror the object to the side
- * that lacks it. Idempotent. Both directions are one mechanism, {@link Mirror}: a copy that has to equal its source.
- */
+/** Reconciles one referenced object: observe both sides, decide, remove the copies that are no longer needed, and mirror the object to the side that
+ * lacks it. Idempotent. Both directions are one mechanism, {@link Mirror}: a copy that has to equal its source. */
 
 import type { Clock } from '../../base/clock.ts';
 import { invariant } from '../../base/errors.ts';
@@ -63,7 +61,6 @@ export interface ImporterOptions {
   readonly notices: ReferenceNotices;
 }
 
-/** One reference with the observation and the decision that it is reconciled by. */
 interface ImportJob {
   readonly id: ReferenceId;
   readonly caches: KindCaches;
@@ -72,7 +69,6 @@ interface ImportJob {
   readonly isReferenced: boolean;
 }
 
-/** One direction of an import: the object at `place` on the side `to` has to equal `source`. */
 interface Mirror {
   readonly to: ClusterName;
   /** As cached, which may be metadata only. */
@@ -102,9 +98,7 @@ const OF_ANOTHER_CLUSTER: ReconcileResult = {
   waitMs: OBJECTION_MS,
 };
 
-/** What this process knows of one referenced object. */
 class ImportState extends ObjectState {
-  /** The side that has the copy. */
   readonly to: ClusterName;
 
   constructor(to: ClusterName) {
@@ -407,10 +401,8 @@ export class Importer {
     return labels?.[MANAGED_BY_LABEL] === this.#options.environment.names.vcluster;
   }
 
-  /**
-   * Reads the whole source; the cache holds metadata only, so its content is checked right before it is copied. Undefined: another object has taken
-   * its place, or it is refused.
-   */
+  /** Reads the whole source; the cache holds metadata only, so its content is checked right before it is copied. Undefined: another object has taken
+   * its place, or it is refused. */
   async #readAllowed({ caches }: ImportJob, source: KubeObject): Promise<KubeObject | undefined> {
     const { client, resource } = caches.sides.host;
     const { namespace = '', name, uid } = source.metadata;
@@ -467,7 +459,6 @@ export class Importer {
     return state;
   }
 
-  /** The copy on this side is deleted. */
   #forget(id: ReferenceId, to: ClusterName): void {
     if (this.#states.get(id)?.to === to) this.#states.delete(id);
   }
@@ -483,7 +474,6 @@ const WAITING_FOR_FINALIZERS: ReconcileResult = {
 /** The cache is behind the API server; the event usually arrives sooner. */
 const REQUEUE_AFTER_MS = 500;
 
-/** The result where an object is no longer what the cache showed: another attempt follows. */
 function requeued(reason: string): ReconcileResult {
   return { outcome: 'again', reason, waitMs: REQUEUE_AFTER_MS };
 }
@@ -492,7 +482,6 @@ function isBeingDeleted({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** What was read is still the copy that the cache showed. */
 function isSameObject(actual: KubeObject | undefined, copy: KubeObject): actual is KubeObject {
   return actual !== undefined && actual.metadata.uid === copy.metadata.uid && !isBeingDeleted(actual);
 }

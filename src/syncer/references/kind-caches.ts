@@ -38,7 +38,6 @@ export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
 const BY_VIRTUAL_KEY = 'virtualKey';
 
-/** Where the copies of one kind are on one side. */
 export interface KindSide {
   readonly client: ClusterClient;
   readonly resource: Resource;
@@ -58,13 +57,10 @@ export class KindCaches implements KindView {
   /** Undefined if host objects of the kind are not imported. */
   readonly sources: ObservableInformer | undefined;
   readonly sides: Readonly<Record<ClusterName, KindSide>>;
-  /** By uid. */
   readonly #refusals = new Map<string, Refusal>();
-  /** Uids of virtual objects that this process created. */
   readonly #imports = new Set<string>();
   readonly #vcluster: string;
   readonly #handlers: KindEvent[] = [];
-  /** Of the last list of the virtual cluster. */
   #malformed: ReadonlyMap<ObjectKey | undefined, string> = new Map();
 
   /** `inFlight` bounds the writes of all kinds together. */
@@ -181,10 +177,8 @@ export class KindCaches implements KindView {
     return refusal !== undefined && refusal.resourceVersion !== resourceVersion;
   }
 
-  /**
-   * Records why the content of this version of the object forbids its import. If that has changed, publishes an event of the object: every
-   * virtual namespace may have references to it.
-   */
+  /** Records why the content of this version of the object forbids its import. If that has changed, publishes an event of the object: every virtual
+   * namespace may have references to it. */
   recordRefusal({ metadata }: KubeObject, why: string | undefined): void {
     const { uid = '', resourceVersion, namespace = '', name } = metadata;
     const hasChanged = this.#refusals.get(uid)?.why !== why;
@@ -273,9 +267,8 @@ function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeOb
   return { metadata: { ...object.metadata } };
 }
 
-/** Keeps name, version and marks of ownership. Other annotations may hold the whole object (last-applied-configuration).
- * `onlyLabelled` is the label of `references.onlyLabelled`.
- */
+/** Keeps name, version and marks of ownership. Other annotations may hold the whole object (last-applied-configuration). `onlyLabelled` is the label
+ * of `references.onlyLabelled`. */
 function slimMetadata(onlyLabelled: string): (object: KubeObject) => KubeObject {
   const [importLabel = ''] = onlyLabelled.split('=');
   const isKeptLabel = (key: string, value: string): boolean =>

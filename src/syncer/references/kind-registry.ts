@@ -26,7 +26,6 @@ export interface KindListener {
 
 /** How long the first reconcile waits for the caches of the kinds that patches name. A healthy server lists in less. */
 const FIRST_LISTS_MS = 10_000;
-/** How long the reconcile of an object with a new kind waits for the caches. */
 const OPENING_MS = 5000;
 const UNAVAILABLE_MS = 60_000;
 /** Delays between attempts to find a kind that a patch names. */
@@ -39,7 +38,6 @@ export class KindRegistry {
   readonly #listener: KindListener;
   readonly #kinds = new Map<KindId, KindCaches>();
   readonly #opening = new Map<KindId, Promise<void>>();
-  /** Kinds that cannot be watched at the moment, with the reason. */
   readonly #unavailable = new Map<KindId, string>();
   /** The caches of the kinds that patches name are in sync, or have had their time. */
   #isOpened = false;
@@ -61,7 +59,6 @@ export class KindRegistry {
     return this.#isOpened || this.#unlisted.length === 0;
   }
 
-  /** For readiness. */
   get detail(): string {
     const kinds = this.all();
     const problems = this.policy.named.map(kindIdOf).filter((id) => this.caches(id) === undefined);
@@ -87,7 +84,6 @@ export class KindRegistry {
     return caches?.isSynced === true ? caches : undefined;
   }
 
-  /** For messages: why a kind is not watched. */
   whyUnavailable(id: KindId): string {
     return this.#kinds.get(id)?.whyUnlisted ?? this.#unavailable.get(id) ?? 'its kind cannot be watched';
   }
@@ -113,7 +109,6 @@ export class KindRegistry {
     this.#reportMissing();
   }
 
-  /** Kinds with caches that are not in sync. */
   get #unlisted(): readonly KindId[] {
     return this.ids.filter((id) => this.caches(id) === undefined);
   }

@@ -1,8 +1,6 @@
-/**
- * Maps changes to keys. A change of a referenced object, of an object at its host names, or of the references of a host copy enqueues the
- * reference for the importer. If a copy has to reference another object, its referrer is enqueued for its reconciler. Imports without a reference
- * are enqueued once every reference is known.
- */
+/** Maps changes to keys. A change of a referenced object, of an object at its host names, or of the references of a host copy enqueues the reference
+ * for the importer. If a copy has to reference another object, its referrer is enqueued for its reconciler. Imports without a reference are
+ * enqueued once every reference is known. */
 
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import {
@@ -41,7 +39,6 @@ export interface ReferenceChangesOptions {
   readonly kinds: KindRegistry;
   readonly notices: ReferenceNotices;
   readonly referrers: Referrers;
-  /** Adds a reference to the importer's queue. */
   readonly enqueue: (id: ReferenceId) => void;
 }
 
@@ -77,7 +74,6 @@ export class ReferenceChanges implements ReferenceObserver {
       for (const caches of this.#options.kinds.all()) this.#enqueueImportsOf(caches);
   }
 
-  /** The references that a cache event affects. */
   affectedBy(caches: KindCaches, cluster: ClusterName, event: CacheEvent): Iterable<ReferenceId> {
     return cluster === 'virtual' ? this.#idsOfVirtual(caches, event) : this.#idsOfHost(caches, event);
   }
@@ -92,7 +88,6 @@ export class ReferenceChanges implements ReferenceObserver {
       if (index.writtenBy(referrer, id) !== name) this.#decideAgain(referrer);
   }
 
-  /** The caches of this kind are in sync. */
   kindOpened(caches: KindCaches): void {
     for (const id of this.#referencesTo(caches.kind.id)) {
       this.#linkHostNames(id);
@@ -193,7 +188,6 @@ class HostNames {
     return this.#ids.get(placeOf(kind, hostKey)) ?? [];
   }
 
-  /** Adds or removes the host names of the referenced object. */
   set(id: ReferenceId, { kind }: KindCaches, isReferenced: boolean): void {
     for (const hostKey of this.#namesOf(id, kind)) {
       const place = placeOf(kind.id, hostKey);
@@ -205,7 +199,6 @@ class HostNames {
     }
   }
 
-  /** The host name of its copy, and that of the object to import from the host. */
   #namesOf(id: ReferenceId, kind: KindCaches['kind']): ReadonlySet<ObjectKey> {
     const { namespace, name } = parseReferenceId(id);
     const target = this.#names.referenceToHost({ namespace, name }, kind.host);

@@ -1,7 +1,6 @@
-/** The references of all synced objects, in both directions. The reconcilers of synced objects write it and the importer observes it;
- * neither calls the other. In memory only: after a start, it is complete once every synced object has been reconciled. Until then, no
- * import may be removed as unreferenced.
- */
+/** The references of all synced objects, in both directions. The reconcilers of synced objects write it and the importer observes it; neither calls
+ * the other. In memory only: after a start, it is complete once every synced object has been reconciled. Until then, no import may be removed as
+ * unreferenced. */
 
 import {
   keyOf,
@@ -45,30 +44,24 @@ export function parseReferrerId(id: ReferrerId): { readonly plural: string; read
   return { plural: id.slice(0, colon), key: id.slice(colon + 1) };
 }
 
-/** A synced object that references others. */
 export interface Referrer {
   readonly object: KubeObject;
   readonly resource: Resource;
 }
 
-/** Access to the synced objects that hold references, and to their queues. */
 export interface Referrers {
   virtual(id: ReferrerId): Referrer | undefined;
   /** The host object at the place of its copy. */
   hostCopy(id: ReferrerId): KubeObject | undefined;
-  /** Adds it to the queue of its reconciler. */
   enqueue(id: ReferrerId): void;
-  /** All existing referrers. */
   all(): readonly ReferrerId[];
 }
 
-/** The current references of one host copy. */
 export interface RecordedReferences {
   readonly referrer: ReferrerId;
   readonly references: readonly TranslatedReference[];
   /** References that were added, removed or renamed. */
   readonly changed: readonly ReferenceId[];
-  /** The references of this copy were unknown before. */
   readonly wasUnknown: boolean;
 }
 
@@ -87,7 +80,6 @@ const NO_REFERRERS: ReadonlySet<ReferrerId> = new Set();
 export class ReferenceIndex {
   readonly #named = new Map<ReferrerId, NamedObjects>();
   readonly #referrers = new Map<ReferenceId, Set<ReferrerId>>();
-  /** Not reconciled since the start. */
   readonly #pending = new Set<ReferrerId>();
   /** The first reconcile failed, so the references of the copies are unknown. */
   readonly #unknown = new Set<ReferrerId>();
@@ -101,7 +93,6 @@ export class ReferenceIndex {
     this.#observers.push(observer);
   }
 
-  /** The interface for the reconciler of one kind. */
   recordsOf(resource: Resource): ReferenceRecords {
     const idOf = (key: ObjectKey): ReferrerId => referrerIdOf(resource, key);
     return {
@@ -112,14 +103,12 @@ export class ReferenceIndex {
     };
   }
 
-  /** `referrers`: all synced objects that exist at the start. */
   begin(referrers: Iterable<ReferrerId>): void {
     for (const id of referrers) this.#pending.add(id);
     this.#isBegun = true;
     this.#completeIfDone();
   }
 
-  /** Every synced object has been reconciled once. */
   get isComplete(): boolean {
     return this.#isBegun && this.#pending.size === 0;
   }
@@ -128,7 +117,6 @@ export class ReferenceIndex {
     return this.#unknown;
   }
 
-  /** Replaces the recorded references of the host copy of this object. */
   recordReferences(referrer: ReferrerId, references: readonly TranslatedReference[]): void {
     const wasUnknown = this.#unknown.delete(referrer);
     this.#pending.delete(referrer);
@@ -145,7 +133,6 @@ export class ReferenceIndex {
     this.#completeIfDone();
   }
 
-  /** The copy of this object has to reference another object now. */
   markStale(referrer: ReferrerId): void {
     this.#stale.add(referrer);
   }
@@ -158,7 +145,6 @@ export class ReferenceIndex {
     return this.#referrers.has(id);
   }
 
-  /** The key of the host object that the copy of this object references for `id`. */
   writtenBy(referrer: ReferrerId, id: ReferenceId): ObjectKey | undefined {
     return this.#named.get(referrer)?.get(id);
   }

@@ -59,7 +59,6 @@ export class ReferenceNotices {
       this.#event(key, { type: 'Normal', reason: 'ReferenceImported', note });
   }
 
-  /** Sends a warning to every referrer, without deduplication. */
   alert(id: ReferenceId, reason: string, note: string): void {
     for (const key of this.#options.index.referrersOf(id)) this.warn(key, reason, note);
   }

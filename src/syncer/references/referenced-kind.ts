@@ -33,15 +33,11 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 export interface KindPolicy {
-  /** References of this kind are translated. */
   isAllowed(apiVersion: string, kind: string): boolean;
   /** A patch names this kind. Only then are host objects imported. */
   isNamed(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
-  /** Syncing to the host is configured for this kind. */
   isSynced(resource: Resource): boolean;
-  /** Objects of this kind may be imported. */
   isImportable(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
-  /** The kinds that patches name, each with the first such patch. */
   readonly named: readonly NamedKind[];
   /** Objects of the virtual cluster can choose the kind (`kindPath`, `apiVersionPath`). */
   readonly isOpen: boolean;
@@ -102,7 +98,6 @@ function namedKinds(sync: SyncConfig): readonly NamedKind[] {
   return [...named.values()];
 }
 
-/** The patches of all synced kinds, with their path in the configuration. */
 function patchesOf({ endpoints, endpointSlices, services }: SyncConfig) {
   return Object.entries({ endpoints, endpointSlices, services })
     .filter(([, { enabled }]) => enabled)
@@ -144,7 +139,6 @@ export interface ReferencedKind {
   readonly isImportable: boolean;
 }
 
-/** `Secret "default/tls"`, for messages. */
 export function describeReference(kind: ReferencedKind, name: NamespacedName): string {
   return `${kind.virtual.kind} "${keyOf(name)}"`;
 }
@@ -182,11 +176,9 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
 /** A healthy server responds in less, and the start waits. */
 const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
 
-/**
- * Resolves the kinds that patches name. `reportMissing` is called for each that a cluster does not serve: a tenant may delete a
- * CustomResourceDefinition, or have an API server of its own that does not respond, at any time, which must not stop everything else. Rejects
- * if a cluster as a whole does not respond.
- */
+/** Resolves the kinds that patches name. `reportMissing` is called for each that a cluster does not serve: a tenant may delete a
+ * CustomResourceDefinition, or have an API server of its own that does not respond, at any time, which must not stop everything else. Rejects if a
+ * cluster as a whole does not respond. */
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,

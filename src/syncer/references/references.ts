@@ -32,7 +32,6 @@ import { ReferenceNotices } from './reference-notices.ts';
 import { deleteUnmapped, type UnmappedOptions } from '../reconcile/marked-copies.ts';
 
 export class References {
-  /** Written by the reconcilers. */
   readonly index = new ReferenceIndex();
   /** For patches: the name of an object on the other side, if it differs from the naming rule. */
   readonly lookup: ReferenceLookup;
@@ -76,14 +75,12 @@ export class References {
     index.observe(this.#changes);
   }
 
-  /** Kinds of which imports may exist. */
   get importedKinds(): readonly KindId[] {
     return [...this.#kinds.ids, ...this.#former.inherited];
   }
 
-  /** Called before {@link start} with the {@link importedKinds} of the configuration before a reload: the last copy that recorded a kind may
-   * be deleted before the imports of this kind are.
-   */
+  /** Called before {@link start} with the {@link importedKinds} of the configuration before a reload: the last copy that recorded a kind may be
+   * deleted before the imports of this kind are. */
   inherit(kinds: readonly KindId[]): void {
     this.#former.inherit(kinds);
   }
@@ -93,12 +90,10 @@ export class References {
     this.#kinds.start(signal);
   }
 
-  /** Resolves when all watches of kinds that patches name are in sync, or do not get in sync for a while. */
   async whenOpened(signal: AbortSignal): Promise<void> {
     await this.#kinds.whenOpened(signal);
   }
 
-  /** All watches of kinds that patches name are in sync, or have had their time. */
   get isOpened(): boolean {
     return this.#kinds.isOpened;
   }
@@ -108,18 +103,15 @@ export class References {
     return this.#kinds.detail;
   }
 
-  /** Called before the first reconcile: see {@link FormerKinds.recover}. */
   async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
     await this.#former.recover(recorded, signal);
   }
 
-  /** Runs until {@link shutDown} has been called and the queue is empty. */
   async run(): Promise<void> {
     this.index.begin(this.#referrers.all());
     await this.#controller.run();
   }
 
-  /** Deletes imports in host namespaces that are not mapped any more. */
   async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
     const { clients, names, logger } = this.#environment;
     const parts = { host: clients.host, names, retry: attempts, logger };
@@ -137,7 +129,6 @@ export class References {
     return this.#queue.isIdle;
   }
 
-  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number {
     return this.#queue.abandon();
   }

@@ -1,6 +1,5 @@
-/** Objects that are never imported: objects that a syncer manages, Secrets of the key store, credentials of the host. Users of a virtual
- * cluster choose the names of references, and must not get access to these objects. Pure.
- */
+/** Objects that are never imported: objects that a syncer manages, Secrets of the key store, credentials of the host. Users of a virtual cluster
+ * choose the names of references, and must not get access to these objects. Pure. */
 
 import { textPattern } from '../../base/text-pattern.ts';
 import type { Config } from '../../config/config.ts';
@@ -161,9 +160,8 @@ export function refusalOfContent(
   return refusalOfType(object) ?? texts.flatMap((text) => refusalByPattern(text, rules) ?? [])[0];
 }
 
-/** Virtual objects that would have an effect on the host: the host would put a token of its own service account into a tenant's token
- * Secret, Helm would list a tenant's release, and the key store would read objects that it did not write.
- */
+/** Virtual objects that would have an effect on the host: the host would put a token of its own service account into a tenant's token Secret, Helm
+ * would list a tenant's release, and the key store would read objects that it did not write. */
 export function refusalOfVirtual(object: KubeObject, resource: Resource): string | undefined {
   const refusal = isSecret(resource) ? (isOfStore(object) ? STORE_SECRET : refusalOfType(object)) : undefined;
   return refusal ?? refusalOfLabels(object, resource, () => true);

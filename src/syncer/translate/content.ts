@@ -46,10 +46,8 @@ export function memberEquals(rules: ContentRules, member: string, a: JsonValue, 
   return jsonEquals(rules.stored({ [member]: a })[member], rules.stored({ [member]: b })[member]);
 }
 
-/**
- * Removes null, empty strings and empty lists; sets the default protocol TCP of ports. What needs no change, which is nearly everything, is not
- * copied: these copies were a sixth of all memory that an update allocated.
- */
+/** Removes null, empty strings and empty lists; sets the default protocol TCP of ports. What needs no change, which is nearly everything, is not
+ * copied: these copies were a sixth of all memory that an update allocated. */
 export function asStored(value: JsonValue, isOmitted: (value: JsonValue) => boolean = isEmpty): JsonValue {
   if (Array.isArray(value)) {
     const elements = value.map((element) => asStored(element, isOmitted));

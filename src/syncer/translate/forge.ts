@@ -19,7 +19,6 @@ export interface Translators {
   readonly labels: LabelTranslator;
 }
 
-/** An entry of `metadata.ownerReferences`. */
 export interface OwnerReference extends JsonObject {
   apiVersion: string;
   kind: string;
@@ -30,18 +29,14 @@ export interface OwnerReference extends JsonObject {
 export interface ForgeOptions extends Translators {
   readonly kind: GroupVersionKind;
   readonly content: ContentRules;
-  /** Where the copy belongs. */
   readonly target: NamespacedName;
   /** Only set in the virtual cluster's own host namespace: with an owner in another namespace, the copy would be garbage collected. */
   readonly owner?: OwnerReference | undefined;
-  /** The current copy, if there is one. */
   readonly host?: KubeObject | undefined;
 }
 
-/**
- * The host copy before patches and merge: name, labels, annotations and bookkeeping, the kind's content; every other member as it is.
- * The sync record and the list of managed annotations are added by the merge.
- */
+/** The host copy before patches and merge: name, labels, annotations and bookkeeping, the kind's content; every other member as it is. The sync
+ * record and the list of managed annotations are added by the merge. */
 export function forgeHostObject(virtual: KubeObject, options: ForgeOptions): KubeObject {
   const { kind, names, content, host } = options;
   const copy: KubeObject = {
@@ -75,10 +70,8 @@ function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMe
   return metadata;
 }
 
-/**
- * The virtual object that a host copy, its patches already reversed, translates back to: name and namespace are `virtual`'s, labels,
- * annotations and content go back. Members that a server sets are `original`'s, where there is one.
- */
+/** The virtual object that a host copy, its patches already reversed, translates back to: name and namespace are `virtual`'s, labels, annotations
+ * and content go back. Members that a server sets are `original`'s, where there is one. */
 export function backTranslate(
   host: KubeObject,
   virtual: NamespacedName,

@@ -47,7 +47,6 @@ function rewrittenKey(key: string, vcluster: string): string {
   return safeConcat(['vcluster.loft.sh/label', vcluster, 'x', digest]);
 }
 
-/** Both marker labels of a host copy. */
 export function markerLabels(vcluster: string, virtualNamespace: string): StringMap {
   const marker: StringMap = { [MANAGED_BY_LABEL]: vcluster };
   if (virtualNamespace !== '') marker[NAMESPACE_LABEL] = virtualNamespace;
@@ -58,9 +57,7 @@ export function isMarkerLabel(key: string): boolean {
   return key === MANAGED_BY_LABEL || key === NAMESPACE_LABEL;
 }
 
-/** A label of this program's own objects. It is never copied in either direction, because it would make a tenant's object look like one of
- * ours.
- */
+/** A label of this program's own objects. It is never copied in either direction, because it would make a tenant's object look like one of ours. */
 export function isProgramLabel(key: string, value: string): boolean {
   return key.startsWith(PROGRAM_PREFIX) || (key === APP_MANAGED_BY && value === PROGRAM);
 }
@@ -75,9 +72,8 @@ export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator
   return kept;
 }
 
-/** Translates the labels of a virtual object to those of its host copy, without the markers. Keys that already have the rewritten form and
- * labels of this program are left out.
- */
+/** Translates the labels of a virtual object to those of its host copy, without the markers. Keys that already have the rewritten form and labels of
+ * this program are left out. */
 export function labelsToHost(labels: StringMap, translator: LabelTranslator): StringMap {
   const host: StringMap = {};
   for (const key of Object.keys(labels)) {
@@ -88,9 +84,8 @@ export function labelsToHost(labels: StringMap, translator: LabelTranslator): St
   return host;
 }
 
-/** Translates the labels of a host copy to those of the virtual object, without markers, labels of this program, and untranslated reserved
- * keys that another client set on the host. Labels of the virtual object that are never copied are kept.
- */
+/** Translates the labels of a host copy to those of the virtual object, without markers, labels of this program, and untranslated reserved keys that
+ * another client set on the host. Labels of the virtual object that are never copied are kept. */
 export function labelsToVirtual(
   labels: StringMap,
   translator: LabelTranslator,

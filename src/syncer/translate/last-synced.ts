@@ -41,10 +41,8 @@ export interface LastSynced {
   readonly paths: SyncedSection;
   /** Sorted. */
   readonly kinds?: readonly string[];
-  /**
-   * The entries are what this program saw of both sides. Versions up to 0.1 could take them from the record of the virtual object, where a tenant
-   * may have written them.
-   */
+  /** The entries are what this program saw of both sides. Versions up to 0.1 could take them from the record of the virtual object, where a tenant
+   * may have written them. */
   readonly isOwn?: boolean;
   /** The version of the virtual object that the record was made from, or an older one. A cache that is behind it is stale. */
   readonly revision?: string | undefined;
@@ -231,10 +229,8 @@ function decodeEntry(flag: string, values: string): SyncedEntry {
  * apart.
  */
 
-/**
- * What is known of the incoming values where the virtual side holds the base. `due`: the virtual object is the version that the record was
- * made from, or its write was rejected. `arrived`: this process saw it arrive. `unknown`: neither.
- */
+/** What is known of the incoming values where the virtual side holds the base. `due`: the virtual object is the version that the record was made
+ * from, or its write was rejected. `arrived`: this process saw it arrive. `unknown`: neither. */
 export type Arrival = 'due' | 'arrived' | 'unknown';
 
 export interface ArrivedEntry {
@@ -264,10 +260,8 @@ export function arrivedEntry(
   };
 }
 
-/**
- * The entry for a key that both sides should hold as `wanted` says. Where the virtual side still holds another value (`before`), it is
- * recorded as incoming.
- */
+/** The entry for a key that both sides should hold as `wanted` says. Where the virtual side still holds another value (`before`), it is recorded as
+ * incoming. */
 export function entryWith(
   wanted: SyncedEntry,
   before: string | undefined,
@@ -317,7 +311,6 @@ export function recordedKinds(copy: KubeObject): readonly KindId[] {
   return kinds.filter((id) => /^\S+ \S+$/.test(id));
 }
 
-/** The record for {@link recordedKinds}. */
 export function kindsToRecord(
   references: readonly { apiVersion: string; kind: string }[],
 ): readonly KindId[] {

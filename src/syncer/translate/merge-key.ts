@@ -61,19 +61,15 @@ export type KeyBase =
 export type KeyPlan =
   /** The host gets the forward value, which may be none. */
   | { readonly kind: 'push' }
-  /**
-   * The virtual side gets the reverse of the host's value, and the host keeps what it has, or, once it is known (`isSettled`), what that
-   * value translates to again.
-   */
+  /** The virtual side gets the reverse of the host's value, and the host keeps what it has, or, once it is known (`isSettled`), what that value
+   * translates to again. */
   | { readonly kind: 'take'; readonly isSettled?: boolean }
   /** Both sides stay as they are, and so does the record. */
   | { readonly kind: 'hold' }
   /** Neither side changes. */
   | { readonly kind: 'leave'; readonly isRecorded: boolean }
-  /**
-   * The virtual side holds what this program wrote on the host: another syncer has copied it back. Translated again, it would grow. The
-   * host and the record stay as they are; the virtual side gets back the value that it had (`entry`), if that is known.
-   */
+  /** The virtual side holds what this program wrote on the host: another syncer has copied it back. Translated again, it would grow. The host and
+   * the record stay as they are; the virtual side gets back the value that it had (`entry`), if that is known. */
   | { readonly kind: 'echo'; readonly entry: SyncedEntry };
 
 /** What both sides should hold, and what the record will say about it. */
@@ -102,10 +98,8 @@ export function planKey(state: KeyState): KeyPlan {
   return isHostAhead(state, base) ? TAKE : PUSH;
 }
 
-/**
- * A key that is not synced for now. Without its echo, the mark by which echoes are told would be removed from the virtual object, and the copied
- * value would be taken for the virtual side's own as soon as the key is synced again.
- */
+/** A key that is not synced for now. Without its echo, the mark by which echoes are told would be removed from the virtual object, and the copied
+ * value would be taken for the virtual side's own as soon as the key is synced again. */
 export function planHeldKey(state: KeyState): KeyPlan {
   const echoed = echoedEntry(state);
   return echoed === undefined ? HOLD : { kind: 'echo', entry: echoed };
@@ -173,11 +167,8 @@ function isEchoOf(
     .find(({ entry, isDue }) => !isDue && value === entry?.host && value !== entry?.virtual)?.entry;
 }
 
-/**
- * The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore
- * from a backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process
- * wrote.
- */
+/** The last sync, from the record of the copy, or from the memory of this process where the copy has none, or an older one after a restore from a
+ * backup. INVARIANT: never from the record that the virtual object has, because a tenant can write any; `former` is one that this process wrote. */
 function lastEntries({
   base,
   agreed,
@@ -190,10 +181,8 @@ function lastEntries({
   return isRecordEchoed || base.kind === 'lost' ? [...held, remembered, inStep] : held;
 }
 
-/**
- * The copy holds a value of the virtual object as it is, because an earlier version believed a record that the tenant wrote: what it would take
- * for an echo is in a record that is not its own, and nothing that this process remembers confirms it.
- */
+/** The copy holds a value of the virtual object as it is, because an earlier version believed a record that the tenant wrote: what it would take for
+ * an echo is in a record that is not its own, and nothing that this process remembers confirms it. */
 export function isUntranslated(state: KeyState): boolean {
   const { virtual, host, forward, base } = state;
   if (base.kind !== 'recorded' || base.isOwn || host !== virtual || host === forward) return false;
@@ -255,10 +244,8 @@ export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | un
   }
 }
 
-/**
- * The host holds what was recorded as incoming, but it no longer translates to the recorded value: the patches have changed since. What
- * the value was is not known any more, and a translated value must not reach the virtual side.
- */
+/** The host holds what was recorded as incoming, but it no longer translates to the recorded value: the patches have changed since. What the value
+ * was is not known any more, and a translated value must not reach the virtual side. */
 function isTranslatedOtherwise({ host, base }: KeyState, reversed: string | undefined): boolean {
   const entry = base.kind === 'recorded' ? base.entry : undefined;
   if (entry?.incoming === undefined || hashOf(host) !== entry.host) return false;

@@ -1,8 +1,6 @@
-/**
- * The three-way merge of the annotations and labels of a pair, key by key, in the host's key space: what is known of each key is gathered, the
- * table of `merge-key.ts` decides, and the decisions become both maps. What another syncer of the same objects has copied from the host copy
- * back to the virtual object is an echo, which has to be proven.
- */
+/** The three-way merge of the annotations and labels of a pair, key by key, in the host's key space: what is known of each key is gathered, the
+ * table of `merge-key.ts` decides, and the decisions become both maps. What another syncer of the same objects has copied from the host copy back
+ * to the virtual object is an echo, which has to be proven. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -315,7 +313,6 @@ export function resolveAnnotations(
   return resolveMap(planned, reversed && pick(stringMapOf(reversed.metadata.annotations), crosses));
 }
 
-/** As {@link resolveAnnotations}. */
 export function resolveLabels(
   input: MetadataInput,
   planned: readonly PlannedKey[],

@@ -30,9 +30,7 @@ import type { ConcretePath, ContentRules, ListElement } from './types.ts';
 export interface PathMergeInput {
   readonly content: ContentRules;
   readonly virtual: JsonObject;
-  /** The host copy as it is; undefined: there is none yet. */
   readonly host: JsonObject | undefined;
-  /** What the virtual object translates and patches to. */
   readonly desired: JsonObject;
   readonly twoWay: readonly ConcretePath[];
   readonly hostOwned: readonly ConcretePath[];
@@ -212,10 +210,8 @@ function isOwnTaken(input: PathMergeInput, path: ConcretePath): boolean {
   return isDue || (valueHash(ours) === entry?.virtual && valueHash(theirs) !== entry?.host);
 }
 
-/**
- * The host's own values in place of the desired ones. Elements of lists may have moved, so one is found by what identifies it; a new
- * element is not found, and has no value of the host's own.
- */
+/** The host's own values in place of the desired ones. Elements of lists may have moved, so one is found by what identifies it; a new element is not
+ * found, and has no value of the host's own. */
 function keepHostValues(
   { content, desired, host }: PathMergeInput,
   hostOwned: readonly ConcretePath[],

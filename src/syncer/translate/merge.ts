@@ -1,7 +1,5 @@
-/**
- * The three-way merge of a pair: the virtual object, its host copy, and the record of their last sync on the copy. First, what is known of every
- * annotation, label and path is gathered and planned; then the plans become the objects that both sides should hold.
- */
+/** The three-way merge of a pair: the virtual object, its host copy, and the record of their last sync on the copy. First, what is known of every
+ * annotation, label and path is gathered and planned; then the plans become the objects that both sides should hold. */
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
 import { jsonEquals, ownValue, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -82,10 +80,8 @@ export interface MergedPair<T extends Forwarded> {
   readonly virtual: KubeObject | undefined;
   /** Some value is on its way to the virtual side, according to the record of the host copy, as it is or as it is wanted. */
   readonly hasIncoming: boolean;
-  /**
-   * A value was on its way, the virtual object changed since, and holds the old value: another daemon may be about to write it. Resolved
-   * now, the virtual side wins.
-   */
+  /** A value was on its way, the virtual object changed since, and holds the old value: another daemon may be about to write it. Resolved now, the
+   * virtual side wins. */
   readonly isUncertain: boolean;
   readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];
@@ -97,11 +93,9 @@ export interface MergedPair<T extends Forwarded> {
   readonly rejected?: T;
 }
 
-/**
- * Runs the patches once forward, in reverse only where a change of the host flows back, and then forward again: what the virtual object
- * translates to once it holds that change is written to the host at the same time, so that nothing follows, also where a reverseExpression
- * is not the exact inverse of its expression. Rejects with the errors of `translation`.
- */
+/** Runs the patches once forward, in reverse only where a change of the host flows back, and then forward again: what the virtual object translates
+ * to once it holds that change is written to the host at the same time, so that nothing follows, also where a reverseExpression is not the exact
+ * inverse of its expression. Rejects with the errors of `translation`. */
 export async function mergePair<T extends Forwarded>(
   pair: Pair,
   translation: PairTranslation<T>,
@@ -371,10 +365,8 @@ function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefi
   return encodeLastSynced(record) === text;
 }
 
-/**
- * What fits beside the annotations, which are synced in any case: the list of their keys is left out first, because the record proves more, then
- * the paths of the record, then all of it.
- */
+/** What fits beside the annotations, which are synced in any case: the list of their keys is left out first, because the record proves more, then
+ * the paths of the record, then all of it. */
 function fittingBookkeeping(
   record: LastSynced,
   managed: string | undefined,

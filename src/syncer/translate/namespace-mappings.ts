@@ -100,10 +100,8 @@ interface Subject {
   readonly storeNamespace: string;
 }
 
-/**
- * Every mapping's first problem; empty when all are fine. `hostNamespace` is the namespace of the virtual cluster on the host,
- * `storeNamespace` that of the key store's Secrets: a tenant who can write there could put an old Secret back.
- */
+/** Every mapping's first problem; empty when all are fine. `hostNamespace` is the namespace of the virtual cluster on the host, `storeNamespace`
+ * that of the key store's Secrets: a tenant who can write there could put an old Secret back. */
 export function checkNamespaceMappings(
   byName: Readonly<Record<string, string>>,
   vcluster: string,

@@ -20,7 +20,6 @@ import {
 import { MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
 import type { NameTranslator, Ownership } from './types.ts';
 
-/** The bookkeeping of a host object; parts of it may be missing. */
 interface Bookkeeping {
   readonly annotations: StringMap;
   readonly marker: 'ours' | 'absent' | 'other';
@@ -30,12 +29,10 @@ interface Bookkeeping {
 /** An annotation may agree with what the object is, contradict it, or be missing (older vClusters wrote fewer of them). */
 type Agreement = 'agrees' | 'contradicts' | 'missing';
 
-/**
- * Ours: the annotations name a virtual object, this kind and this very host object, and the marker label is ours or absent (the host's
- * endpoints controller rewrites labels in place). Where some of the bookkeeping is missing, the name rule has to agree, and the marker
- * label has to be there. `expected` is the virtual object whose copy belongs to this place: with it, a copy whose annotations were
- * damaged is still known by its marker label and its sync record.
- */
+/** Ours: the annotations name a virtual object, this kind and this very host object, and the marker label is ours or absent (the host's endpoints
+ * controller rewrites labels in place). Where some of the bookkeeping is missing, the name rule has to agree, and the marker label has to be there.
+ * `expected` is the virtual object whose copy belongs to this place: with it, a copy whose annotations were damaged is still known by its marker
+ * label and its sync record. */
 export function ownershipOf(
   object: KubeObject,
   kind: GroupVersionKind,
@@ -57,10 +54,8 @@ export function ownershipOf(
   return { kind: stated === undefined ? 'unmarked' : 'foreign', object };
 }
 
-/**
- * The virtual object that a host object's bookkeeping names, whatever its own name is: objects of other syncers may follow another
- * rule. Undefined where the bookkeeping contradicts the object, this kind or this virtual cluster.
- */
+/** The virtual object that a host object's bookkeeping names, whatever its own name is: objects of other syncers may follow another rule. Undefined
+ * where the bookkeeping contradicts the object, this kind or this virtual cluster. */
 export function namedVirtual(
   object: KubeObject,
   kind: GroupVersionKind,
@@ -143,11 +138,9 @@ function isProven(
   return known.marker === 'ours' && isAtItsPlace(known.host, virtual, translator);
 }
 
-/**
- * Whose copy it is where the bookkeeping is whole but may name the wrong object. A copy that this program made and that is not where the
- * named object's copy belongs was either left behind by another naming rule, or the name in it was changed: then this is the place
- * of `expected`, or of the one object that the rule puts here.
- */
+/** Whose copy it is where the bookkeeping is whole but may name the wrong object. A copy that this program made and that is not where the named
+ * object's copy belongs was either left behind by another naming rule, or the name in it was changed: then this is the place of `expected`, or of
+ * the one object that the rule puts here. */
 function rightful(
   known: Bookkeeping,
   stated: NamespacedName,

@@ -3,9 +3,8 @@
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from './types.ts';
 
-/** A copy with `value` at `path`; undefined removes the member. The root itself is returned if the parent does not exist, or if an element
- * of a list would be removed, because lists keep their length.
- */
+/** A copy with `value` at `path`; undefined removes the member. The root itself is returned if the parent does not exist, or if an element of a list
+ * would be removed, because lists keep their length. */
 export function withValueAt(root: JsonValue, path: ConcretePath, value: JsonValue | undefined): JsonValue {
   const [segment, ...rest] = path;
   if (segment === undefined) return value ?? null;
@@ -42,10 +41,8 @@ export function withMember(object: JsonObject, key: string, value: JsonValue | u
   return copy;
 }
 
-/**
- * `Object.assign` copies objects of any number of shapes at the same speed, spreading slows down threefold from the fifth shape on. But
- * it assigns, so an own `__proto__`, which is plain data here, would be lost.
- */
+/** `Object.assign` copies objects of any number of shapes at the same speed, spreading slows down threefold from the fifth shape on. But it assigns,
+ * so an own `__proto__`, which is plain data here, would be lost. */
 export function copyOf(object: JsonObject): JsonObject {
   return Object.hasOwn(object, '__proto__') ? { ...object } : Object.assign({}, object);
 }

@@ -14,18 +14,14 @@ export interface PodReferences {
   readonly mapRefs: MapTargetRefs;
 }
 
-/**
- * Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. What is not understood stays
- * as it is, and unchanged parts are shared with the input.
- */
+/** Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. What is not understood stays as it
+ * is, and unchanged parts are shared with the input. */
 export function podRefsToHost(content: JsonValue, { namespace, names, mapRefs }: PodReferences): JsonValue {
   return mapRefs(content, (ref) => podRefToHost(ref, namespace, names));
 }
 
-/**
- * The other way: by what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the
- * name rule, if it has one result, or one in the namespace of the object. Other references are not changed.
- */
+/** The other way: by what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the name rule, if
+ * it has one result, or one in the namespace of the object. Other references are not changed. */
 export function podRefsToVirtual(
   content: JsonValue,
   { namespace, names, mapRefs }: PodReferences,

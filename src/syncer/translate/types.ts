@@ -8,7 +8,6 @@ export type ReferenceKind = Pick<GroupVersionKind, 'group' | 'kind'>;
 /** Names of one virtual cluster on its host, both ways. */
 export interface NameTranslator {
   readonly vcluster: string;
-  /** The namespace of the virtual cluster on the host. */
   readonly hostNamespace: string;
   /** True when names are kept and only namespaces change for this virtual namespace. */
   keepsName(virtualNamespace: string): boolean;
@@ -20,20 +19,16 @@ export interface NameTranslator {
   isTargetNamespace(hostNamespace: string): boolean;
   /** Endpoints, Services and Pods. Empty name gives an empty name and namespace; undefined: namespace not mapped. */
   toHost(virtual: NamespacedName): NamespacedName | undefined;
-  /** What a `reference` patch writes: the short (or long, by configuration) name; always the long one of kinds that another syncer copies.
-   * The Service `default/kubernetes` is vCluster's own Service on the host.
-   */
+  /** What a `reference` patch writes: the short (or long, by configuration) name; always the long one of kinds that another syncer copies. The
+   * Service `default/kubernetes` is vCluster's own Service on the host. */
   referenceToHost(virtual: NamespacedName, kind: ReferenceKind): NamespacedName | undefined;
   /** The name that starts with `v`; where names are kept, the name itself. Undefined: namespace not mapped. */
   shortToHost(virtual: NamespacedName): NamespacedName | undefined;
-  /** A cluster-scoped object's host name. */
   clusterScopedToHost(name: string): string;
   /** The virtual name behind a cluster-scoped object's host name; undefined: not ours, or cut. */
   clusterScopedToVirtual(hostName: string): string | undefined;
-  /**
-   * Every virtual name that the rule could have translated to this host name, checked by translating forward again. Long names that
-   * were cut cannot be found, neither can namespaces of the hashed multi-namespace mode.
-   */
+  /** Every virtual name that the rule could have translated to this host name, checked by translating forward again. Long names that were cut cannot
+   * be found, neither can namespaces of the hashed multi-namespace mode. */
   toVirtualCandidates(host: NamespacedName): readonly NamespacedName[];
 }
 
@@ -126,10 +121,8 @@ export interface ListElement {
 
 /** A host object as far as ownership is concerned. */
 export type Ownership =
-  /**
-   * Its bookkeeping names this virtual object, this kind and this host object; the marker label is ours or absent. `uid` is the
-   * virtual object's as recorded, undefined when it was removed.
-   */
+  /** Its bookkeeping names this virtual object, this kind and this host object; the marker label is ours or absent. `uid` is the virtual object's as
+   * recorded, undefined when it was removed. */
   | { readonly kind: 'ours'; readonly virtual: NamespacedName; readonly uid: string | undefined }
   /** It has an `object-name` annotation, but not one that makes it ours: a copy of a copy, another virtual cluster's, another kind's. */
   | { readonly kind: 'foreign'; readonly object: KubeObject }
