@@ -1,8 +1,9 @@
 /** Users of the API, their groups and extras, and what the folders know of scopes and keys. */
 
+import { metadataOf } from '../kube/object.ts';
+import type { SenderRules } from '../apiserver/http/client-limits.ts';
 import { SERVER_USER, type UserInfo } from '../apiserver/user.ts';
-import { listField, metadataOf, objectField, text } from '../apiserver/metadata.ts';
-import { isJsonObject, setOwn, type JsonObject } from '../base/json.ts';
+import { isJsonObject, setOwn, type JsonObject, listField, objectField, text } from '../base/json.ts';
 
 /** The API group of keys and tokens. */
 export const MANAGEMENT_GROUP = 'management.platform.sh';
@@ -41,6 +42,19 @@ export const EXTRA = {
 export function isDelegated({ extra }: UserInfo): boolean {
   return extra[EXTRA.delegated] !== undefined;
 }
+
+/** What the limits of the API server need to know of users. */
+export const SENDER_RULES: SenderRules = {
+  /** The key; a caller without one, such as one with a token of the host cluster, is counted by name. */
+  clientOf: ({ name, extra }) => extra[EXTRA.keyUid]?.[0] ?? `user ${name}`,
+  /** Administrators, and the webhooks of clusters, which have a key of this group or a token of the host cluster. */
+  isPrivileged: ({ groups, extra }, path) => {
+    if (groups.includes(ADMINISTRATORS) || groups.includes(AUTH_DELEGATORS)) return true;
+    return extra[EXTRA.keyUid] === undefined && REVIEWS.has(path?.resource ?? '');
+  },
+};
+
+const REVIEWS: ReadonlySet<string> = new Set(['subjectaccessreviews', 'tokenreviews']);
 
 const TEAM_PREFIX = 'platform:team:';
 

@@ -1,5 +1,6 @@
 /** Composition root of the key and token API: opens the store, composes the modules, serves, and closes all of it in reverse order. */
 
+import { RequestLimits } from '../apiserver/http/client-limits.ts';
 import { randomBytes } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -16,7 +17,7 @@ import { apiServerSeries } from '../apiserver/metrics.ts';
 import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/grants.ts';
-import { isDelegated, type KeyIndex } from './identity.ts';
+import { isDelegated, SENDER_RULES, type KeyIndex } from './identity.ts';
 import { ensureFirstKeyFile } from './credentials/first-key.ts';
 import { LocalAdministrator, openMasterKey, type MasterKey } from './credentials/master-key.ts';
 import { HostCluster, openStore } from './open-store.ts';
@@ -24,7 +25,6 @@ import { KEY_STORAGE, KEY_DESCRIPTIONS, KEY_TYPES } from './keys/key-kind.ts';
 import { WatchRevocation } from './keys/watch-revocation.ts';
 import { AuditTrail } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
-import { RequestLimits } from './serving/request-limits.ts';
 import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handler.ts';
 import { SIGNING_KEYS } from './tokens/key-ring.ts';
 import { textResponse, type ApiResponse } from '../apiserver/request/api-response.ts';
@@ -194,7 +194,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       version,
       registry: keys.registry,
       deleter: keys.deleter,
-      throttle: new RequestLimits(clock),
+      throttle: new RequestLimits(clock, SENDER_RULES),
       rechecksWatchesOf: isDelegated,
       audit: options.audit,
       ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),

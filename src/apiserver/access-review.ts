@@ -1,11 +1,10 @@
 /** SelfSubjectAccessReview, which is answered and never stored, and the types of all reviews. */
 
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { isJsonObject, type JsonObject, objectField, text } from '../base/json.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from './request/request-info.ts';
 import { requiredValue, invalid } from './status.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from './schema/object-schema.ts';
-import { objectField, text } from './metadata.ts';
 
 const GROUP = 'authorization.k8s.io';
 const KIND = 'SelfSubjectAccessReview';

@@ -1,11 +1,11 @@
 /** Events: one storage, served as core/v1 and as events.k8s.io/v1. */
 
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { metadataOf } from '../kube/object.ts';
+import { isJsonObject, type JsonObject, objectField, text } from '../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from './status.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from './schema/object-schema.ts';
 import { ageText, textColumn } from './objects/object-view.ts';
-import { metadataOf, objectField, text } from './metadata.ts';
 import { subdomainProblem } from '../kube/names.ts';
 
 const STORAGE = 'events';

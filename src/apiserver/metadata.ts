@@ -1,6 +1,15 @@
-/** Reads and validates object metadata. */
+/** Validates object metadata. */
 
-import { jsonEquals, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from '../base/json.ts';
+import {
+  jsonEquals,
+  listField,
+  objectField,
+  objectList,
+  text,
+  type JsonArray,
+  type JsonObject,
+  type JsonValue,
+} from '../base/json.ts';
 import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from './status.ts';
 import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from '../kube/names.ts';
 
@@ -17,31 +26,6 @@ export interface MetadataRules {
   readonly checkName: NameCheck;
   readonly isNamespaced: boolean;
   readonly needsQualifiedFinalizers: boolean;
-}
-
-/** Metadata of a decoded object. */
-export function metadataOf(object: JsonObject): JsonObject {
-  const metadata = object['metadata'];
-  return isJsonObject(metadata) ? metadata : {};
-}
-
-export function text(object: JsonObject, field: string): string {
-  const value = Object.hasOwn(object, field) ? object[field] : undefined;
-  return typeof value === 'string' ? value : '';
-}
-
-export function objectField(object: JsonObject, field: string): JsonObject {
-  const value = Object.hasOwn(object, field) ? object[field] : undefined;
-  return isJsonObject(value) ? value : {};
-}
-
-export function listField(object: JsonObject, field: string): JsonArray {
-  const value = Object.hasOwn(object, field) ? object[field] : undefined;
-  return Array.isArray(value) ? value : [];
-}
-
-export function objectList(object: JsonObject, field: string): JsonObject[] {
-  return listField(object, field).filter(isJsonObject);
 }
 
 export function validateMetadata(metadata: JsonObject, rules: MetadataRules): FieldError[] {

@@ -54,6 +54,26 @@ export function ownValue(object: JsonObject, key: string): JsonValue | undefined
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** A text member; `''` where there is none. The others likewise: a member that is missing or of another type is empty. */
+export function text(object: JsonObject, field: string): string {
+  const value = ownValue(object, field);
+  return typeof value === 'string' ? value : '';
+}
+
+export function objectField(object: JsonObject, field: string): JsonObject {
+  const value = ownValue(object, field);
+  return isJsonObject(value) ? value : {};
+}
+
+export function listField(object: JsonObject, field: string): JsonArray {
+  const value = ownValue(object, field);
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectList(object: JsonObject, field: string): JsonObject[] {
+  return listField(object, field).filter(isJsonObject);
+}
+
 /** The value at a path of member names and list indexes, own properties only; undefined where the path does not exist. */
 export function valueAt(
   root: JsonValue | undefined,

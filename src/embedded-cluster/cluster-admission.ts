@@ -1,5 +1,7 @@
 /** Relations between kinds: the namespace lifecycle, and Endpoints that are deleted with their Service. */
 
+import { metadataOf } from '../kube/object.ts';
+import { listField, text } from '../base/json.ts';
 import { StatusError, failure } from '../kube/status-error.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Store, type StoredEntry, StoreError } from '../apiserver/storage/store.ts';
@@ -17,13 +19,7 @@ import {
 } from '../apiserver/objects/resource-definition.ts';
 import { forbidden, notFound } from '../apiserver/status.ts';
 import { finalized, isTerminating } from './kinds/namespace.ts';
-import {
-  hasCollectorFinalizer,
-  withoutCollectorFinalizers,
-  listField,
-  metadataOf,
-  text,
-} from '../apiserver/metadata.ts';
+import { hasCollectorFinalizer, withoutCollectorFinalizers } from '../apiserver/metadata.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
 /** These cannot be deleted. */

@@ -1,6 +1,6 @@
 /** Types of Kubernetes objects, keys, versions and resources. Objects are raw JSON: unknown fields are kept. */
 
-import type { JsonObject, JsonValue } from '../base/json.ts';
+import { objectField, type JsonObject, type JsonValue } from '../base/json.ts';
 
 export type StringMap = Record<string, string>;
 
@@ -50,6 +50,11 @@ export function asObject(json: JsonObject): KubeObject {
   return json as unknown as KubeObject;
 }
 
+/** Metadata of an object as plain JSON. */
+export function metadataOf(object: JsonObject): JsonObject {
+  return objectField(object, 'metadata');
+}
+
 /** Namespace and name; a cluster-scoped object has the namespace `''`. */
 export interface NamespacedName {
   readonly namespace: string;
@@ -61,6 +66,11 @@ export type ObjectKey = string;
 
 export function keyOf({ namespace, name }: NamespacedName): ObjectKey {
   return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** `namespace/name`, or `/name`: the text by which an API server orders lists, and continues them. */
+export function orderedKey({ namespace, name }: NamespacedName): string {
+  return `${namespace}/${name}`;
 }
 
 /** The key of an object, from its metadata. */
@@ -190,4 +200,9 @@ export function isOlder(a: string | undefined, b: string | undefined): boolean {
 /** RFC 3339 with microseconds, as `MicroTime` requires; the clock has milliseconds. */
 export function microTime(epochMs: number): string {
   return new Date(epochMs).toISOString().replace('Z', '000Z');
+}
+
+/** RFC 3339 with seconds, as an API server writes times. */
+export function timeText(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }

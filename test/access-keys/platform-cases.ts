@@ -1,8 +1,8 @@
 /** The states that cases describe as text, and the checks of these cases beyond fields. */
 
+import { KEEP_EXPIRED_MS } from '../../src/access-keys/keys/stored-key.ts';
 import { decodeJwt } from 'jose';
 import { expect } from 'vitest';
-import { KEEP_EXPIRED_MS } from '../../src/access-keys/keys/key-expiry.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { differences, Run, type ManagementCase } from './case-runner.ts';
 import { textAt } from '../support/cases.ts';

@@ -1,9 +1,9 @@
 /** A cluster-scoped kind with a status, as custom resources are, to test the generic API without a built-in kind. */
 
+import { objectField } from '../../src/base/json.ts';
 import { META_TYPES, TypeTable } from '../../src/apiserver/schema/object-schema.ts';
 import { invalidValue } from '../../src/apiserver/status.ts';
 import { defineResource, DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
-import { objectField } from '../../src/apiserver/metadata.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
 
 const TYPES = `

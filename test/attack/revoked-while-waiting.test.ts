@@ -1,13 +1,13 @@
 /** A key is revoked while its requests wait: nothing that it sent is committed afterwards. */
 
+import { metadataOf } from '../../src/kube/object.ts';
 import { connect } from 'node:tls';
 import { once } from 'node:events';
 import { text as readAll } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
+import { isJsonObject, type JsonObject, text } from '../../src/base/json.ts';
 import type { StoredEntry, StoreKey } from '../../src/apiserver/storage/store.ts';
-import { metadataOf, text } from '../../src/apiserver/metadata.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import {
   KEYS_PATH,

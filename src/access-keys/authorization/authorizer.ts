@@ -21,9 +21,8 @@ import {
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/request-info.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { objectField } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, objectField } from '../../base/json.ts';
 import type { HostRights } from './delegated-auth.ts';
 import {
   type Grant,

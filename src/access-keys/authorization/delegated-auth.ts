@@ -3,6 +3,7 @@
  * cached for seconds, as a kube-apiserver caches those of its webhooks; a revoked right works until its result expires.
  */
 
+import { networkOf } from '../../apiserver/http/client-limits.ts';
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { AccessDecision, AccessRequest } from '../../apiserver/request/request-info.ts';
@@ -12,10 +13,8 @@ import { failure, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import { EXTRA, extraJson, userOf } from '../identity.ts';
-import { networkOf } from '../serving/request-limits.ts';
-import { objectField, text } from '../../apiserver/metadata.ts';
 import { TransportError, MalformedResponseError, type ClusterClient } from '../../kube/types.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, objectField, text } from '../../base/json.ts';
 
 /** Authorizes users of the host cluster. */
 export interface HostRights {

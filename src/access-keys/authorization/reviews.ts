@@ -12,8 +12,7 @@ import {
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { objectField, text } from '../../apiserver/metadata.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, objectField, text } from '../../base/json.ts';
 import type { ManagementAuthorizer } from './authorizer.ts';
 import {
   AUTHENTICATION_GROUP,

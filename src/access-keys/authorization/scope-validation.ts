@@ -1,8 +1,7 @@
 /** Validation of `spec.scope`; its deprecated rules as Kubernetes validates the rules of an audit policy. */
 
 import { requiredValue, unsupportedValue, type FieldError, invalidValue } from '../../apiserver/status.ts';
-import { listField, objectList, text } from '../../apiserver/metadata.ts';
-import { type JsonObject, isJsonObject } from '../../base/json.ts';
+import { type JsonObject, isJsonObject, listField, objectList, text } from '../../base/json.ts';
 import { textsOf } from '../identity.ts';
 import { ANY, ROLE_NAMES, TARGET_KINDS } from './grants.ts';
 import { subdomainProblem, NAME_LENGTH_MAX, pathSegmentProblem } from '../../kube/names.ts';

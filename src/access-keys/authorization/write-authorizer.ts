@@ -3,6 +3,7 @@
  * correct for any decoded object.
  */
 
+import { metadataOf } from '../../kube/object.ts';
 import {
   MANAGEMENT_GROUP,
   EXTRA,
@@ -22,8 +23,15 @@ import { forbidden } from '../../apiserver/status.ts';
 import { failure, type StatusError } from '../../kube/status-error.ts';
 import { groupName } from '../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
-import { cloneJson, isJsonObject, jsonEquals, type JsonObject } from '../../base/json.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+  listField,
+  objectField,
+  text,
+} from '../../base/json.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KEYS, ROTATE } from './grants.ts';
 import { widerThan } from './scope-grants.ts';

@@ -3,6 +3,7 @@
  * create an Event of the same name, so that there is one per key.
  */
 
+import { KEEP_EXPIRED_MS } from './stored-key.ts';
 import { randomUUID } from 'node:crypto';
 import {
   MANAGEMENT_API_VERSION,
@@ -15,16 +16,14 @@ import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts'
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import { SERVER_USER } from '../../apiserver/user.ts';
-import { decodeObject, timeText } from '../../apiserver/schema/decode.ts';
+import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
-import { metadataOf, text } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, text } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
-import { microTime } from '../../kube/object.ts';
+import { microTime, metadataOf, timeText } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { type IndexedKey } from './key-record.ts';
-import { KEEP_EXPIRED_MS } from './key-expiry.ts';
 
 /** As long as a kube-apiserver keeps Events. */
 const EVENT_LIFE_MS = 3_600_000;

@@ -3,15 +3,14 @@
  * resourceVersion of a key does not change.
  */
 
+import { activityIntervalMs } from './stored-key.ts';
+import { metadataOf, timeText } from '../../kube/object.ts';
 import type { Overlay } from '../../apiserver/objects/resource-definition.ts';
-import { timeText } from '../../apiserver/schema/decode.ts';
-import { metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, objectField, text } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Notes } from '../../apiserver/storage/store.ts';
 import { type IndexedKey } from './key-record.ts';
-import { activityIntervalMs } from './key-expiry.ts';
 
 /** Notes that become due within this time share one write. */
 const BATCH_MS = 1_000;

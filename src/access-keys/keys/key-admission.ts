@@ -1,13 +1,13 @@
 /** Admission of writes that depends on the writer or on other keys. */
 
+import { metadataOf } from '../../kube/object.ts';
 import { LRUCache } from 'lru-cache';
 import type { Admission, AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import type { Authorizer } from '../../apiserver/request/request-info.ts';
 import { forbiddenValue, type FieldError, forbidden, invalid } from '../../apiserver/status.ts';
 import { currentForm, groupName, kindName } from '../../apiserver/objects/resource-definition.ts';
-import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, objectField, objectList, text } from '../../base/json.ts';
 import type { Store } from '../../apiserver/storage/store.ts';
 import { suppliedKeyProblem, type KeyDigests } from '../credentials/access-key.ts';
 import { isAdministrator, subjectOf } from '../identity.ts';

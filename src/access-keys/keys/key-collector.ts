@@ -4,7 +4,9 @@
  * enqueues it, and the action follows from the current state. Replicas may do the same work concurrently; the slower one finds it done.
  */
 
-import { hasCollectorFinalizer, listField, metadataOf, objectList, text } from '../../apiserver/metadata.ts';
+import { activityIntervalMs, KEEP_EXPIRED_MS } from './stored-key.ts';
+import { metadataOf } from '../../kube/object.ts';
+import { hasCollectorFinalizer } from '../../apiserver/metadata.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { SERVER_WRITE } from '../identity.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -13,7 +15,6 @@ import { StoreError, type Store, type StoredEntry } from '../../apiserver/storag
 import { decideLifecycle, type LifecycleAction, isKeyReference } from './key-lifecycle.ts';
 import type { KeyActivity } from './key-activity.ts';
 import { type IndexedKey, type KeyChange } from './key-record.ts';
-import { activityIntervalMs, KEEP_EXPIRED_MS } from './key-expiry.ts';
 import type { KeyIndex } from './key-index.ts';
 import type { ExpiryEvents } from './expiry-events.ts';
 import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
@@ -25,7 +26,7 @@ import {
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { cloneJson, type JsonObject } from '../../base/json.ts';
+import { cloneJson, type JsonObject, listField, objectList, text } from '../../base/json.ts';
 
 /** A scan visits every key: minimum interval. */
 const SCAN_INTERVAL_MS = 100;

@@ -5,11 +5,11 @@
  * as it was before. The store also decides whether the index may be trusted: see `Projected.confirmed`.
  */
 
+import { endOf } from './stored-key.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Projected, Projection, Store, StoredEntry, StoreKey } from '../../apiserver/storage/store.ts';
 import type { KeyIndex as KeyIndexContract, KeyRecord } from '../identity.ts';
 import { indexedKey, type IndexedKey, type KeyChange } from './key-record.ts';
-import { endOf } from './key-expiry.ts';
 import { KEY_STORAGE } from './key-kind.ts';
 
 interface KeyIndexOptions {

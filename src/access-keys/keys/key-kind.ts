@@ -1,5 +1,6 @@
 /** The resource definition of OwnedAccessKey. */
 
+import { metadataOf } from '../../kube/object.ts';
 import { EXTRA, MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../identity.ts';
 import {
   defineResource,
@@ -9,10 +10,9 @@ import {
   type ActionResult,
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
-import { metadataOf, objectField, objectList, text, listField } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, objectField, objectList, text, listField } from '../../base/json.ts';
 import { KEY_TYPES_ALLOWED, validateKey } from './key-validation.ts';
 import { scopeWarnings } from '../authorization/scope-validation.ts';
 import {
@@ -22,9 +22,9 @@ import {
   tokenGenerationOf,
   withCredentials,
   type ReplacedCredential,
+  endOfKey,
 } from './stored-key.ts';
 import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { endOfKey } from './key-expiry.ts';
 import { invalidValue, type FieldError, conflict, forbidden, invalid } from '../../apiserver/status.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { generateAccessKey, type RandomBytes, type KeyDigests } from '../credentials/access-key.ts';

@@ -1,14 +1,13 @@
 /** A stored key as authentication and the collector need it: parsed once per change, not once per request. */
 
+import { metadataOf } from '../../kube/object.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { listField, metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, listField, objectField, objectList, text } from '../../base/json.ts';
 import type { StoredEntry } from '../../apiserver/storage/store.ts';
 import { AUTHENTICATED, EXTRA, subjectOf, type KeyRecord } from '../identity.ts';
 import { keyBytes } from './key-validation.ts';
-import { credentialsOf, tokenGenerationOf } from './stored-key.ts';
+import { credentialsOf, tokenGenerationOf, type Lifetime } from './stored-key.ts';
 import type { StoredCredential } from '../credentials/access-key.ts';
-import type { Lifetime } from './key-expiry.ts';
 
 export interface OwnerReference {
   readonly apiVersion: string;

@@ -7,8 +7,15 @@ import {
   unsupportedValue,
   type FieldError,
 } from '../../apiserver/status.ts';
-import { listField, objectField, text } from '../../apiserver/metadata.ts';
-import { isJsonObject, jsonEquals, valueAt, type JsonObject } from '../../base/json.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  valueAt,
+  type JsonObject,
+  listField,
+  objectField,
+  text,
+} from '../../base/json.ts';
 import { validateScope } from '../authorization/scope-validation.ts';
 import { suppliedKeyProblem } from '../credentials/access-key.ts';
 

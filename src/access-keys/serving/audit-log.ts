@@ -1,5 +1,6 @@
 /** The audit log: one JSON line per request in files that are rotated by size. Requests never wait for it, and a full disk does not fail them. */
 
+import { networkOf } from '../../apiserver/http/client-limits.ts';
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
@@ -9,7 +10,6 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import { EXTRA } from '../identity.ts';
-import { networkOf } from './request-limits.ts';
 
 export interface AuditTrailOptions {
   readonly folder: string;

@@ -14,8 +14,7 @@ import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../credentials/master-key.ts';
 import { MANAGEMENT_GROUP } from '../identity.ts';
-import { objectField, text } from '../../apiserver/metadata.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, objectField, text } from '../../base/json.ts';
 
 export interface KeyRingOptions {
   readonly store: Store;

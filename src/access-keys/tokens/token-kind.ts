@@ -1,7 +1,7 @@
 /** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
+import { metadataOf, timeText } from '../../kube/object.ts';
 import { randomUUID } from 'node:crypto';
-import { timeText } from '../../apiserver/schema/decode.ts';
 import {
   MANAGEMENT_GROUP,
   MANAGEMENT_VERSION,
@@ -20,11 +20,11 @@ import {
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
 import { failure } from '../../kube/status-error.ts';
-import { metadataOf, objectField, text, validateMetadata } from '../../apiserver/metadata.ts';
+import { validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, objectField, text } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import { widerThan } from '../authorization/scope-grants.ts';

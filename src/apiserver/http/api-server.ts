@@ -29,7 +29,13 @@ import { StoreError, type Store } from '../storage/store.ts';
 import { WatchStreams } from '../watch/watch-streams.ts';
 import { type ApiResponse, plainHeaders, statusResponse } from '../request/api-response.ts';
 import { type ListenOptions, openHttpServer, type RequestListener, type TlsPair } from './http-server.ts';
-import { BodyReader, OpenRequests, type Sender, UnreadResponses } from './client-limits.ts';
+import {
+  BodyReader,
+  OpenRequests,
+  type RequestLimits,
+  type Sender,
+  UnreadResponses,
+} from './client-limits.ts';
 import type { ServerResponse, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import type { Verb, DefinitionTable } from '../objects/resource-definition.ts';
@@ -58,7 +64,7 @@ export interface StartOptions {
   /** Owned by the caller, who closes it after the server. */
   readonly deleter: ObjectDeleter;
   /** Default: no rate limits. */
-  readonly throttle?: Throttle;
+  readonly throttle?: Pick<RequestLimits, keyof RequestLimits>;
   /** Receives the audit event of a request once its response is sent; of a watch, once it ends. Must not throw. */
   readonly audit?: (event: AuditEvent) => void;
   readonly metrics?: ApiServerSeries;
@@ -73,16 +79,6 @@ export interface StartOptions {
   readonly watchesPerUserMax?: number;
   readonly unreadResponsesBytesMax?: number;
   readonly listen?: ListenOptions;
-}
-
-/** Rate limits. */
-export interface Throttle {
-  /** Before a request of an authenticated user is served. Throws a 429 `StatusError` above the limit. */
-  admit(user: UserInfo, verb: string): void;
-  /** After a request from this address failed to authenticate. Throws a 429 `StatusError` above the limit. */
-  refused(address: string): void;
-  /** The request may use the part of each limit that other requests leave: see `SharedLimit`. `path`: undefined for a non-resource request. */
-  isPrivileged(user: UserInfo, path: ResourcePath | undefined): boolean;
 }
 
 export interface RunningServer {

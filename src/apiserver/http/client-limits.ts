@@ -1,4 +1,4 @@
-/** What clients may occupy of this server at the same time: requests in flight, bodies being read, unread responses. */
+/** What clients may send and occupy: rates of requests, requests in flight, bodies being read, unread responses. */
 
 import type { ServerResponse, IncomingMessage } from 'node:http';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -11,6 +11,9 @@ import {
   COUNTED_RESPONSE_BYTES_MIN,
   UNREAD_RESPONSES_PER_USER_BYTES_MAX,
 } from '../limits.ts';
+import type { ResourcePath } from '../request/request-info.ts';
+import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
+import type { UserInfo } from '../user.ts';
 import { badRequest, requestTimeout, tooLarge, tooManyRequests } from '../status.ts';
 
 interface OpenRequest {
@@ -212,4 +215,83 @@ export class UnreadResponses {
     if (left > 0) this.#bytes.set(user, left);
     else this.#bytes.delete(user);
   }
+}
+
+// Rates: of requests by client, of failed authentications by address.
+
+export interface RequestRates {
+  /**
+   * By address. Authenticated requests are not affected, so that one client does not lock out another behind the same address. A guess cannot
+   * succeed without a limit either; the limit saves work and log volume.
+   */
+  readonly failedAuthentications: Rate;
+  /** By key; a caller without a key, such as one with a token of the host cluster, by user. */
+  readonly requests: Rate;
+  readonly creates: Rate;
+}
+
+const REQUEST_RATES: RequestRates = {
+  failedAuthentications: { burst: 100, perSecond: 10 },
+  requests: { burst: 20_000, perSecond: 10_000 },
+  creates: { burst: 20_000, perSecond: 1000 },
+};
+
+/** What the limits need to know of a user. */
+export interface SenderRules {
+  /** The name of the client that the rate of requests is counted for, such as a key of the user. */
+  clientOf(user: UserInfo): string;
+  /** The request may use the part of each limit that other requests leave: see `SharedLimit`. `path`: undefined for a non-resource request. */
+  isPrivileged(user: UserInfo, path: ResourcePath | undefined): boolean;
+}
+
+/** Each of its methods throws a 429 `StatusError` above a limit. */
+export class RequestLimits {
+  readonly isPrivileged: SenderRules['isPrivileged'];
+  readonly #rules: SenderRules;
+  readonly #failures: TokenBuckets;
+  readonly #requests: TokenBuckets;
+  readonly #creates: TokenBuckets;
+
+  constructor(clock: Clock, rules: SenderRules, rates: Partial<RequestRates> = {}) {
+    const { failedAuthentications, requests, creates } = { ...REQUEST_RATES, ...rates };
+    this.#rules = rules;
+    this.isPrivileged = rules.isPrivileged;
+    this.#failures = new TokenBuckets(failedAuthentications, clock);
+    this.#requests = new TokenBuckets(requests, clock);
+    this.#creates = new TokenBuckets(creates, clock);
+  }
+
+  /** Before a request of an authenticated user is served. */
+  admit(user: UserInfo, verb: string): void {
+    const client = this.#rules.clientOf(user);
+    refuseAfter(this.#requests.take(client), 'too many requests with this key, try again later');
+    if (verb !== 'create') return;
+    refuseAfter(this.#creates.take(client), 'too many creates with this key, try again later');
+  }
+
+  /** After a request from this address failed to authenticate. */
+  refused(address: string): void {
+    const waitMs = this.#failures.take(networkOf(address));
+    refuseAfter(waitMs, 'too many failed authentications from this address, try again later');
+  }
+}
+
+function refuseAfter(waitMs: number, message: string): void {
+  if (waitMs > 0) throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));
+}
+
+/** An IPv6 client can choose any address of its /64. */
+const IPV6_GROUPS = 4;
+
+/** The part of an address that is counted as one client. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address;
+  const [head = '', tail] = address.split('::', 2);
+  const groups = head.split(':').filter((group) => group !== '');
+  if (tail !== undefined) {
+    const rest = tail.split(':').filter((group) => group !== '');
+    while (groups.length + rest.length < 8) groups.push('0');
+    groups.push(...rest);
+  }
+  return groups.slice(0, IPV6_GROUPS).join(':');
 }

@@ -1,6 +1,7 @@
 /** LIST: one page of the matching objects, now or at a revision. */
 
-import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/store.ts';
+import { orderedKey } from '../../kube/object.ts';
+import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import type { ListQuery } from './query-options.ts';
 import { expired, tooLargeResourceVersion, badRequest } from '../status.ts';
 import { StatusError } from '../../kube/status-error.ts';

@@ -1,15 +1,15 @@
 /** Deletes objects: preconditions, finalizers, grace periods, and the removal of objects at the end of their grace period. */
 
+import { metadataOf, timeText } from '../../kube/object.ts';
 import type { Timer } from '../../base/clock.ts';
-import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
+import { cloneJson, type JsonArray, type JsonObject, listField, text } from '../../base/json.ts';
 import { StoreError, type StoredEntry } from '../storage/store.ts';
 import type { DeleteOptions, PropagationPolicy } from './query-options.ts';
-import { FOREGROUND, ORPHAN, withoutCollectorFinalizers, listField, metadataOf, text } from '../metadata.ts';
+import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from '../metadata.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import { type Recheck, isDeletionComplete } from './object-writer.ts';
 import { isRevisionConflict, currentForm, groupName, kindName, type Target } from './resource-definition.ts';
 import { storedForm } from './object-view.ts';
-import { timeText } from '../schema/decode.ts';
 import { conflict, notFound } from '../status.ts';
 
 export interface Deletion {

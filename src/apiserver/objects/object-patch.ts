@@ -9,6 +9,7 @@ import {
   type JsonValue,
   ownValue,
   setOwn,
+  text,
 } from '../../base/json.ts';
 import { StatusError, failure } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
@@ -27,13 +28,12 @@ import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
 import { parseJsonText } from '../schema/json-text.ts';
 import { decodeBody, duplicatesIn, type ParsedBody, type Warn } from './decode-body.ts';
-import { DecodeError, emptyObject, timeText } from '../schema/decode.ts';
+import { DecodeError, emptyObject } from '../schema/decode.ts';
 import { badRequest, unsupportedMediaType, alreadyExists, conflict, MODIFIED, notFound } from '../status.ts';
-import { apiVersionOf, gvkString } from '../../kube/object.ts';
+import { apiVersionOf, gvkString, metadataOf, timeText } from '../../kube/object.ts';
 import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/store.ts';
 import { applyFields, withManagedFields } from '../patch/managed-fields.ts';
 import { memberSchema, type Schema } from '../schema/object-schema.ts';
-import { metadataOf, text } from '../metadata.ts';
 import type { WriteOptions } from './query-options.ts';
 
 /** The patch type of a Content-Type; throws 415 for one that the kind does not support. */

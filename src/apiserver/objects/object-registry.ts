@@ -1,7 +1,8 @@
 /** Reads and writes objects of any kind with the semantics of a kube-apiserver, over one store. Retries writes that lose a race. */
 
+import { metadataOf } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type JsonObject, cloneJson } from '../../base/json.ts';
+import { type JsonObject, cloneJson, text } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import {
@@ -24,7 +25,6 @@ import {
   type Target,
   type SubresourceAction,
 } from './resource-definition.ts';
-import { metadataOf, text } from '../metadata.ts';
 
 export interface RegistryOptions {
   store: Store;

@@ -1,10 +1,9 @@
 /** Converts between stored objects and objects as clients see them: with kind, apiVersion and resourceVersion, in the shape of the requested kind. */
 
-import { type KubeObject, apiVersionOf } from '../../kube/object.ts';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { type KubeObject, apiVersionOf, metadataOf } from '../../kube/object.ts';
+import { type JsonObject, type JsonValue, text } from '../../base/json.ts';
 import type { StoredEntry } from '../storage/store.ts';
 import type { ResourceDefinition, Column } from './resource-definition.ts';
-import { metadataOf, text } from '../metadata.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { badRequest } from '../status.ts';
 

@@ -1,9 +1,17 @@
 /** One attempt to write an object: metadata, defaults, managed fields, admission, validation, then the store. */
 
 import { randomUUID } from 'node:crypto';
-import { apiVersionOf } from '../../kube/object.ts';
+import { apiVersionOf, metadataOf, timeText } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type JsonObject, cloneJson, jsonEquals, type JsonValue } from '../../base/json.ts';
+import {
+  type JsonObject,
+  cloneJson,
+  jsonEquals,
+  type JsonValue,
+  objectList,
+  text,
+  objectField,
+} from '../../base/json.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import { type FieldWriter, trackUpdate, withManagedFields } from '../patch/managed-fields.ts';
 import { storedForm } from './object-view.ts';
@@ -16,18 +24,10 @@ import {
   type Target,
   kindName,
 } from './resource-definition.ts';
-import { emptyObject, decodeObject, timeText } from '../schema/decode.ts';
+import { emptyObject, decodeObject } from '../schema/decode.ts';
 import { conflict, MODIFIED, invalid } from '../status.ts';
 import { SERVER_USER, type UserInfo } from '../user.ts';
-import {
-  metadataOf,
-  objectList,
-  text,
-  validateMetadata,
-  validateMetadataUpdate,
-  duplicateOwners,
-  objectField,
-} from '../metadata.ts';
+import { validateMetadata, validateMetadataUpdate, duplicateOwners } from '../metadata.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { Random } from '../../base/random.ts';
 import { LABEL_LENGTH_MAX } from '../../kube/names.ts';

@@ -1,7 +1,7 @@
 /** What the query of a request asks for: lists and watches, writes, and the parsing of integers and booleans as a kube-apiserver does it. */
 
-import type { StringMap } from '../../kube/object.ts';
-import { type JsonObject, isJsonObject, type JsonValue } from '../../base/json.ts';
+import { type StringMap, metadataOf } from '../../kube/object.ts';
+import { type JsonObject, isJsonObject, type JsonValue, objectField, text } from '../../base/json.ts';
 import type { StoredEntry, StoreRange } from '../storage/store.ts';
 import { currentForm, type Target, type ResourceDefinition } from './resource-definition.ts';
 import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../kube/label-selector.ts';
@@ -15,7 +15,6 @@ import {
   requiredValue,
   tooLong,
 } from '../status.ts';
-import { metadataOf, objectField, text } from '../metadata.ts';
 import { GRACE_SECONDS_MAX } from '../limits.ts';
 
 export interface ListQuery {

@@ -1,7 +1,7 @@
 /** Kinds as data, and the object that a request is about. */
 
-import type { Resource } from '../../kube/object.ts';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { type Resource, metadataOf } from '../../kube/object.ts';
+import { type JsonObject, type JsonValue, listField, text } from '../../base/json.ts';
 import {
   type FieldError,
   shortened,
@@ -12,7 +12,6 @@ import {
   notFound,
 } from '../status.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
-import { listField, metadataOf, text } from '../metadata.ts';
 import { type NameCheck, labelProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../user.ts';
 import { type StoredEntry, type StoreKey, StoreError } from '../storage/store.ts';

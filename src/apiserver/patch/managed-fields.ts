@@ -1,7 +1,16 @@
 /** Field ownership: maintains `metadata.managedFields` for updates, and merges and detects conflicts for server-side apply. */
 
-import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { metadataOf, objectField, objectList, text } from '../metadata.ts';
+import { metadataOf } from '../../kube/object.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+  type JsonValue,
+  objectField,
+  objectList,
+  text,
+} from '../../base/json.ts';
 import { emptyObject } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
 import { failure } from '../../kube/status-error.ts';

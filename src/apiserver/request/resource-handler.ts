@@ -1,9 +1,10 @@
 /** Serves resource requests: resolves the kind, authorizes, calls the registry, builds the response. */
 
+import { metadataOf } from '../../kube/object.ts';
 import type { StoredEntry } from '../storage/store.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, text } from '../../base/json.ts';
 import { ignoreNotFound, StatusError, failure } from '../../kube/status-error.ts';
 import {
   jsonResponse,
@@ -50,7 +51,7 @@ import type { ObjectViews } from '../objects/object-view.ts';
 import { checkType, decodeBody } from '../objects/decode-body.ts';
 import { parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
 import { methodNotAllowed, tooLargeResourceVersion, forbidden, noSuchResource } from '../status.ts';
-import { duplicateOwners, metadataOf, text } from '../metadata.ts';
+import { duplicateOwners } from '../metadata.ts';
 import type { UserInfo } from '../user.ts';
 import { recordDecision, type RequestRecord } from './audit-event.ts';
 import {

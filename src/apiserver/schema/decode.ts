@@ -317,11 +317,6 @@ export function canonicalTime(text: string, precision: 'time' | 'microtime'): st
   return match[7]?.length === 7 ? `${seconds}${match[7]}Z` : undefined;
 }
 
-/** A time as the server writes it into fields. */
-export function timeText(nowMs: number): string {
-  return `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
-}
-
 const QUANTITY = /^[+-]?(\d+|\d+\.\d*|\.\d+)([eE][+-]?\d+|Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E)?$/;
 
 function checkQuantity(text: string): boolean {

@@ -1,12 +1,12 @@
 /** Current entries, a window of history, projections and watches, in memory. */
 
+import { orderedKey } from '../../kube/object.ts';
 import type { Logger } from '../../base/logger.ts';
 import { EventFeed, type HistoryLimits } from './event-feed.ts';
 import {
   closed,
   compacted,
   future,
-  orderedKey,
   type ListPage,
   type ListResult,
   type Projected,

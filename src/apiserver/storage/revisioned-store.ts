@@ -5,6 +5,7 @@
  * a crash could undo.
  */
 
+import { orderedKey } from '../../kube/object.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { type Logger, silentLogger } from '../../base/logger.ts';
@@ -12,7 +13,6 @@ import type { HistoryLimits } from './event-feed.ts';
 import { RevisionedState } from './revisioned-state.ts';
 import {
   closed,
-  orderedKey,
   StoreError,
   type ListPage,
   type ListResult,

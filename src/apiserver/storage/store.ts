@@ -37,14 +37,14 @@ export interface StoreRange {
 export interface ListPage {
   /** Default: the current revision. A revision below the history window is `compacted`. */
   readonly atRevision?: number;
-  /** The page begins after this key, see {@link orderedKey}. */
+  /** The page begins after this key, see `orderedKey`. */
   readonly after?: string;
   /** Maximum number of entries; absent or 0: all. */
   readonly limit?: number;
 }
 
 export interface ListResult {
-  /** In the order of {@link orderedKey}. */
+  /** In the order of `orderedKey`. */
   readonly entries: readonly StoredEntry[];
   /** The revision that this list shows. */
   readonly revision: number;
@@ -180,11 +180,6 @@ export interface HistoryOptions {
   readonly historyLimit?: number;
   /** Total JSON text of the objects in these events. */
   readonly historyBytesMax?: number;
-}
-
-/** The text by which lists are ordered and continued: `namespace/name`. */
-export function orderedKey(key: Pick<StoreKey, 'namespace' | 'name'>): string {
-  return `${key.namespace}/${key.name}`;
 }
 
 export function isInRange(key: StoreKey, range: StoreRange): boolean {

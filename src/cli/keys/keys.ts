@@ -1,5 +1,7 @@
 /** `keys`: the commands for access keys and the tokens that they issue. */
 
+import { endOfKey } from '../../access-keys/keys/stored-key.ts';
+import { metadataOf } from '../../kube/object.ts';
 import { type Command, Option, InvalidArgumentError } from 'commander';
 import { addConfigOptions, API_FIELDS } from '../config-options.ts';
 import { guarded, usageError } from '../output/terminal.ts';
@@ -24,11 +26,16 @@ import {
 } from './keys-create.ts';
 import { KEY_FORMATS, type KeyFormat, secondsIn } from './keys-options.ts';
 import { addTokenOptions, type TokenOptions, printToken } from './keys-token.ts';
-import { listField, metadataOf } from '../../apiserver/metadata.ts';
 import { TerminalError } from '../../base/errors.ts';
-import { type JsonObject, textAt, isJsonObject, valueAt, type JsonValue } from '../../base/json.ts';
+import {
+  type JsonObject,
+  textAt,
+  isJsonObject,
+  valueAt,
+  type JsonValue,
+  listField,
+} from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { endOfKey } from '../../access-keys/keys/key-expiry.ts';
 
 type Exit = (code: number) => void;
 

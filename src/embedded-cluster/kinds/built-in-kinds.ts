@@ -15,9 +15,8 @@ import { pods } from './pod.ts';
 import { services } from './service.ts';
 import { invalidValue, type FieldError } from '../../apiserver/status.ts';
 import { TypeTable, type Descriptions, META_TYPES } from '../../apiserver/schema/object-schema.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, objectField, text } from '../../base/json.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { objectField, text } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 
 export function builtInKinds(

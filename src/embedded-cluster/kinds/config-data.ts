@@ -1,12 +1,11 @@
 /** Secrets and ConfigMaps: keys and values. */
 
-import { setOwn, jsonEquals, type JsonObject } from '../../base/json.ts';
+import { setOwn, jsonEquals, type JsonObject, objectField, text } from '../../base/json.ts';
 import { SECRETS } from '../../kube/object.ts';
 import { forbiddenValue, invalidValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { objectField, text } from '../../apiserver/metadata.ts';
 import { dataKeyProblem, subdomainProblem } from '../../kube/names.ts';
 
 const BYTES_MAX = 1024 * 1024;

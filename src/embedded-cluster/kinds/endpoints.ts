@@ -1,13 +1,12 @@
 /** Endpoints. */
 
 import { isIP } from 'node:net';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, listField, objectList, text } from '../../base/json.ts';
 import { ENDPOINTS } from '../../kube/object.ts';
 import { invalidValue, requiredValue, unsupportedValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { listField, objectList, text } from '../../apiserver/metadata.ts';
 import { labelProblem, subdomainProblem } from '../../kube/names.ts';
 
 export function endpoints(types: TypeTable): ResourceDefinition {

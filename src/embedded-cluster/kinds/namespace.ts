@@ -1,7 +1,7 @@
 /** Namespaces. `cluster-admission.ts` deletes their content. */
 
-import type { JsonObject } from '../../base/json.ts';
-import { NAMESPACES } from '../../kube/object.ts';
+import { type JsonObject, listField, objectField, text } from '../../base/json.ts';
+import { NAMESPACES, metadataOf } from '../../kube/object.ts';
 import {
   defineResource,
   type ResourceDefinition,
@@ -10,7 +10,6 @@ import {
 } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { listField, metadataOf, objectField, text } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 
 const VERBS: readonly Verb[] = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];

@@ -1,11 +1,11 @@
 /** Pods, as a server without nodes supports them. */
 
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { metadataOf } from '../../kube/object.ts';
+import { isJsonObject, type JsonObject, objectField, objectList, text } from '../../base/json.ts';
 import { requiredValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { metadataOf, objectField, objectList, text } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
 
 export function pods(types: TypeTable): ResourceDefinition {

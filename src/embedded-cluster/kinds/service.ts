@@ -1,6 +1,14 @@
 /** Services. No cluster IP is allocated, because this cluster routes no traffic. */
 
-import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  type JsonObject,
+  listField,
+  objectField,
+  objectList,
+  text,
+} from '../../base/json.ts';
 import { SERVICES } from '../../kube/object.ts';
 import {
   duplicateValue,
@@ -12,7 +20,7 @@ import {
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { labelErrors, listField, objectField, objectList, text } from '../../apiserver/metadata.ts';
+import { labelErrors } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
 import { portNumberErrors } from './endpoints.ts';
 

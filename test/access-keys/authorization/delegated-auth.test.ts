@@ -13,11 +13,10 @@ import {
 } from '../../../src/apiserver/objects/resource-definition.ts';
 import { failure } from '../../../src/kube/status-error.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/user.ts';
-import { objectField } from '../../../src/apiserver/metadata.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import type { WatchClient } from '../../../src/kube/types.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
+import { type JsonObject, objectField } from '../../../src/base/json.ts';
 import {
   DelegatedAuth,
   UNKNOWN_TOKEN_RATE,

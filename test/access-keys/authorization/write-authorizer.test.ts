@@ -1,8 +1,7 @@
 /** Which keys a caller may create and change, over HTTP. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { objectField, objectList } from '../../../src/apiserver/metadata.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
+import { type JsonObject, objectField, objectList } from '../../../src/base/json.ts';
 import type { Scope } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../support/cases.ts';
 import {

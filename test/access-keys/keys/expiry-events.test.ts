@@ -1,14 +1,13 @@
 /** Expired keys are reported as Events for an hour, and, when they are deleted, in the audit log. */
 
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/stored-key.ts';
 import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
-import { objectField, text } from '../../../src/apiserver/metadata.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
+import { type JsonObject, objectField, text } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startAuthorizationServer } from '../authorization/authorization-server.ts';
 import { EVENTS_PER_SUBJECT_MAX } from '../../../src/access-keys/keys/expiry-events.ts';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { at, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';
 
 const EVENTS_PATH = '/apis/events.k8s.io/v1/events';

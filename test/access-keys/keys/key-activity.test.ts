@@ -1,9 +1,9 @@
 /** The last activity of keys: reporting, batched writes, and effect on expiry. */
 
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/stored-key.ts';
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import type { Notes } from '../../../src/apiserver/storage/store.ts';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { readLines } from './watch-lines.ts';
 import { LaggingStore } from './lagging-store.ts';

@@ -1,10 +1,10 @@
 /** Admission of key writes: owners, limits per user, and conflicts of supplied keys. */
 
+import { metadataOf } from '../../../src/kube/object.ts';
 import { describe, expect, test } from 'vitest';
 import type { Authorizer } from '../../../src/apiserver/request/request-info.ts';
 import { forbidden } from '../../../src/apiserver/status.ts';
-import { metadataOf, objectField, text } from '../../../src/apiserver/metadata.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
+import { type JsonObject, objectField, text } from '../../../src/base/json.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { KEYS_BYTES_PER_USER_MAX, KEYS_PER_USER_MAX } from '../../../src/access-keys/keys/key-admission.ts';

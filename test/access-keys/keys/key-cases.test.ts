@@ -1,10 +1,10 @@
 /** The cases of `test/cases` about keys, as requests; those that are described as text have separate tests. */
 
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/stored-key.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { keyOf, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';

@@ -1,13 +1,13 @@
 /** Deletion of keys by expiry, grace period and owner references. */
 
+import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/stored-key.ts';
+import { metadataOf } from '../../../src/kube/object.ts';
 import { describe, expect, test } from 'vitest';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
-import { metadataOf, objectField, text } from '../../../src/apiserver/metadata.ts';
-import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { type JsonObject, type JsonValue, objectField, text } from '../../../src/base/json.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { SHORT_LIVED_KEPT_MAX } from '../../../src/access-keys/keys/key-collector.ts';
-import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/key-expiry.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';

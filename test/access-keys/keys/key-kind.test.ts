@@ -3,13 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, objectField } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
 import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, startKeyServer } from './key-server.ts';
 import { withoutExpiry } from '../complete-case.ts';
 import { KEY_STORAGE, keyColumns } from '../../../src/access-keys/keys/key-kind.ts';
-import { objectField } from '../../../src/apiserver/metadata.ts';
 
 const SUPPLIED = 'S3cret!S3cret-0123456789abcdefghij';
 

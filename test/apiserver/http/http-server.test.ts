@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Throttle } from '../../../src/apiserver/http/api-server.ts';
+import type { RequestLimits } from '../../../src/apiserver/http/client-limits.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { openHttpServer } from '../../../src/apiserver/http/http-server.ts';
 import { tooManyRequests } from '../../../src/apiserver/status.ts';
@@ -418,7 +418,7 @@ describe('limits on the number of', () => {
 describe('a throttle', () => {
   test('admits authenticated users, and counts failed authentication by address', async () => {
     const asked: string[] = [];
-    const throttle: Throttle = {
+    const throttle: Pick<RequestLimits, keyof RequestLimits> = {
       admit: ({ name }, verb) => {
         asked.push(`${name} ${verb}`);
         if (verb === 'create') throw tooManyRequests('slower', 7);

@@ -1,10 +1,10 @@
 /** The contract of the store, as tests that every driver passes. */
 
+import { orderedKey } from '../../../src/kube/object.ts';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import {
-  orderedKey,
   type Projection,
   StoreError,
   type Store,

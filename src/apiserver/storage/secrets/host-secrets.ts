@@ -8,11 +8,11 @@ import {
   type WatchClient,
   TransportError,
 } from '../../../kube/types.ts';
-import { SECRETS, type KubeObject } from '../../../kube/object.ts';
+import { SECRETS, type KubeObject, orderedKey } from '../../../kube/object.ts';
 import { ignoreNotFound, StatusError } from '../../../kube/status-error.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { messageOf } from '../../../base/errors.ts';
-import { orderedKey, StoreError, type StoreKey, closed } from '../store.ts';
+import { StoreError, type StoreKey, closed } from '../store.ts';
 import { sleep, type Clock } from '../../../base/clock.ts';
 import type { Random } from '../../../base/random.ts';
 import { RetryDelay } from '../../../base/retry.ts';

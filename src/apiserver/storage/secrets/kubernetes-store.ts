@@ -6,7 +6,7 @@ import {
   type ListWatchMetrics,
 } from '../../../kube/informer/list-watch.ts';
 import type { WatchClient } from '../../../kube/types.ts';
-import { SECRETS } from '../../../kube/object.ts';
+import { SECRETS, orderedKey } from '../../../kube/object.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Random } from '../../../base/random.ts';
@@ -27,7 +27,6 @@ import {
   type StoreRange,
   type StoreWatch,
   StoreError,
-  orderedKey,
   type WatchObserver,
 } from '../store.ts';
 import { DamageReport, SecretNames } from './secret-codec.ts';

@@ -2,9 +2,9 @@
 
 import type { ListWatchSink, StartedList } from '../../../kube/informer/list-watch.ts';
 import type { WatchEventType } from '../../../kube/types.ts';
-import type { KubeObject } from '../../../kube/object.ts';
+import { type KubeObject, orderedKey } from '../../../kube/object.ts';
 import type { Clock } from '../../../base/clock.ts';
-import { type StoredEntry, type StoreEvent, orderedKey, type Projection, type StoreKey } from '../store.ts';
+import { type StoredEntry, type StoreEvent, type Projection, type StoreKey } from '../store.ts';
 import {
   type DamageReport,
   decodeSecret,

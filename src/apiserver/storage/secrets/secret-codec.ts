@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
-import type { KubeObject, StringMap } from '../../../kube/object.ts';
+import { type KubeObject, type StringMap, orderedKey } from '../../../kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import { orderedKey, type StoredEntry, type StoreKey, type StoreRange } from '../store.ts';
+import { type StoredEntry, type StoreKey, type StoreRange } from '../store.ts';
 import { failure, parseRevision } from './host-secrets.ts';
 import type { Logger } from '../../../base/logger.ts';
 

@@ -1,8 +1,8 @@
 /** Reads the state from the host, so that every replica sees the writes of all others: objects, and lists whose pages show one revision. */
 
+import { orderedKey } from '../../../kube/object.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import {
-  orderedKey,
   StoreError,
   type ListPage,
   type ListResult,

@@ -1,8 +1,8 @@
 /** Create, update and delete: each is one request to the host with a precondition. */
 
-import type { KubeObject } from '../../../kube/object.ts';
+import { type KubeObject, orderedKey } from '../../../kube/object.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import { orderedKey, type StoredEntry, StoreError, type StoreKey } from '../store.ts';
+import { type StoredEntry, StoreError, type StoreKey } from '../store.ts';
 import {
   failureKindOf,
   rejectedByHost,

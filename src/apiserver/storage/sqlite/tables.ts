@@ -1,10 +1,11 @@
 /** The tables of a store: migrations, rows, SQL statements, and the replay of all rows into the state of a store. */
 
+import { orderedKey } from '../../../kube/object.ts';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { TerminalError, InvariantError } from '../../../base/errors.ts';
 import { FIRST_REVISION, type RevisionedState } from '../revisioned-state.ts';
-import { type StoreEvent, orderedKey, type StoredEntry, type StoreKey } from '../store.ts';
+import { type StoreEvent, type StoredEntry, type StoreKey } from '../store.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 
 /** `epsy`: distinguishes a store from any other SQLite file. */

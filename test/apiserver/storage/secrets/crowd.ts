@@ -1,10 +1,10 @@
 /** Several replicas write the same few keys concurrently, and a checker compares their results with the history. */
 
+import { orderedKey } from '../../../../src/kube/object.ts';
 import { expect } from 'vitest';
 import { StatusError } from '../../../../src/kube/status-error.ts';
 import type { Random } from '../../../../src/base/random.ts';
 import {
-  orderedKey,
   StoreError,
   type Store,
   type StoredEntry,
