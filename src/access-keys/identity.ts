@@ -187,6 +187,8 @@ export interface KeyRecord {
   /** The user that the key authenticates, its scope among the extras. */
   readonly user: UserInfo;
   readonly scope: Scope | undefined;
+  /** 0: it never expires. */
+  readonly ttlMs: number;
   readonly isDisabled: boolean;
   /** It is being deleted without a grace period and has finalizers: requests that use it fail. */
   readonly isDeleted: boolean;

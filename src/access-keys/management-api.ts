@@ -17,7 +17,7 @@ import { apiServerSeries } from '../apiserver/metrics.ts';
 import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/grants.ts';
-import { isDelegated, SENDER_RULES, type KeyIndex } from './identity.ts';
+import { isDelegated, SENDER_RULES } from './identity.ts';
 import { ensureFirstKeyFile } from './credentials/first-key.ts';
 import { LocalAdministrator, openMasterKey, type MasterKey } from './credentials/master-key.ts';
 import { HostCluster, openStore } from './open-store.ts';
@@ -28,23 +28,22 @@ import { openServingCertificate } from './serving/certificates.ts';
 import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handler.ts';
 import { SIGNING_KEYS } from './tokens/key-ring.ts';
 import { textResponse, type ApiResponse } from '../apiserver/request/api-response.ts';
-import type { AuditEvent } from '../apiserver/request/audit-event.ts';
 import { noSuchResource } from '../apiserver/status.ts';
-import type { Authorizer } from '../apiserver/request/request-info.ts';
+import type { Authorizer, AuditEvent } from '../apiserver/request/request-info.ts';
 import { META_TYPES, TypeTable } from '../apiserver/schema/object-schema.ts';
 import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';
-import { DefinitionTable, type ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
-import type { UserInfo, Credentials } from '../apiserver/user.ts';
+import { DefinitionTable } from '../apiserver/objects/resource-definition.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope-validation.ts';
-import { createKeys, type Keys } from './keys/keys.ts';
+import { Keys } from './keys/keys.ts';
+import { KeyActivity } from './keys/key-activity.ts';
+import { KeyIndex } from './keys/key-index.ts';
+import { bearerAuthenticator } from './keys/key-authenticator.ts';
 import { issuedTokens, keySeries } from './metrics.ts';
 import { createTokens, TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-kind.ts';
-import type { AdmissionRequest } from '../apiserver/objects/object-writer.ts';
-import type { ClusterClient } from '../kube/types.ts';
 import { ManagementAuthorizer } from './authorization/authorizer.ts';
 import { DelegatedAuth, hostReviews } from './authorization/delegated-auth.ts';
-import { reviewKinds, type TokenAuthenticators } from './authorization/reviews.ts';
+import { reviewKinds } from './authorization/reviews.ts';
 import { WriteAuthorizer } from './authorization/write-authorizer.ts';
 import { isDirectToken } from './tokens/token.ts';
 
@@ -188,7 +187,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       random,
       logger,
       authorizer,
-      authenticate: bearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers }),
+      authenticate: bearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers, isDirectToken }),
       splitPath,
       publicDocuments: publicDocuments(documents, new MetaHandler(table, version), { store, clock }),
       version,
@@ -304,7 +303,7 @@ interface Modules {
   readonly authorizer: Authorizer;
   readonly keys: Keys;
   /** Authenticates tokens of the host cluster; undefined when delegated authentication is off. */
-  readonly hostUsers: BearerParts['host'];
+  readonly hostUsers: DelegatedAuth | undefined;
   /** Documents that need no credential, by path. */
   readonly documents: ReadonlyMap<string, () => Promise<ApiResponse>>;
   start(): Promise<void>;
@@ -315,7 +314,7 @@ interface Modules {
 const CORE_V1 = { group: '', version: 'v1' };
 
 function composeModules(options: ModulesOptions): Modules {
-  const { config, store, masterKey, host, clock, random, logger, metrics } = options;
+  const { config, store, masterKey, clock, random, logger, metrics } = options;
   const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
     ...EVENT_DESCRIPTIONS,
     ...REVIEW_DESCRIPTIONS,
@@ -323,7 +322,14 @@ function composeModules(options: ModulesOptions): Modules {
     ...KEY_DESCRIPTIONS,
     ...TOKEN_DESCRIPTIONS,
   });
-  const keys = createKeys({
+  const activity = new KeyActivity({ store, clock, logger });
+  const index = new KeyIndex(store, activity);
+  if (metrics) keySeries(metrics, index, clock);
+  const hostUsers = config.delegatedAuth
+    ? new DelegatedAuth(hostReviews(options.host.connected().client), clock)
+    : undefined;
+  const authorizer = new ManagementAuthorizer({ index, activity, clock, host: hostUsers });
+  const keys = new Keys({
     store,
     clock,
     random,
@@ -332,15 +338,16 @@ function composeModules(options: ModulesOptions): Modules {
     masterKey,
     types,
     maxTtlSeconds: Math.floor(config.maxTtl / 1000),
+    index,
+    activity,
+    authorizer,
+    writes: new WriteAuthorizer(index, clock, hostUsers),
     audit: options.audit,
-    authorizeWrite: (write) => access.authorizeWrite(write),
-    authorizer: () => access.authorizer,
   });
-  if (metrics) keySeries(metrics, keys.index, clock);
   const tokens = createTokens({
     store,
     seal: masterKey.seal,
-    index: keys.index,
+    index,
     clock,
     random,
     logger,
@@ -349,28 +356,16 @@ function composeModules(options: ModulesOptions): Modules {
     ttls: seconds(config.tokenTtl),
     issued: metrics ? issuedTokens(metrics) : () => undefined,
   });
-  const access = createAccess({
-    types,
-    index: keys.index,
-    clock,
-    host: config.delegatedAuth ? host.connected().client : undefined,
+  const reviews = reviewKinds(types, authorizer, {
     authenticateKey: (token) => keys.authenticator.authenticate(token),
     verifyToken: (token) => tokens.verify(token),
-    recordUse: (user) => keys.recordUse(user),
   });
+  const kinds = [keys.definition, keys.events, tokens.definition, ...reviews];
   return {
-    table: tableOf(keys, [tokens.definition, ...access.kinds]),
-    authorizer: {
-      // A denied request does not extend the life of a key.
-      authorize: async (user, request) => {
-        const decision = await access.authorizer.authorize(user, request);
-        if (decision.isAllowed) keys.recordUse(user);
-        return decision;
-      },
-      visibleTo: (user, definition) => access.authorizer.visibleTo(user, definition),
-    },
+    table: new DefinitionTable(kinds, [CORE_V1], [keys.coreEvents]),
+    authorizer,
     keys,
-    hostUsers: access.hostUsers,
+    hostUsers,
     documents: tokens.publicDocuments,
     start: async () => {
       await keys.start();
@@ -383,69 +378,6 @@ function composeModules(options: ModulesOptions): Modules {
   };
 }
 
-function tableOf(keys: Keys, others: readonly ResourceDefinition[]): DefinitionTable {
-  return new DefinitionTable([keys.definition, keys.events, ...others], [CORE_V1], [keys.coreEvents]);
-}
-
 function seconds(ttlMs: ManagementConfig['tokenTtl']): ManagementConfig['tokenTtl'] {
   return { default: Math.floor(ttlMs.default / 1000), max: Math.floor(ttlMs.max / 1000) };
-}
-
-interface AccessOptions extends TokenAuthenticators {
-  /** Holds `META_TYPES` and `REVIEW_TYPES`. */
-  readonly types: TypeTable;
-  readonly index: KeyIndex;
-  readonly clock: Clock;
-  /** The host cluster; undefined: its tokens are not accepted. */
-  readonly host: Pick<ClusterClient, 'request'> | undefined;
-}
-
-export interface Access {
-  readonly authorizer: ManagementAuthorizer;
-  /** The review kinds that are served besides keys and tokens. */
-  readonly kinds: readonly ResourceDefinition[];
-  /** Throws 403 for a write to an access key that the user may not make. */
-  authorizeWrite(write: AdmissionRequest): Promise<void>;
-  /** Authenticates tokens of the host cluster; undefined: they are not accepted. */
-  readonly hostUsers:
-    | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
-    | undefined;
-}
-
-export function createAccess(options: AccessOptions): Access {
-  const { index, clock } = options;
-  const host = options.host && new DelegatedAuth(hostReviews(options.host), clock);
-  const authorizer = new ManagementAuthorizer({ index, clock, host });
-  const writes = new WriteAuthorizer(index, clock, host);
-  return {
-    authorizer,
-    kinds: reviewKinds(options.types, authorizer, options),
-    authorizeWrite: (write) => writes.authorize(write),
-    hostUsers: host,
-  };
-}
-
-// Authenticates a bearer token: an access key, the local administrator's credential, or a token of the host cluster.
-
-interface BearerParts {
-  readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
-  readonly local: LocalAdministrator;
-  /** Authenticates tokens of the host cluster; absent: they are not accepted. */
-  readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
-}
-
-/** Credentials that only this program issues are never sent to the host cluster, valid or not. */
-const OURS = /^(pak|local)_/u;
-const BEARER = /^bearer +(\S+) *$/iu;
-
-/** Returns undefined: unauthenticated. It rejects with a 401 `StatusError` for a proven key that is refused, with 429 when the host is asked too often. */
-export function bearerAuthenticator({ keys, local, host }: BearerParts) {
-  return async ({ authorization, address }: Credentials): Promise<UserInfo | undefined> => {
-    const token = BEARER.exec(authorization ?? '')?.[1];
-    if (token === undefined) return undefined;
-    const user = local.authenticate(token) ?? (await keys.authenticate(token));
-    // A token of ours is no credential for this API, even if the host cluster trusts its issuer.
-    if (user !== undefined || OURS.test(token) || isDirectToken(token)) return user;
-    return host?.authenticate(token, address);
-  };
 }

@@ -1,11 +1,11 @@
 /** Rotation of a key: what the old secret can do until its overlap ends, and what the audit log shows. */
 
+import type { AuditEvent } from '../../src/apiserver/request/request-info.ts';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
-import type { AuditEvent } from '../../src/apiserver/request/audit-event.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS } from '../../src/access-keys/identity.ts';
 import { OVERLAP_SECONDS_MAX, REPLACED_SECRETS_MAX } from '../../src/access-keys/keys/key-kind.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';

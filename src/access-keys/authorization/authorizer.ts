@@ -42,6 +42,8 @@ import { grantsOf } from './scope-grants.ts';
 export interface ManagementAuthorizerOptions {
   readonly index: KeyIndex;
   readonly clock: Clock;
+  /** Records each use of a key. */
+  readonly activity: { recordUse(key: KeyRecord): void };
   /** Absent: tokens of the host cluster are not accepted. */
   readonly host?: HostRights | undefined;
 }
@@ -65,7 +67,16 @@ export class ManagementAuthorizer implements Authorizer {
   async authorize(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
     const decision = await this.decide(user, request);
     const isElsewhere = request.prefix !== '' && !isReview(request);
-    return isElsewhere && decision.isDenied !== true ? ALLOWED : decision;
+    const answer = isElsewhere && decision.isDenied !== true ? ALLOWED : decision;
+    // A denied request does not extend the life of a key.
+    if (answer.isAllowed) this.recordUse(user);
+    return answer;
+  }
+
+  /** Records a use of the key that the user was authenticated with, if any. */
+  recordUse({ extra }: UserInfo): void {
+    const key = this.#options.index.byUid(extra[EXTRA.keyUid]?.[0] ?? '');
+    if (key) this.#options.activity.recordUse(key);
   }
 
   /**

@@ -45,8 +45,6 @@ export interface TokenAuthenticators {
   authenticateKey(token: string): UserInfo | undefined | Promise<UserInfo | undefined>;
   /** A token for direct cluster endpoints. */
   verifyToken(token: string): Promise<UserInfo | undefined>;
-  /** A successful review counts as a use of the key. */
-  recordUse(user: UserInfo): void;
 }
 
 /** `types`: with `meta.*` and those of `apiserver/access-review.ts`. */
@@ -173,7 +171,8 @@ async function tokenStatus(
       const error = `the credential is not for the audiences ${quoted(asked)}, but for ${quoted(accepted)}`;
       return { authenticated: false, error, user: {} };
     }
-    authenticators.recordUse(user);
+    // A successful review counts as a use of the key.
+    authorizer.recordUse(user);
     return { authenticated: true, ...(asked.length > 0 ? { audiences } : {}), user: userForm(user) };
   } catch (error) {
     if (error instanceof StatusError && error.code === 401) {

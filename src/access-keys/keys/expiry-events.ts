@@ -3,6 +3,7 @@
  * create an Event of the same name, so that there is one per key.
  */
 
+import type { AuditEvent } from '../../apiserver/request/request-info.ts';
 import { KEEP_EXPIRED_MS } from './stored-key.ts';
 import { randomUUID } from 'node:crypto';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../identity.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import { SERVER_USER } from '../../apiserver/user.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';

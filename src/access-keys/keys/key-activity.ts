@@ -9,19 +9,21 @@ import type { Overlay } from '../../apiserver/objects/resource-definition.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { type JsonObject, objectField, text } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Notes } from '../../apiserver/storage/store.ts';
-import { type IndexedKey } from './key-record.ts';
+import type { Notes, Store } from '../../apiserver/storage/store.ts';
+import type { KeyRecord } from '../identity.ts';
 
 /** Notes that become due within this time share one write. */
 const BATCH_MS = 1_000;
 const RETRY_MS = 5_000;
 
 export interface KeyActivityOptions {
-  /** uid → ISO time. */
-  readonly notes: Notes;
+  readonly store: Pick<Store, 'notes'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/** Table of notes in the store: uid → ISO time. */
+const NOTES = 'activity';
 
 /** When the next note of a key may be written, and the interval to the one after it. */
 interface Due {
@@ -31,6 +33,7 @@ interface Due {
 
 export class KeyActivity implements Overlay {
   readonly #options: KeyActivityOptions;
+  readonly #notes: Notes;
   readonly #lastMs = new Map<string, number>();
   /** When the last note of each key was written. */
   readonly #notedMs = new Map<string, number>();
@@ -45,11 +48,12 @@ export class KeyActivity implements Overlay {
 
   constructor(options: KeyActivityOptions) {
     this.#options = options;
+    this.#notes = options.store.notes(NOTES);
   }
 
   /** Reads the notes, including those of other replicas. Rejects with `StoreError`. */
   async read(): Promise<void> {
-    for (const [uid, time] of await this.#options.notes.read()) {
+    for (const [uid, time] of await this.#notes.read()) {
       const ms = Date.parse(time);
       if (Number.isNaN(ms) || this.#gone.has(uid)) continue;
       this.#notedMs.set(uid, Math.max(ms, this.#notedMs.get(uid) ?? 0));
@@ -66,7 +70,7 @@ export class KeyActivity implements Overlay {
     return this.#lastMs.keys();
   }
 
-  recordUse(key: IndexedKey): void {
+  recordUse(key: Pick<KeyRecord, 'uid' | 'ttlMs'>): void {
     const { uid } = key;
     const nowMs = this.#options.clock.now();
     this.#lastMs.set(uid, Math.max(nowMs, this.#lastMs.get(uid) ?? 0));
@@ -132,7 +136,7 @@ export class KeyActivity implements Overlay {
 
   /** Never rejects: what could not be written stays due. */
   async #writeDue(): Promise<void> {
-    const { notes, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     const nowMs = clock.now();
     const changes = new Map<string, string | undefined>();
     const written = new Map<string, number>();
@@ -145,7 +149,7 @@ export class KeyActivity implements Overlay {
     for (const uid of this.#gone) changes.set(uid, undefined);
     if (changes.size > 0) {
       try {
-        await notes.write(changes);
+        await this.#notes.write(changes);
         this.#markWritten(changes, written, nowMs);
       } catch (error) {
         logger.warn({ err: error, keys: changes.size }, 'cannot write the last use of keys, retrying');

@@ -10,6 +10,7 @@ import type { Clock } from '../../base/clock.ts';
 import { type JsonObject, objectField, objectList, text } from '../../base/json.ts';
 import type { Store } from '../../apiserver/storage/store.ts';
 import { suppliedKeyProblem, type KeyDigests } from '../credentials/access-key.ts';
+import type { WriteAuthorizer } from '../authorization/write-authorizer.ts';
 import { isAdministrator, subjectOf } from '../identity.ts';
 import { isKeyReference } from './key-lifecycle.ts';
 import type { KeyIndex } from './key-index.ts';
@@ -21,10 +22,9 @@ export interface KeyAdmissionOptions {
   readonly index: KeyIndex;
   readonly digests: KeyDigests;
   readonly clock: Clock;
-  /** Throws a `StatusError` for a write that the writer may not do. Called before every other rule. */
-  authorizeWrite(write: AdmissionRequest): Promise<void>;
-  /** Called on admission; the authorizer depends on the index. */
-  authorizer(): Authorizer;
+  readonly authorizer: Authorizer;
+  /** Asked before every other rule. */
+  readonly writes: Pick<WriteAuthorizer, 'authorize'>;
 }
 
 /** Time from the check of a supplied key until the index contains its object, at most. */
@@ -52,9 +52,9 @@ export class KeyAdmission implements Admission {
     this.#options = options;
   }
 
-  /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `authorizeWrite`. */
+  /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `writes`. */
   async admit(write: AdmissionRequest): Promise<void> {
-    await this.#options.authorizeWrite(write);
+    await this.#options.writes.authorize(write);
     const { target, next, previous } = write;
     if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
     if (!previous) this.#rejectTooMany(write);
@@ -111,7 +111,7 @@ export class KeyAdmission implements Admission {
     const name = text(owner, 'name');
     const entry = await this.#options.store.get({ resource: KEY_STORAGE, namespace: '', name });
     if (!entry || text(metadataOf(entry.value), 'uid') !== text(owner, 'uid')) return false;
-    const authorizer = this.#options.authorizer();
+    const { authorizer } = this.#options;
     const isVisible = authorizer.visibleTo?.(user, definition);
     if (isVisible && !isVisible(currentForm(definition, entry))) return false;
     const { group, version, plural } = definition;

@@ -1,7 +1,8 @@
-/** Authenticates bearer tokens that are access keys. */
+/** Authenticates bearer tokens: access keys, the local administrator's credential, tokens of the host cluster. */
 
 import { failure } from '../../kube/status-error.ts';
-import type { UserInfo } from '../../apiserver/user.ts';
+import type { Credentials, UserInfo } from '../../apiserver/user.ts';
+import type { LocalAdministrator } from '../credentials/master-key.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/access-key.ts';
@@ -126,4 +127,32 @@ export class KeyAuthenticator {
     this.#refresh = index.catchUp();
     await this.#refresh;
   }
+}
+
+// All bearer tokens that the API accepts.
+
+interface BearerParts {
+  readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
+  readonly local: Pick<LocalAdministrator, 'authenticate'>;
+  /** A token of ours is no credential for this API, even if the host cluster trusts its issuer. */
+  isDirectToken(token: string): boolean;
+  /** Authenticates tokens of the host cluster; absent: they are not accepted. */
+  readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
+}
+
+/** Credentials that only this program issues are never sent to the host cluster, valid or not. */
+const OURS = /^(pak|local)_/u;
+const LOCAL = 'local_';
+const BEARER = /^bearer +(\S+) *$/iu;
+
+/** Returns undefined: unauthenticated. It rejects with a 401 `StatusError` for a proven key that is refused, with 429 when the host is asked too often. */
+export function bearerAuthenticator({ keys, local, host, isDirectToken }: BearerParts) {
+  return async ({ authorization, address }: Credentials): Promise<UserInfo | undefined> => {
+    const token = BEARER.exec(authorization ?? '')?.[1];
+    if (token === undefined) return undefined;
+    const administrator = token.startsWith(LOCAL) ? local.authenticate(token) : undefined;
+    const user = administrator ?? (await keys.authenticate(token));
+    if (user !== undefined || OURS.test(token) || isDirectToken(token)) return user;
+    return host?.authenticate(token, address);
+  };
 }

@@ -10,18 +10,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Projected, Projection, Store, StoredEntry, StoreKey } from '../../apiserver/storage/store.ts';
 import type { KeyIndex as KeyIndexContract, KeyRecord } from '../identity.ts';
 import { indexedKey, type IndexedKey, type KeyChange } from './key-record.ts';
+import type { KeyActivity } from './key-activity.ts';
 import { KEY_STORAGE } from './key-kind.ts';
-
-interface KeyIndexOptions {
-  readonly store: Store;
-  /** The last use of a key that is recorded outside the object. Epoch milliseconds. */
-  lastActivityMs(key: IndexedKey): number | undefined;
-}
 
 const NO_KEYS: readonly IndexedKey[] = [];
 
 export class KeyIndex implements KeyIndexContract, Projection {
-  readonly #options: KeyIndexOptions;
+  readonly #store: Store;
+  readonly #activity: Pick<KeyActivity, 'lastMs'>;
   readonly #listeners: ((change: KeyChange) => void)[] = [];
   readonly #byUid = new Map<string, IndexedKey>();
   readonly #byName = new Map<string, IndexedKey>();
@@ -30,13 +26,15 @@ export class KeyIndex implements KeyIndexContract, Projection {
   readonly #byUser = new Map<string, Set<IndexedKey>>();
   #projected: Projected | undefined;
 
-  constructor(options: KeyIndexOptions) {
-    this.#options = options;
+  /** `activity`: the last use of a key that is recorded outside the object. */
+  constructor(store: Store, activity: Pick<KeyActivity, 'lastMs'>) {
+    this.#store = store;
+    this.#activity = activity;
   }
 
   /** The index is complete when it returns. */
   start(): void {
-    this.#projected = this.#options.store.project(KEY_STORAGE, this);
+    this.#projected = this.#store.project(KEY_STORAGE, this);
   }
 
   stop(): void {
@@ -89,7 +87,7 @@ export class KeyIndex implements KeyIndexContract, Projection {
 
   /** The last use, recorded in the object or outside of it, whichever is later. */
   activityMs(key: IndexedKey): number | undefined {
-    const beside = this.#options.lastActivityMs(key);
+    const beside = this.#activity.lastMs(key.uid);
     const { writtenActivityMs: written } = key;
     return beside === undefined || written === undefined ? (beside ?? written) : Math.max(beside, written);
   }

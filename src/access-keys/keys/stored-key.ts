@@ -362,6 +362,6 @@ export function endOfKey(key: JsonObject): number | undefined {
 const ACTIVITY_INTERVAL_MS = 60_000;
 
 /** Minimum interval between writes of the last use: a minute, or a tenth of a shorter ttl. */
-export function activityIntervalMs({ ttlMs }: Lifetime): number {
+export function activityIntervalMs({ ttlMs }: Pick<Lifetime, 'ttlMs'>): number {
   return ttlMs > 0 ? Math.min(ACTIVITY_INTERVAL_MS, ttlMs / 10) : ACTIVITY_INTERVAL_MS;
 }

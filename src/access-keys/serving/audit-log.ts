@@ -1,11 +1,11 @@
 /** The audit log: one JSON line per request in files that are rotated by size. Requests never wait for it, and a full disk does not fail them. */
 
+import type { AuditEvent, AuditUser } from '../../apiserver/request/request-info.ts';
 import { networkOf } from '../../apiserver/http/client-limits.ts';
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { codeOf } from '../../base/errors.ts';
-import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';

@@ -6,13 +6,6 @@ import { StatusError, failure } from '../../kube/status-error.ts';
 import { CLIENT_TIMEOUTS } from '../limits.ts';
 import type { ApiServerSeries } from '../metrics.ts';
 import {
-  auditEvent,
-  type AuditEvent,
-  masked,
-  recordDecision,
-  type RequestRecord,
-} from '../request/audit-event.ts';
-import {
   type AccessRequest,
   type Authorizer,
   denialText,
@@ -20,6 +13,11 @@ import {
   type ServerPath,
   parseResourcePath,
   verbOf,
+  auditEvent,
+  type AuditEvent,
+  masked,
+  recordDecision,
+  type RequestRecord,
 } from '../request/request-info.ts';
 import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
 import { ResourceHandler, type WatchResponse } from '../request/resource-handler.ts';

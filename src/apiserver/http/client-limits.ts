@@ -246,7 +246,6 @@ export interface SenderRules {
 
 /** Each of its methods throws a 429 `StatusError` above a limit. */
 export class RequestLimits {
-  readonly isPrivileged: SenderRules['isPrivileged'];
   readonly #rules: SenderRules;
   readonly #failures: TokenBuckets;
   readonly #requests: TokenBuckets;
@@ -255,7 +254,6 @@ export class RequestLimits {
   constructor(clock: Clock, rules: SenderRules, rates: Partial<RequestRates> = {}) {
     const { failedAuthentications, requests, creates } = { ...REQUEST_RATES, ...rates };
     this.#rules = rules;
-    this.isPrivileged = rules.isPrivileged;
     this.#failures = new TokenBuckets(failedAuthentications, clock);
     this.#requests = new TokenBuckets(requests, clock);
     this.#creates = new TokenBuckets(creates, clock);
@@ -267,6 +265,10 @@ export class RequestLimits {
     refuseAfter(this.#requests.take(client), 'too many requests with this key, try again later');
     if (verb !== 'create') return;
     refuseAfter(this.#creates.take(client), 'too many creates with this key, try again later');
+  }
+
+  isPrivileged(user: UserInfo, path: ResourcePath | undefined): boolean {
+    return this.#rules.isPrivileged(user, path);
   }
 
   /** After a request from this address failed to authenticate. */

@@ -51,10 +51,15 @@ async function revisionOf(
 ): Promise<number | undefined> {
   if (continued !== undefined) return continued < 0 ? undefined : continued;
   const requested = Number(query.resourceVersion || 0);
-  if (requested === 0) return undefined;
+  await rejectFuture(store, requested);
+  return requested > 0 && query.isExact ? requested : undefined;
+}
+
+/** Throws 504 if nothing can be read at the requested revision yet; 0: any. */
+export async function rejectFuture(store: Store, requested: number): Promise<void> {
+  if (requested === 0) return;
   const current = await store.revision();
   if (requested > current) throw tooLargeResourceVersion(requested, current);
-  return query.isExact ? requested : undefined;
 }
 
 function translated(error: unknown, after: string | undefined): unknown {

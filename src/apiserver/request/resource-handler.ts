@@ -19,7 +19,7 @@ import {
   ObjectResponses,
   type Presentation,
 } from './api-response.ts';
-import { listObjects } from '../objects/list-objects.ts';
+import { listObjects, rejectFuture } from '../objects/list-objects.ts';
 import {
   parseListQuery,
   parseVersion,
@@ -50,16 +50,17 @@ import {
 import type { ObjectViews } from '../objects/object-view.ts';
 import { checkType, decodeBody } from '../objects/decode-body.ts';
 import { parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
-import { methodNotAllowed, tooLargeResourceVersion, forbidden, noSuchResource } from '../status.ts';
+import { methodNotAllowed, forbidden, noSuchResource } from '../status.ts';
 import { duplicateOwners } from '../metadata.ts';
 import type { UserInfo } from '../user.ts';
-import { recordDecision, type RequestRecord } from './audit-event.ts';
 import {
   denialText,
   type AccessDecision,
   type AccessRequest,
   type Authorizer,
   type ResourcePath,
+  recordDecision,
+  type RequestRecord,
 } from './request-info.ts';
 
 export interface ApiRequest extends TargetRequest {
@@ -189,11 +190,8 @@ export class ResourceHandler {
 
   async #get(call: Call): Promise<ApiResponse> {
     const { registry } = this.#options;
-    const requested = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
-    if (requested > 0) {
-      const current = await registry.store.revision();
-      if (requested > current) throw tooLargeResourceVersion(requested, current);
-    }
+    const version = call.request.query.get('resourceVersion');
+    if (version !== null) await rejectFuture(registry.store, Number(parseVersion(version) || 0));
     return this.#responses.entry(presentation(call), await registry.get(call.target));
   }
 

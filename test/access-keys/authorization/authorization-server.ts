@@ -4,13 +4,22 @@ import { randomBytes } from 'node:crypto';
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { REVIEW_TYPES } from '../../../src/apiserver/access-review.ts';
-import { defineResource, DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
+import {
+  defineResource,
+  DefinitionTable,
+  type ResourceDefinition,
+} from '../../../src/apiserver/objects/resource-definition.ts';
 import { startServer } from '../../../src/apiserver/http/api-server.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
 import { type JsonObject, objectField, text } from '../../../src/base/json.ts';
 import { systemRandom } from '../../../src/base/random.ts';
-import { createAccess, type Access } from '../../../src/access-keys/management-api.ts';
+import { ManagementAuthorizer } from '../../../src/access-keys/authorization/authorizer.ts';
+import { DelegatedAuth, hostReviews } from '../../../src/access-keys/authorization/delegated-auth.ts';
+import { reviewKinds } from '../../../src/access-keys/authorization/reviews.ts';
+import { WriteAuthorizer } from '../../../src/access-keys/authorization/write-authorizer.ts';
+import { KeyActivity } from '../../../src/access-keys/keys/key-activity.ts';
+import { KeyIndex as StoredKeyIndex } from '../../../src/access-keys/keys/key-index.ts';
 import { splitPath } from '../../../src/access-keys/authorization/grants.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import {
@@ -23,7 +32,7 @@ import {
   type KeyRecord,
   type Scope,
 } from '../../../src/access-keys/identity.ts';
-import { createKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
+import { Keys } from '../../../src/access-keys/keys/keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
@@ -32,6 +41,9 @@ import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
+
+/** The key of a cluster that sends reviews. */
+const DELEGATOR = 'delegator';
 
 /** A caller without a key. */
 export function caller(name: string, groups: readonly string[] = [], scope?: Scope): UserInfo {
@@ -59,18 +71,29 @@ export function record(overrides: Partial<KeyRecord> & { endMs?: number } = {}):
     [EXTRA.generation]: [String(tokenGeneration)],
   };
   const user = { ...plain, extra };
-  return { user, isDisabled: false, isDeleted: false, ...overrides, uid, name, tokenGeneration, scope };
+  return {
+    user,
+    ttlMs: 0,
+    isDisabled: false,
+    isDeleted: false,
+    ...overrides,
+    uid,
+    name,
+    tokenGeneration,
+    scope,
+  };
 }
 
 export interface AuthorizationServer extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly keys: Keys;
-  readonly access: Access;
+  readonly authorizer: ManagementAuthorizer;
+  readonly reviews: readonly ResourceDefinition[];
   /** Bearer token → caller. */
   readonly callers: Map<string, UserInfo>;
   /** Tokens for direct cluster endpoints → whose they are. */
   readonly tokens: Map<string, UserInfo>;
-  /** Whose keys were used, in order. */
+  /** Whose keys were used, in order, but for that of the delegator. */
   readonly used: string[];
   /** A PATCH is a merge patch; with an apiVersion in its body, server-side apply. */
   send(as: string, method: string, path: string, body?: JsonObject): Promise<RawAnswer>;
@@ -102,32 +125,38 @@ export async function startAuthorizationServer(
   ]);
   const tokens = new Map<string, UserInfo>();
   const used: string[] = [];
-  const keys = createKeys({
+  const logger = silentLogger;
+  const activity = new KeyActivity({ store, clock, logger });
+  const index = new StoredKeyIndex(store, activity);
+  const host = options.host && new DelegatedAuth(hostReviews(options.host), clock);
+  const recordUse = (key: KeyRecord): void => {
+    if (key.name !== DELEGATOR) used.push(key.user.name);
+    activity.recordUse(key);
+  };
+  const authorizer = new ManagementAuthorizer({ index, activity: { recordUse }, clock, host });
+  const keys = new Keys({
     store,
     clock,
     random: systemRandom,
     randomBytes,
-    logger: silentLogger,
+    logger,
     masterKey: new MasterKey(Buffer.alloc(32, 7), randomBytes),
     types,
     maxTtlSeconds: 0,
     audit: () => undefined,
-    authorizeWrite: (write) => access.authorizeWrite(write),
-    authorizer: () => access.authorizer,
+    index,
+    activity,
+    authorizer,
+    writes: new WriteAuthorizer(index, clock, host),
   });
-  const access = createAccess({
-    types,
-    index: keys.index,
-    clock,
-    host: options.host,
+  const reviews = reviewKinds(types, authorizer, {
     authenticateKey: (token) => keys.authenticator.authenticate(token),
     verifyToken: (token) => Promise.resolve(tokens.get(token)),
-    recordUse: (user) => void used.push(user.name),
   });
   await keys.start();
   const server = await startServer({
     table: new DefinitionTable(
-      [keys.definition, keys.events, tokenKind(types), ...access.kinds],
+      [keys.definition, keys.events, tokenKind(types), ...reviews],
       [],
       [keys.coreEvents],
     ),
@@ -135,11 +164,11 @@ export async function startAuthorizationServer(
     clock,
     random: systemRandom,
     logger: silentLogger,
-    authorizer: access.authorizer,
+    authorizer,
     authenticate: async ({ authorization }) => {
       const token = authorization?.replace('Bearer ', '') ?? '';
       const known = callers.get(token) ?? (await keys.authenticator.authenticate(token));
-      return known ?? access.hostUsers?.authenticate(token);
+      return known ?? host?.authenticate(token);
     },
     splitPath,
     version: { major: '1', minor: '36', gitVersion: 'v1.36.0' },
@@ -161,13 +190,14 @@ export async function startAuthorizationServer(
       spec: { displayName: 'D', ttl: 0, type: 'User', ...spec },
     });
   // Below targets rights are only those of keys.
-  const key = await create('admin', 'delegator', { user: 'cluster-a', groups: [AUTH_DELEGATORS] });
+  const key = await create('admin', DELEGATOR, { user: 'cluster-a', groups: [AUTH_DELEGATORS] });
   const delegator = await keys.authenticator.authenticate(text(part(key, 'spec'), 'key'));
   if (delegator) callers.set('delegator', delegator);
   return {
     clock,
     keys,
-    access,
+    authorizer,
+    reviews,
     callers,
     tokens,
     used,

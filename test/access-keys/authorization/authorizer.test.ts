@@ -15,7 +15,8 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { indexOf, caller, record } from './authorization-server.ts';
 
 const clock = new FakeClock();
-const authorizerOf = (index: KeyIndex): ManagementAuthorizer => new ManagementAuthorizer({ index, clock });
+const authorizerOf = (index: KeyIndex): ManagementAuthorizer =>
+  new ManagementAuthorizer({ index, clock, activity: { recordUse: () => undefined } });
 
 function request(verb: string, what: string, prefix = ''): AccessRequest {
   const isPath = what.startsWith('/');

@@ -297,7 +297,7 @@ describe('reviews of the caller itself', () => {
 });
 
 test('INVARIANT: below the prefix of a target only the two authorised reviews are served', () => {
-  const served = server.access.kinds.filter((kind) => kind.isServedUnder('/kubernetes/cluster/a'));
+  const served = server.reviews.filter((kind) => kind.isServedUnder('/kubernetes/cluster/a'));
   expect(served.map(({ plural }) => plural).sort()).toEqual(['subjectaccessreviews', 'tokenreviews']);
   expect(server.keys.definition.isServedUnder('/kubernetes/cluster/a')).toBe(false);
 });

@@ -269,7 +269,7 @@ describe('a key that expires', () => {
   test('the lifetime of an idle key counts from its last use', async () => {
     const { token } = await short({ ttlAfterLastActivity: true });
     server.clock.advance(50_000);
-    server.keys.recordUse((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
+    server.authorizer.recordUse((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
     expect(await createKey(token, { user: 'alice', ttl: 60 })).toBe('created');
     expect(await createKey(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
   });

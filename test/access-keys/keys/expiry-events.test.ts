@@ -1,8 +1,8 @@
 /** Expired keys are reported as Events for an hour, and, when they are deleted, in the audit log. */
 
+import type { AuditEvent } from '../../../src/apiserver/request/request-info.ts';
 import { KEEP_EXPIRED_MS } from '../../../src/access-keys/keys/stored-key.ts';
 import { expect, test } from 'vitest';
-import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { type JsonObject, objectField, text } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

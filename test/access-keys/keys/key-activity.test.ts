@@ -29,7 +29,7 @@ class CountingStore extends LaggingStore {
 
 function use(api: Pick<KeyServer, 'keys'>, name: string): void {
   const key = api.keys.index.byName(name);
-  if (key) api.keys.recordUse(key.user);
+  if (key) api.keys.activity.recordUse(key);
 }
 
 describe('last activity', () => {

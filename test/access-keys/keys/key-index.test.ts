@@ -188,7 +188,7 @@ describe('index', () => {
     expect([ends('never'), ends('minute'), ends('idle')]).toEqual([undefined, endMs, endMs]);
     clock.advance(10_000);
     const record = index.byName('idle');
-    if (record) api.keys.recordUse(record.user);
+    if (record) api.keys.activity.recordUse(record);
     expect([ends('minute'), ends('idle')]).toEqual([endMs, endMs + 10_000]);
     await api.send('DELETE', `${KEYS_PATH}/idle`);
     expect(record && index.expiresAtMs(record)).toBe(0);

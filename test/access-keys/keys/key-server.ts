@@ -1,10 +1,13 @@
 /** An API server with keys that allows every request unless the test passes an authorizer. */
 
 import { randomBytes } from 'node:crypto';
-import { allowEverything, type Authorizer } from '../../../src/apiserver/request/request-info.ts';
+import {
+  allowEverything,
+  type Authorizer,
+  type AuditEvent,
+} from '../../../src/apiserver/request/request-info.ts';
 import type { AdmissionRequest } from '../../../src/apiserver/objects/object-writer.ts';
 import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
-import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
@@ -13,7 +16,10 @@ import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
-import { createKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
+import { EXTRA } from '../../../src/access-keys/identity.ts';
+import { Keys } from '../../../src/access-keys/keys/keys.ts';
+import { KeyActivity } from '../../../src/access-keys/keys/key-activity.ts';
+import { KeyIndex } from '../../../src/access-keys/keys/key-index.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
@@ -56,7 +62,8 @@ export function keyTypes(): TypeTable {
 export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
   const { clock = systemClock, maxTtlSeconds = 0, authorizer = allowEverything } = options;
   const { logger = silentLogger } = options;
-  return createKeys({
+  const activity = new KeyActivity({ store, clock, logger });
+  return new Keys({
     store,
     clock,
     random: systemRandom,
@@ -66,8 +73,10 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
     types: keyTypes(),
     maxTtlSeconds,
     audit: options.audit ?? (() => undefined),
-    authorizeWrite: options.authorizeWrite ?? (() => Promise.resolve()),
-    authorizer: () => authorizer,
+    index: new KeyIndex(store, activity),
+    activity,
+    authorizer,
+    writes: { authorize: options.authorizeWrite ?? (() => Promise.resolve()) },
   });
 }
 
@@ -87,7 +96,8 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
       const token = authorization?.replace('Bearer ', '') ?? 'nobody';
       if (token.length < 32) return userNamed(token);
       const user = await keys.authenticator.authenticate(token);
-      if (user) keys.recordUse(user);
+      const key = keys.index.byUid(user?.extra[EXTRA.keyUid]?.[0] ?? '');
+      if (key) keys.activity.recordUse(key);
       return user;
     },
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },

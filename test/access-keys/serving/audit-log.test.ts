@@ -1,11 +1,11 @@
 /** The audit log: its lines, its files, and failures to write it. */
 
+import { auditEvent, masked, type RequestRecord } from '../../../src/apiserver/request/request-info.ts';
 import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { auditEvent, masked, type RequestRecord } from '../../../src/apiserver/request/audit-event.ts';
 import { userNamed } from '../../../src/apiserver/user.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import {

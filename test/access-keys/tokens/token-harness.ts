@@ -63,6 +63,7 @@ export function keyRecord(overrides: Partial<KeyRecord> & { expiresAtMs?: number
     uid,
     scope,
     tokenGeneration,
+    ttlMs: 0,
     isDisabled: overrides.isDisabled ?? false,
     isDeleted: overrides.isDeleted ?? false,
     expiresAtMs,

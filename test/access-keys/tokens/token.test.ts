@@ -3,8 +3,9 @@
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { userNamed } from '../../../src/apiserver/user.ts';
-import { bearerAuthenticator } from '../../../src/access-keys/management-api.ts';
+import { bearerAuthenticator } from '../../../src/access-keys/keys/key-authenticator.ts';
 import { LocalAdministrator } from '../../../src/access-keys/credentials/master-key.ts';
+import { isDirectToken } from '../../../src/access-keys/tokens/token.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import {
@@ -206,6 +207,7 @@ describe('the API itself', () => {
     const bearer = bearerAuthenticator({
       keys: { authenticate: () => Promise.resolve(undefined) },
       local: new LocalAdministrator(Buffer.alloc(32), harness.clock),
+      isDirectToken,
       host: {
         authenticate: (text) => {
           asked.push(text);

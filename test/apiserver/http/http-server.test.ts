@@ -1,11 +1,11 @@
 /** Limits on requests and clients, and the responses beyond them. */
 
+import type { AuditEvent } from '../../../src/apiserver/request/request-info.ts';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { RequestLimits } from '../../../src/apiserver/http/client-limits.ts';
-import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { openHttpServer } from '../../../src/apiserver/http/http-server.ts';
 import { tooManyRequests } from '../../../src/apiserver/status.ts';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';

@@ -3,7 +3,6 @@
 import { type Socket, connect } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { GROUP, accessKeyTable } from '../test-kinds.ts';
 import { startTestServer } from '../test-server.ts';
 import {
@@ -13,7 +12,7 @@ import {
 import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
 import { WatchConnection, WatchLines } from '../../../src/apiserver/watch/watch-streams.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
-import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
+import { allowEverything, type AuditEvent } from '../../../src/apiserver/request/request-info.ts';
 import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
 import { type HttpServer, openHttpServer } from '../../../src/apiserver/http/http-server.ts';
 
