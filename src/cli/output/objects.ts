@@ -109,7 +109,10 @@ export async function readObjects(paths: readonly string[]): Promise<KubeObject[
 }
 
 /** The result, or undefined after adding the problems of a `ConfigError` to `problems`. */
-async function collectProblems<T>(reading: Promise<T>, problems: ConfigProblem[]): Promise<T | undefined> {
+export async function collectProblems<T>(
+  reading: Promise<T>,
+  problems: ConfigProblem[],
+): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {

@@ -21,22 +21,32 @@ export function checkSchema(written: JsonObject, isNameOptional = false): Schema
     const value = ownValue(written, section);
     if (value !== undefined) setOwn(checked, section, value);
   }
+  const { data, findings } = checkAgainst(schema, checked);
+  return { config: data, findings };
+}
+
+/** `data`: undefined when anything is wrong. */
+export function checkAgainst<T extends z.ZodType>(
+  schema: T,
+  value: JsonObject,
+): { readonly data: z.output<T> | undefined; readonly findings: readonly Finding[] } {
   // Compiling the schema to code pays from the second parse on; this is the only one.
-  const result = schema.safeParse(checked, { jitless: true });
-  if (result.success) return { config: result.data, findings: [] };
-  return { config: undefined, findings: result.error.issues.flatMap((issue) => findingsOf(issue, checked)) };
+  const result = schema.safeParse(value, { jitless: true });
+  if (result.success) return { data: result.data, findings: [] };
+  const { issues } = result.error;
+  return { data: undefined, findings: issues.flatMap((issue) => findingsOf(issue, value, schema)) };
 }
 
 type Issue = z.core.$ZodIssue;
 
-function findingsOf(issue: Issue, root: JsonObject): Finding[] {
+function findingsOf(issue: Issue, root: JsonObject, schema: z.ZodType): Finding[] {
   const path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
   const value = valueAt(root, path);
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => unknownKey(path, key));
+      return issue.keys.map((key) => unknownKey(path, key, knownKeys(path, schema)));
     case 'invalid_type':
-      return [typeFinding(issue, path, value)];
+      return [typeFinding(issue, path, { value, known: knownKeys(path, schema) })];
     case 'invalid_value': {
       const words = issue.values.map(String);
       if (value === undefined) return [errorAtKey(path, `is required: one of ${words.join(', ')}`)];
@@ -51,15 +61,14 @@ function findingsOf(issue: Issue, root: JsonObject): Finding[] {
         of.every((one) => one.path.length > 0 || one.code === 'unrecognized_keys'),
       );
       if (fitting === undefined) return [errorAtValue(path, issue.message)];
-      return fitting.flatMap((one) => findingsOf({ ...one, path: [...path, ...one.path] }, root));
+      return fitting.flatMap((one) => findingsOf({ ...one, path: [...path, ...one.path] }, root, schema));
     }
     default:
       return [errorAtValue(path, issue.message)];
   }
 }
 
-function unknownKey(parent: ConfigPath, key: string): Finding {
-  const known = knownKeys(parent);
+function unknownKey(parent: ConfigPath, key: string, known: readonly string[]): Finding {
   if (known.length === 0)
     return errorAtKey([...parent, key], `takes no keys: write {} instead of ${show(key)}`);
   const near = nearestWord(key, known);
@@ -82,14 +91,14 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 function typeFinding(
   issue: z.core.$ZodIssueInvalidType,
   path: ConfigPath,
-  value: JsonValue | undefined,
+  { value, known }: { readonly value: JsonValue | undefined; readonly known: readonly string[] },
 ): Finding {
   const hasOwnMessage = !issue.message.startsWith('Invalid input');
   if (value === undefined) return missingMember(path, hasOwnMessage ? issue.message : 'is required');
   if (hasOwnMessage) return errorAtValue(path, issue.message);
   const isCount = issue.expected === 'number' || issue.expected === 'int';
   const wanted = isCount ? 'a whole number' : (TYPE_WORDS[issue.expected] ?? issue.expected);
-  const hint = typeHint(issue.expected, value, knownKeys(path));
+  const hint = typeHint(issue.expected, value, known);
   return errorAtValue(path, `must be ${wanted}, found ${show(value)}${hint}`);
 }
 
@@ -128,8 +137,8 @@ function rangeMessage(
 }
 
 /** The keys that the schema defines in the mapping at a path. */
-export function knownKeys(path: ConfigPath): string[] {
-  const shape = memberOf(unwrapped(schemaAt(path)), 'shape');
+export function knownKeys(path: ConfigPath, root: z.ZodType = configSchema): string[] {
+  const shape = memberOf(unwrapped(schemaAt(path, root)), 'shape');
   return typeof shape === 'object' && shape !== null ? Object.keys(shape) : [];
 }
 
@@ -150,8 +159,8 @@ export function pathFields(section: readonly string[] = []): string[] {
   });
 }
 
-function schemaAt(path: ConfigPath): unknown {
-  return path.reduce<unknown>((schema, step) => childOf(unwrapped(schema), step), configSchema);
+function schemaAt(path: ConfigPath, root: z.ZodType = configSchema): unknown {
+  return path.reduce<unknown>((schema, step) => childOf(unwrapped(schema), step), root);
 }
 
 function childOf(schema: unknown, step: string | number): unknown {

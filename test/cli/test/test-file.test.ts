@@ -45,6 +45,11 @@ expect:
       /cases\[0\]\.virtual\[0\]: an object of kind Endpoints has no metadata\.name/,
     ],
     [
+      'every value of the wrong shape',
+      oneCase('virtual: {}\nhost: [7]\nexpect: {skipped: [{kin: Pod}], host: [web]}\nroundTrip: 1'),
+      /virtual: must be a list.*host\[0\]: must be an object, or the path of a file.*expect\.host\[0\]: must be a mapping.*skipped\[0\]\.kin: unknown key "kin", did you mean "kind"\?.*roundTrip: must be true or false/s,
+    ],
+    [
       'a file that does not exist',
       oneCase('virtual: [none.yaml]'),
       /none\.yaml: cannot be read: there is no such file/,
