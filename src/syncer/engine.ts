@@ -38,6 +38,7 @@ export interface EngineOptions extends SyncEnvironment {
   readonly referrers: SyncedReferrers;
   readonly whenLeading: (signal: AbortSignal) => Promise<void>;
   readonly random: Random;
+  /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
   readonly metrics: EngineMetrics;
 }

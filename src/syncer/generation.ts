@@ -51,8 +51,10 @@ export interface GenerationOptions {
   /** For a rehearsal; undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
   readonly readsUnsynced?: boolean;
+  /** Of the caches; undefined: everything is cached. */
   readonly budget?: CacheBudget | undefined;
   readonly referenceDecided?: ReferenceListener | undefined;
+  /** Default: {@link createPatchPipeline}. */
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
 }
 

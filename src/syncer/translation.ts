@@ -20,6 +20,7 @@ export interface TranslationOptions {
   readonly config: Config;
   readonly kind: SyncedKind;
   readonly compiled: CompiledPatches;
+  /** Undefined where no patch has an expression. */
   readonly evaluator: Evaluator | undefined;
   /** Finds referenced objects that go by another name than the rule gives. */
   readonly lookup: ReferenceLookup;

@@ -6,6 +6,7 @@ import type { Config, LabelSelectorConfig } from '../../config/config.ts';
 import { textPattern } from '../../base/text-pattern.ts';
 import type { GateReason, SyncedKind } from './kind.ts';
 
+/** Why an object is not selected; undefined: it is. */
 type Selection = (virtual: KubeObject) => GateReason | undefined;
 
 export function selectionOf({ selector, namespaces }: Pick<Config, 'selector' | 'namespaces'>): Selection {

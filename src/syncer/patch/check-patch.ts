@@ -20,6 +20,7 @@ export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly Pa
   ];
 }
 
+/** The segments of a path; undefined when it does not parse. */
 export function pathSegments(path: string): readonly PathSegment[] | undefined {
   const parsed = parsePath(path);
   return parsed.ok ? parsed.segments.map(plainSegment) : undefined;
@@ -251,6 +252,7 @@ function dottedKey(text: string, segments: readonly Segment[]): ReturnType<typeo
   return { message, offset: text.indexOf(map) + map.length + 1 };
 }
 
+/** Undefined if the object has no such member. */
 function fieldOf(fields: { readonly [field: string]: Fields }, segment: Segment): Fields | undefined {
   const elements = Object.hasOwn(fields, '*') ? fields['*'] : undefined;
   if (segment.kind === 'key')

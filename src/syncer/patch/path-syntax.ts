@@ -246,6 +246,7 @@ function isIndex(text: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(text);
 }
 
+/** The error for a name that is not allowed without quotes; undefined if it is allowed. */
 function plainNameProblem(name: string): string | undefined {
   if (name === '') return 'an empty name needs quotes: ""';
   if (name.startsWith('?')) return 'a filter stands in brackets: [?(@.name === "http")]';

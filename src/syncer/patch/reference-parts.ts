@@ -22,6 +22,7 @@ export interface CompiledReference {
   readonly patchIndex: number;
   readonly apiVersion: string;
   readonly kind: string;
+  /** The namePath up to its last wildcard: one reference at each match. Undefined without a wildcard. */
   readonly each: Path | undefined;
   readonly apiVersionPath: SubPath | undefined;
   readonly kindPath: SubPath | undefined;
@@ -232,6 +233,7 @@ export function ifTranslatable<T>(read: () => T): T | undefined {
   }
 }
 
+/** Every reference in a value; empty for an invalid one. */
 export function referencesIn(reference: CompiledReference, value: JsonValue): readonly ReferenceParts[] {
   const all = ifTranslatable(() => {
     const opened = new ReferenceValue(reference, value);

@@ -19,6 +19,7 @@ export interface ObjectReference {
 }
 
 export interface TranslatedReference extends ObjectReference {
+  /** The name on the other side; undefined: unknown, so the value was not changed. */
   readonly written: NamespacedName | undefined;
 }
 
@@ -35,6 +36,7 @@ export interface PatchedObject {
   readonly flows?: FlowRules;
   /** What the paths with filters matched, by the index of the patch. */
   readonly matched?: ReadonlyMap<number, readonly ConcretePath[]>;
+  /** The patches that were left out because they fail, in that order; undefined: none. */
   readonly failed?: FailedPatches;
   /** References that may be imported, in the order of the patches. */
   readonly references: readonly TranslatedReference[];

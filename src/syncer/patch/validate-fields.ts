@@ -187,6 +187,7 @@ function show(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
 
+/** The error for an invalid address; undefined for a valid one. */
 export function endpointIpProblem(text: string): string | undefined {
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
   if (isIPv4(text)) return rangeProblem(specialIpv4(text), shown);

@@ -68,6 +68,7 @@ export interface ControllerMetrics {
 
 export interface ControllerOptions {
   readonly queue: WorkQueue;
+  /** Default: {@link DECISIONS_MAX}. */
   readonly decisionsMax?: number | undefined;
   readonly reconcile: Reconcile;
   /** In logs: `endpoints`, `references`. */
@@ -77,6 +78,7 @@ export interface ControllerOptions {
   /** Creates the missing host namespace of a key; undefined: namespaces are not created. */
   readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
   readonly namespaceAdvice: string;
+  /** Undefined: writes are stored. */
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -324,6 +326,7 @@ export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
 
 export interface Outcome {
   readonly retry: Retry;
+  /** Undefined: nothing to report to the user. */
   readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
 }
 

@@ -51,6 +51,7 @@ export class DryRun {
     this.#logger.info({ ...fields, diff: lines }, 'would write');
   }
 
+  /** `reason` undefined: the object can be synced. */
   settled({ group, kind, key }: VirtualObjectId, reason: string | undefined): void {
     const id = `${kind} ${group} ${key}`;
     if (reason === undefined) this.#failures.delete(id);

@@ -31,6 +31,7 @@ export interface SyncEnvironment {
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
   /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
   readonly readsUnsynced?: boolean;

@@ -108,6 +108,7 @@ export type KeyContests = ReadonlyMap<
   { readonly to: KeyChange['to']; readonly contest: Contest | undefined }
 >;
 
+/** The keys that are left alone for now, with the remaining delay in milliseconds. */
 export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<string, number> {
   const waits = [...contests].map(([id, { contest }]): [string, number] => [
     id,
@@ -205,6 +206,7 @@ export class FoughtDeletions {
     this.#fights = new Expiring(clock, ({ count }) => (count < FREE_DELETIONS ? FIGHT_MS : QUIET_MS));
   }
 
+  /** How long to wait before the copy with this version may be deleted, milliseconds; 0: it may be deleted now. */
   verdict(
     group: string,
     version: string | undefined,

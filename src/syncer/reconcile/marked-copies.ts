@@ -80,6 +80,7 @@ const REASON = 'its host namespace is not mapped any more';
 /** The command that removes copies which the daemon leaves. */
 export const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
+/** Never rejects: what is left is in the log, with the command that removes it. */
 export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
   const { resource, names, virtual, logger } = options;
   const { kind } = resource;

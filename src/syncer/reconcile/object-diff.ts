@@ -11,11 +11,13 @@ const SERVER_SET = ['uid', 'resourceVersion', 'generation', 'creationTimestamp',
 const SECRET_MEMBER = /^(data|stringData)\b/;
 
 export interface ObjectDiff {
+  /** `- path: value` and `+ path: value`; empty if both are equal. */
   readonly lines: readonly string[];
   /** Hash of the second state, including values that the lines omit. */
   readonly digest: string;
 }
 
+/** Undefined: the object does not exist. */
 export function objectDiff(
   before: KubeObject | undefined,
   after: KubeObject | undefined,

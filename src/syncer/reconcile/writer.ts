@@ -41,6 +41,7 @@ export interface WriterOptions {
   /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
   publishesDeletions?: boolean;
   inFlight: Semaphore;
+  /** Undefined: writes are stored. */
   dryRun: DryRun | undefined;
   logger: Logger;
   metrics: WriteMetrics;

@@ -22,6 +22,7 @@ export interface ReferenceObservation {
   readonly othersCopy: NamespacedName | undefined;
   /** All copies of this virtual object that this program created. */
   readonly ours: readonly KubeObject[];
+  /** The host name by the naming rule; undefined: the virtual namespace is not mapped. */
   readonly target: NamespacedName | undefined;
   /** Another virtual object that has the same host name: its copy is at the target, or it comes first. */
   readonly holder: NamespacedName | undefined;

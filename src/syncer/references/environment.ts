@@ -31,5 +31,6 @@ export interface ReferenceEnvironment extends SyncEnvironment {
   readonly discoveries: Discoveries;
   readonly random: Random;
   readonly metrics: ReferenceMetrics;
+  /** Undefined in the daemon. */
   readonly referenceDecided?: ReferenceListener | undefined;
 }

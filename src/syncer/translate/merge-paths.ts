@@ -30,6 +30,7 @@ import type { ConcretePath, ContentRules, ListElement } from './types.ts';
 export interface PathMergeInput {
   readonly content: ContentRules;
   readonly virtual: JsonObject;
+  /** The host copy as it is; undefined: there is none yet. */
   readonly host: JsonObject | undefined;
   readonly desired: JsonObject;
   readonly twoWay: readonly ConcretePath[];
