@@ -136,17 +136,17 @@ export class Engine {
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
     const { references } = this.#options;
-    references.start(signal);
+    references.kinds.start(signal);
     const informers = Object.values(this.informers);
     const watching = informers.map((informer) => informer.run(signal));
     try {
       await Promise.all([
         ...informers.map((informer) => informer.whenSynced(signal)),
-        references.whenOpened(signal),
+        references.kinds.whenOpened(signal),
       ]);
       await this.#options.whenLeading(signal);
       signal.throwIfAborted();
-      await references.recover(this.#recordedKinds(), signal);
+      await references.former.recover(this.#recordedKinds(), signal);
       // Stopped before all imports of removed kinds are gone: a reconcile would drop these kinds from the records.
       signal.throwIfAborted();
       // Before this process writes a copy, which would count as one of a known object. A failure is that of the first deletion.
@@ -170,17 +170,10 @@ export class Engine {
   async #sweepUnmapped(): Promise<void> {
     const { clients, names, clock, random, references, logger } = this.#options;
     const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#sweeping.signal };
+    const parts = { host: clients.host, names, retry: attempts, logger };
     await Promise.all([
       ...this.#kinds.map(({ kind: { resource }, virtual, writers }) =>
-        deleteUnmapped({
-          host: clients.host,
-          resource,
-          names,
-          virtual,
-          writer: writers.host,
-          retry: attempts,
-          logger,
-        }),
+        deleteUnmapped({ ...parts, resource, virtual, writer: writers.host }),
       ),
       references.sweepUnmapped(attempts),
     ]);

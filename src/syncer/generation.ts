@@ -121,13 +121,13 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   let running: Promise<unknown> | undefined;
   return {
     checks: checksOf({ engine, references, sandbox, leadership: options.leadership }),
-    isCached: () => areSynced(Object.values(engine.informers)) && references.isOpened,
+    isCached: () => areSynced(Object.values(engine.informers)) && references.kinds.isOpened,
     objects: () => sizesOf(engine.informers),
     initialOutcomes: () => engine.initialOutcomes,
     isIdle: () => engine.isIdle,
     importedKinds: () => references.importedKinds,
     start(inherited = []) {
-      references.inherit(inherited);
+      references.former.inherit(inherited);
       running ??= Promise.all([
         engine.run().catch((error: unknown) => logger.error({ err: error }, 'the sync engine failed')),
         checkOwnSlices(options, stopping.signal),
@@ -232,7 +232,7 @@ function checksOf({ engine, references, sandbox, leadership }: CheckedParts): Ch
   return {
     ...Object.fromEntries(informers.map(([name, informer]) => [name, () => informerCheck(informer)])),
     workers: () => workersCheck(engine, leadership.isLeading),
-    references: () => ({ isOk: true, detail: references.detail }),
+    references: () => ({ isOk: true, detail: references.kinds.detail }),
     sandbox: () => sandboxCheck(sandbox),
   };
 }

@@ -197,8 +197,7 @@ export class ListWatch {
     return this.#isRewound || this.#isInterrupted || this.#brokenAtMs !== undefined;
   }
 
-  /** The newest version of the collection that this process knows: of lists, events, bookmarks and {@link observe}. A server that sends an
-   * older one in response to a request that was sent later has been restored from a backup. */
+  /** Of lists, events, bookmarks and {@link observe}. A server that sends an older one later has been restored from a backup. */
   get newestVersion(): string {
     return this.#newestVersion;
   }
@@ -474,11 +473,8 @@ function lifeMs(startedAtMs: number | undefined, clock: Clock): number {
   return startedAtMs === undefined ? 0 : clock.monotonicMs() - startedAtMs;
 }
 
-/**
- * Notices that a watch receives no data: its connection may be half open, or the server may wait for a version that it has never had.
- * Calls `action` after each `limitMs` without data, until disposed. `receivedAtMs` is the monotonic time of the last data. There is one timer,
- * set again when it fires, so that an event only costs a clock reading.
- */
+/** Calls `action` after each `limitMs` without data, until disposed: the connection may be half open, or the server may wait for a version that
+ * it has never had. There is one timer, set again when it fires, so that an event only costs a clock reading. */
 function onSilence(
   clock: Clock,
   limitMs: number,

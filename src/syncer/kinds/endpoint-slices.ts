@@ -16,7 +16,7 @@ import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '..
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpointSlice } from '../patch/validate-object.ts';
 import { addressesOf, addressText } from './endpoints.ts';
-import { NO_STATUS, serviceGate, type GateReason, type SyncedKind } from './kind.ts';
+import { PLAIN_KIND, serviceGate, type GateReason, type SyncedKind } from './kind.ts';
 import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -100,6 +100,7 @@ export const endpointSliceFields: KnownFields = {
 
 export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKind {
   return {
+    ...PLAIN_KIND,
     resource: ENDPOINT_SLICES,
     content: endpointSliceContent,
     labelSelector: `${MANAGED_BY} notin (${generatorsOf(options).join(', ')})`,
@@ -116,11 +117,6 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     },
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
-    isMadeByController: () => false,
-    relatedKinds: {},
-    deletesAlong: [],
-    noticeOfGate: () => undefined,
-    ...NO_STATUS,
     needsRecreation: (wanted, actual) => wanted['addressType'] !== actual['addressType'],
     noticeOf(virtual) {
       const service = serviceKeyOf(virtual);

@@ -4,10 +4,10 @@ import { CONTROLLER_MANAGERS, ENDPOINTS, objectKey, type KubeObject } from '../.
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Fields, KnownFields } from '../patch/check-patch.ts';
 import { validateEndpoints } from '../patch/validate-object.ts';
-import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
+import { asStored, isEmpty, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
-import { NO_STATUS, serviceGate, type SyncedKind } from './kind.ts';
+import { PLAIN_KIND, serviceGate, type SyncedKind } from './kind.ts';
 import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
 
 const SUBSETS = 'subsets';
@@ -16,8 +16,8 @@ const MANAGED_BY = 'endpoints.kubernetes.io/managed-by';
 const ENDPOINTS_CONTROLLER = 'endpoint-controller';
 
 export const endpointsContent: ContentRules = {
+  ...NO_CONTENT,
   members: [SUBSETS],
-  ownMembers: [],
   toHost(virtual, { names }) {
     const subsets = memberOf(virtual, SUBSETS);
     const namespace = virtual.metadata.namespace ?? '';
@@ -28,9 +28,6 @@ export const endpointsContent: ContentRules = {
     const own = original === undefined ? null : memberOf(original, SUBSETS);
     return { [SUBSETS]: podRefsToVirtual(subsets, { namespace, names, mapRefs }, own) };
   },
-  ownLabels: () => ({}),
-  isOwnLabel: () => false,
-  ownLabelsToVirtual: () => ({}),
   // Empty strings count as absent: kube-apiserver rejects an empty ip, nodeName or appProtocol, and omits the other fields when empty.
   stored(object) {
     const subsets = asStored(ownValue(object, SUBSETS) ?? null);
@@ -62,6 +59,7 @@ export const endpointsFields: KnownFields = {
 };
 
 export const endpointsKind: SyncedKind = {
+  ...PLAIN_KIND,
   resource: ENDPOINTS,
   content: endpointsContent,
   deletionHint:
@@ -70,7 +68,6 @@ export const endpointsKind: SyncedKind = {
   validate: validateEndpoints,
   serviceKey: (key) => key,
   hostService: objectKey,
-  indexes: {},
   keysOfService: (service) => [service],
   gate: (_virtual, service, options) => serviceGate(service, options),
   // The label exists since Kubernetes 1.33. A missing annotation proves nothing: objects of other clients have none either.
@@ -80,12 +77,6 @@ export const endpointsKind: SyncedKind = {
       managedFields.some(({ manager }) => CONTROLLER_MANAGERS.has(manager))
     );
   },
-  relatedKinds: {},
-  deletesAlong: [],
-  noticeOfGate: () => undefined,
-  ...NO_STATUS,
-  needsRecreation: () => false,
-  noticeOf: () => undefined,
 };
 
 function mapRefs(subsets: JsonValue, map: (ref: JsonObject) => JsonObject): JsonValue {

@@ -72,10 +72,18 @@ export interface SyncedKind {
   noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
 }
 
-export const NO_STATUS: Pick<SyncedKind, 'statusPatch' | 'hasStatus'> = {
+/** Of kinds whose objects no other kind decides about, and whose status is not synced. */
+export const PLAIN_KIND = {
+  indexes: {},
+  relatedKinds: {},
+  deletesAlong: [],
+  isMadeByController: () => false,
+  needsRecreation: () => false,
+  noticeOfGate: () => undefined,
   statusPatch: () => undefined,
   hasStatus: false,
-};
+  noticeOf: () => undefined,
+} satisfies Partial<SyncedKind>;
 
 /** True when the Service selects Pods, so that a controller of its cluster writes its Endpoints and slices. */
 export function hasSelector(service: KubeObject): boolean {

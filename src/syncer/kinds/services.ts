@@ -6,12 +6,13 @@ import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/dns-names.ts';
-import { asStored, listAt, memberOf } from '../translate/content.ts';
+import { asStored, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
 import {
   hasSelector,
+  PLAIN_KIND,
   type CopyAddress,
   type GateReason,
   type SyncedKind,
@@ -51,6 +52,7 @@ const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
 const ADDRESS_FIELDS: readonly AddressField[] = ['externalIPs', 'loadBalancerIP'];
 
 const contentRules = (allow: readonly AddressField[]): ContentRules => ({
+  ...NO_CONTENT,
   members: [SPEC],
   ownMembers: [STATUS],
   toHost(virtual, { names, host }) {
@@ -66,9 +68,6 @@ const contentRules = (allow: readonly AddressField[]): ContentRules => ({
   toVirtual: (host, { original }) => ({
     [SPEC]: original === undefined ? null : specToVirtual(specOf(host), specOf(original), allow),
   }),
-  ownLabels: () => ({}),
-  isOwnLabel: () => false,
-  ownLabelsToVirtual: () => ({}),
   stored(object) {
     const spec = ownValue(object, SPEC);
     return isJsonObject(spec) ? { [SPEC]: storedSpec(spec) } : {};
@@ -119,6 +118,7 @@ export interface ServiceKindOptions {
 
 export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOptions): SyncedKind {
   return {
+    ...PLAIN_KIND,
     resource: SERVICES,
     content: contentRules(allow),
     deletionHint: '',
@@ -127,7 +127,6 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     // No other Service decides whether this one is synced.
     serviceKey: () => undefined,
     hostService: () => undefined,
-    indexes: {},
     keysOfService: () => [],
     relatedKinds: {
       [ENDPOINTS.plural]: (object) => [objectKey(object)],
@@ -141,12 +140,10 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     unmappedNamespace,
     noticeOfGate: (reason) =>
       reason === 'selects Pods' ? { type: 'Normal', reason: 'NotSynced', note: SELECTOR_NOTE } : undefined,
-    isMadeByController: () => false,
     needsRecreation,
     statusPatch,
     hasStatus: true,
     addressOf,
-    noticeOf: () => undefined,
   };
 }
 

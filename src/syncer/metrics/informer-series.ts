@@ -1,20 +1,13 @@
 /** What an informer reports: events, how its lists and watches end, how large and how old its cache is. */
 
 import type { Count, SeriesRegistry } from '../../base/metrics/series.ts';
-
-export interface InformerSeries {
-  expect(phase: string, outcome: string): void;
-  ended(phase: string, outcome: string): void;
-  received(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'): void;
-  ignored(): void;
-  watchState(read: () => { objects: number; stalenessSeconds: number; isSynced: boolean }): () => void;
-}
+import type { InformerMetrics } from '../../kube/informer/informer.ts';
 
 const TYPES = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] as const;
 
 export function informerSeries(
   registry: SeriesRegistry,
-): (cluster: string, resource: string) => InformerSeries {
+): (cluster: string, resource: string) => InformerMetrics {
   const labels = ['cluster', 'resource'];
   const refreshes = new Map<string, () => void>();
   const ends = registry.counter({

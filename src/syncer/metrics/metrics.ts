@@ -1,13 +1,15 @@
 /** All metrics of the daemon, initialized at the start: the usual controller metrics first, then our own. */
 
-import { informerSeries, type InformerSeries } from './informer-series.ts';
+import type { InformerMetrics } from '../../kube/informer/informer.ts';
+import type { QueueMetrics } from '../../kube/work-queue.ts';
+import { informerSeries } from './informer-series.ts';
 import {
   leaderSeries,
   processSeries,
   requestSeries,
   type RequestSeries,
 } from '../../base/metrics/process-series.ts';
-import { queueSeries, type QueueSeries } from './queue-series.ts';
+import { queueSeries } from './queue-series.ts';
 import { type Labels, SeriesRegistry } from '../../base/metrics/series.ts';
 import { syncSeries, type SyncSeries } from './sync-series.ts';
 
@@ -17,11 +19,11 @@ export interface Metrics {
   text(): Promise<string>;
   readonly contentType: string;
   readonly registry: SeriesRegistry;
-  queue(name: string): QueueSeries;
+  queue(name: string): QueueMetrics;
   controller(name: string, workers: number): ControllerSeries;
   /** `host` is `host:port` of an API server. */
   requests(host: string): RequestSeries;
-  informer(cluster: string, resource: string): InformerSeries;
+  informer(cluster: string, resource: string): InformerMetrics;
   /** 1 while this process may write. */
   leads(lease: string, isLeader: boolean): void;
   readonly sync: SyncSeries;

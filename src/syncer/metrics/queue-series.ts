@@ -1,16 +1,7 @@
 /** `workqueue_*`, as client-go and controller-runtime name them. */
 
 import type { Observe, SeriesRegistry } from '../../base/metrics/series.ts';
-
-export interface QueueSeries {
-  depth(length: number): void;
-  added(): void;
-  retried(): void;
-  /** A worker took a key after this wait, seconds. */
-  queued(seconds: number): void;
-  /** A worker finished a key after this time, seconds. */
-  worked(seconds: number): void;
-}
+import type { QueueMetrics } from '../../kube/work-queue.ts';
 
 /** client-go's buckets, 10 ns × 10ⁿ, without those below 10 µs, which this process cannot reach. */
 const BUCKETS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000];
@@ -18,7 +9,7 @@ const BUCKETS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000];
 export function queueSeries(
   registry: SeriesRegistry,
   monotonicMs: () => number,
-): (name: string) => QueueSeries {
+): (name: string) => QueueMetrics {
   const labels = ['name', 'controller'];
   /** By queue. A reload replaces the queue, and the work of both counts. */
   const works = new Map<string, RunningWork>();

@@ -35,7 +35,6 @@ import {
   foreignServices,
   hostIndexes,
   keysChangedSinceCopied,
-  keysOfHostEvent,
   keysOfHostObject,
   keysOfServiceEvent,
   rivalsOf,
@@ -221,7 +220,7 @@ export class KindSync {
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, this), event));
     hostServices.subscribe((event) => enqueueAll(this.#keysOfHostService(event.key), event));
     this.host.subscribe((event) => {
-      const keys = keysOfHostEvent(event, this);
+      const keys = keysOfHostObject(event.key, [event.object, event.previous], this);
       // Seen by a standby, a deletion is the leader's. A copy that a restored host never had was not deleted by a user.
       if (event.type === 'deleted' && event.mayBeRestored !== true && this.#isWorking)
         for (const key of keys) this.#noteDeletion(key, event);

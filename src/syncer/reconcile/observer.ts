@@ -185,15 +185,8 @@ export function rivalsOf(
   return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
 }
 
-/** A host object changed: the key in its bookkeeping, which is the only link to an orphan, and the keys of all virtual objects with this host name. */
-export function keysOfHostEvent(
-  { key, object, previous }: CacheEvent,
-  context: EventContext,
-): readonly ObjectKey[] {
-  return keysOfHostObject(key, [object, previous], context);
-}
-
-/** As {@link keysOfHostEvent}; `states`: those that the bookkeeping is read from. */
+/** A host object changed: the key in its bookkeeping, read from these states of it, which is the only link to an orphan, and the keys of all
+ * virtual objects with this host name. */
 export function keysOfHostObject(
   key: ObjectKey,
   states: readonly (KubeObject | undefined)[],

@@ -37,6 +37,7 @@ export class FormerKinds {
     return this.#inherited;
   }
 
+  /** Kinds of the generation before a reload: the last copy that recorded a kind may be deleted before the imports of this kind are. */
   inherit(kinds: readonly KindId[]): void {
     this.#inherited = kinds;
   }
@@ -93,24 +94,15 @@ export class FormerKinds {
 
   /** Without a cache. One request at a time. */
   #writer(cluster: ClusterName, resource: Resource): Writer {
-    const { clients, dryRun, logger, metrics, listener } = this.#environment;
+    const { clients, metrics } = this.#environment;
     const ignore = (): void => undefined;
-    const cache = {
-      observeWrite: ignore,
-      observeDelete: ignore,
-      observeRead: ignore,
-      observeAbsence: ignore,
-    };
-    const [client, inFlight] = [clients[cluster], createSemaphore(1)];
     return createWriter({
-      client,
+      ...this.#environment,
+      client: clients[cluster],
       resource,
-      cache,
-      inFlight,
-      dryRun,
-      logger,
+      cache: { observeWrite: ignore, observeDelete: ignore, observeRead: ignore, observeAbsence: ignore },
+      inFlight: createSemaphore(1),
       metrics: metrics.writes,
-      listener,
     });
   }
 

@@ -211,14 +211,12 @@ export function isWhole({ isSynced, isImportable }: ReferencedKind): boolean {
 
 function sideOf(
   cluster: ClusterName,
-  { clients, dryRun, logger, metrics, listener }: ReferenceEnvironment,
+  environment: ReferenceEnvironment,
   { inFlight, ...place }: Pick<KindSide, 'resource' | 'cache'> & { readonly inFlight: Semaphore },
 ): KindSide {
-  const side = { client: clients[cluster], ...place };
-  return {
-    ...side,
-    writer: createWriter({ ...side, inFlight, dryRun, logger, metrics: metrics.writes, listener }),
-  };
+  const side = { client: environment.clients[cluster], ...place };
+  const metrics = environment.metrics.writes;
+  return { ...side, writer: createWriter({ ...environment, ...side, inFlight, metrics }) };
 }
 
 interface Scope {
@@ -235,18 +233,17 @@ interface Scope {
 
 function informer(
   cluster: ClusterName,
-  { budget, clients, servers, clock, random, logger, metrics }: ReferenceEnvironment,
+  environment: ReferenceEnvironment,
   { series, ...scope }: Scope,
 ): ObservableInformer {
-  const parts = {
-    budget,
+  const { clients, servers, metrics } = environment;
+  return createInformer({
+    ...environment,
+    client: clients[cluster],
     server: servers[cluster],
-    clock,
-    random,
-    logger,
     metrics: metrics.informer(cluster, { ...scope.resource, plural: series }),
-  };
-  return createInformer({ client: clients[cluster], ...parts, ...scope });
+    ...scope,
+  });
 }
 
 function withoutManagers(object: KubeObject): KubeObject {

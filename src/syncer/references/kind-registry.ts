@@ -59,6 +59,7 @@ export class KindRegistry {
     return this.#isOpened || this.#unlisted.length === 0;
   }
 
+  /** For readiness, which a kind that cannot be watched does not affect: a tenant may have broken it. */
   get detail(): string {
     const kinds = this.all();
     const problems = this.policy.named.map(kindIdOf).filter((id) => this.caches(id) === undefined);

@@ -39,8 +39,8 @@ export class References {
   readonly prepare: NonNullable<ReferenceRules['prepare']>;
   readonly #environment: ReferenceEnvironment;
   readonly #referrers: Referrers;
-  readonly #kinds: KindRegistry;
-  readonly #former: FormerKinds;
+  readonly kinds: KindRegistry;
+  readonly former: FormerKinds;
   readonly #notices: ReferenceNotices;
   readonly #queue: WorkQueue;
   readonly #importer: Importer;
@@ -59,52 +59,24 @@ export class References {
       referrer: (id) => referrers.virtual(id),
       logger: environment.logger,
     });
-    this.#kinds = new KindRegistry(environment, named, {
+    this.kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
       opened: (caches) => this.#changes.kindOpened(caches),
       retry: (kind) => this.#changes.kindRetried(kind),
     });
-    this.#former = new FormerKinds(environment, this.#kinds);
-    const parts = { index, rules: refusalRules(config), kinds: this.#kinds, notices: this.#notices };
+    this.former = new FormerKinds(environment, this.kinds);
+    const parts = { index, rules: refusalRules(config), kinds: this.kinds, notices: this.#notices };
     const enqueue = (id: ReferenceId): void => this.#queue.add(id);
     this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
     this.#importer = new Importer({ ...parts, environment, changes: this.#changes });
     this.#controller = this.#createController();
     this.lookup = this.#createLookup();
-    this.prepare = (kinds) => this.#kinds.open(kinds.map(kindIdOf));
+    this.prepare = (kinds) => this.kinds.open(kinds.map(kindIdOf));
     index.observe(this.#changes);
   }
 
   get importedKinds(): readonly KindId[] {
-    return [...this.#kinds.ids, ...this.#former.inherited];
-  }
-
-  /** Called before {@link start} with the {@link importedKinds} of the configuration before a reload: the last copy that recorded a kind may be
-   * deleted before the imports of this kind are. */
-  inherit(kinds: readonly KindId[]): void {
-    this.#former.inherit(kinds);
-  }
-
-  /** Opens the watches. Events are received immediately, but nothing is written before {@link run}. */
-  start(signal: AbortSignal): void {
-    this.#kinds.start(signal);
-  }
-
-  async whenOpened(signal: AbortSignal): Promise<void> {
-    await this.#kinds.whenOpened(signal);
-  }
-
-  get isOpened(): boolean {
-    return this.#kinds.isOpened;
-  }
-
-  /** For readiness, which a kind that cannot be watched does not affect: a tenant may have broken it. */
-  get detail(): string {
-    return this.#kinds.detail;
-  }
-
-  async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
-    await this.#former.recover(recorded, signal);
+    return [...this.kinds.ids, ...this.former.inherited];
   }
 
   async run(): Promise<void> {
@@ -117,7 +89,7 @@ export class References {
     const parts = { host: clients.host, names, retry: attempts, logger };
     const ofKind = ({ virtualCache, sides: { host } }: KindCaches): Promise<void> =>
       deleteUnmapped({ ...parts, resource: host.resource, virtual: virtualCache, writer: host.writer });
-    const kinds = this.#kinds.all().filter(({ kind }) => kind.isSynced);
+    const kinds = this.kinds.all().filter(({ kind }) => kind.isSynced);
     await Promise.all(kinds.map(ofKind));
   }
 
@@ -134,7 +106,7 @@ export class References {
   }
 
   async closed(): Promise<void> {
-    await Promise.all([this.#former.closed(), this.#kinds.closed()]);
+    await Promise.all([this.former.closed(), this.kinds.closed()]);
   }
 
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
@@ -148,7 +120,7 @@ export class References {
 
   #createLookup(): ReferenceLookup {
     return (reference, direction, onHost) => {
-      const caches = this.#kinds.caches(kindIdOf(reference));
+      const caches = this.kinds.caches(kindIdOf(reference));
       if (caches === undefined) return direction === 'toHost' ? this.#kept(reference, onHost?.()) : undefined;
       if (direction === 'toHost') {
         const { name, holder } = this.#changes.decide(caches, reference);
@@ -160,7 +132,7 @@ export class References {
 
   /** The copy names an object of the host: while its kind is not watched, no event tells that it is gone. */
   #kept(reference: ObjectReference, onHost: NamespacedName | undefined): NamespacedName | undefined {
-    const { policy } = this.#kinds;
+    const { policy } = this.kinds;
     const kind = { group: groupOf(reference.apiVersion), kind: reference.kind };
     const parts = { isNamed: policy.isNamed(kind), isImportable: policy.isImportable(kind) };
     const source = sourceKeyOf(parts, reference, this.#environment.names);
