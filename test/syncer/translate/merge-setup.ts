@@ -1,13 +1,19 @@
 /** One sync of a pair as the engine does it, in memory: translate, patch, merge. */
 
-import { ENDPOINTS, type GroupVersionKind, type KubeObject } from '../../../src/kube/object.ts';
+import {
+  ENDPOINTS,
+  type GroupVersionKind,
+  type KubeObject,
+  type StringMap,
+} from '../../../src/kube/object.ts';
 import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
+import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
 import { NO_CONTENT } from '../../../src/syncer/translate/content.ts';
 import { backTranslate, forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair } from '../../../src/syncer/translate/merge.ts';
 import type { MergeMemory } from '../../../src/syncer/translate/merge-metadata.ts';
 import type { Arrival } from '../../../src/syncer/translate/last-synced.ts';
-import type { FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
+import type { Flow, FlowRules, KeptPaths } from '../../../src/syncer/translate/types.ts';
 import { translators, type TestTranslators } from './setup.ts';
 
 /** Patches as functions on whole objects of the host's form. */
@@ -72,4 +78,44 @@ export async function merge(pair: TestPair): Promise<Merged> {
     },
   );
   return { ...merged, virtual: merged.virtual ?? virtual, isVirtualChanged: merged.virtual !== undefined };
+}
+
+type Changes = Record<string, string | undefined>;
+
+/** The object with some annotations or labels changed; undefined removes one. */
+export function touch(object: KubeObject, changes: { annotations?: Changes; labels?: Changes }): KubeObject {
+  const { metadata } = object;
+  const changed = (map: StringMap = {}, edits: Changes = {}): StringMap =>
+    Object.fromEntries(
+      Object.entries({ ...map, ...edits }).filter(([, value]) => value !== undefined),
+    ) as StringMap;
+  const annotations = changed(metadata.annotations, changes.annotations);
+  const labels = changed(metadata.labels, changes.labels);
+  return { ...object, metadata: { ...metadata, annotations, labels } };
+}
+
+export const LOST = { [LAST_SYNCED]: undefined };
+
+export async function copyOf(virtual: KubeObject, patches: TestPatches = noPatches): Promise<KubeObject> {
+  return (await merge({ virtual, host: undefined, patches })).host;
+}
+
+export function annotationOf(object: KubeObject, key: string): string | undefined {
+  return object.metadata.annotations?.[key];
+}
+
+/** One annotation `k` with a flow, and the functions of its expressions; undefined removes it. */
+export function patchK(
+  flow: Flow,
+  forward: (value: string | undefined) => string | undefined = (value) => value,
+  reverse: (value: string | undefined) => string | undefined = (value) => value,
+): TestPatches {
+  const patch = (object: KubeObject, change: typeof forward): KubeObject =>
+    touch(object, { annotations: { k: change(annotationOf(object, 'k')) } });
+  return {
+    ...plainFlows,
+    flowOf: (path) => (path[2] === 'k' ? flow : 'both'),
+    forward: (object) => patch(object, forward),
+    reverse: (object) => patch(object, reverse),
+  };
 }

@@ -1,12 +1,14 @@
-/** How often patches run for one decision: once on each state of the virtual object, however long a referenced kind takes to open. */
+/** How often patches run for one decision: once on each state of the virtual object, however long a referenced kind takes to open. Merge patches
+ * between maps. */
 
-import { expect, test } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { valueAt, type JsonObject } from '../../../src/base/json.ts';
 import type { PatchConfig } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
-import { CopyForge } from '../../../src/syncer/reconcile/copy.ts';
+import { CopyForge, mapPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
@@ -114,4 +116,23 @@ test('the watch of a kind that only data names starts during the run of the patc
     'known',
   );
   expect(references).toMatchObject([{ kind: 'ConfigMap', written: { name: 'known' } }]);
+});
+
+describe('mapPatch', () => {
+  const map = fc.dictionary(fc.string({ minLength: 1, maxLength: 3 }), fc.string({ maxLength: 2 }));
+
+  test('property: applied as a merge patch it changes one map to the other; equal maps need no patch', () => {
+    fc.assert(
+      fc.property(map, map, (from, to) => {
+        const patch = mapPatch(from, to);
+        const result = new Map(Object.entries(from));
+        for (const [key, value] of Object.entries(patch ?? {})) {
+          if (value === null) result.delete(key);
+          else result.set(key, value as string); // maps of strings
+        }
+        expect(result).toEqual(new Map(Object.entries(to)));
+        expect(mapPatch(to, to)).toBeUndefined();
+      }),
+    );
+  });
 });

@@ -1,9 +1,7 @@
-/** Detection of needed writes, and merge patches between maps. */
+/** Detection of needed writes. */
 
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { mapPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { needsWrite } from '../../../src/syncer/translate/content.ts';
 
 const base: KubeObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a', labels: { x: '1' } } };
@@ -24,24 +22,5 @@ describe('needsWrite', () => {
     ['a field that this program does not know', { ...base, extra: 1 }, true],
   ])('%s', (_what, actual, expected) => {
     expect(needsWrite(base, actual)).toBe(expected);
-  });
-});
-
-describe('mapPatch', () => {
-  const map = fc.dictionary(fc.string({ minLength: 1, maxLength: 3 }), fc.string({ maxLength: 2 }));
-
-  test('property: applied as a merge patch it changes one map to the other; equal maps need no patch', () => {
-    fc.assert(
-      fc.property(map, map, (from, to) => {
-        const patch = mapPatch(from, to);
-        const result = new Map(Object.entries(from));
-        for (const [key, value] of Object.entries(patch ?? {})) {
-          if (value === null) result.delete(key);
-          else result.set(key, value as string); // maps of strings
-        }
-        expect(result).toEqual(new Map(Object.entries(to)));
-        expect(mapPatch(to, to)).toBeUndefined();
-      }),
-    );
   });
 });
