@@ -100,34 +100,34 @@ export function notAcceptable(accepted: readonly string[]): StatusError {
   );
 }
 
+/** 413. */
+export function entityTooLarge(why: string): StatusError {
+  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`);
+}
+
 export function tooLarge(limitBytes: number): StatusError {
-  return failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
+  return entityTooLarge(`limit is ${limitBytes}`);
 }
 
 export function tooLargeYaml(limitBytes: number): StatusError {
-  const why = `parsing YAML takes long, so its limit is ${limitBytes} bytes; send JSON`;
-  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`);
+  return entityTooLarge(`parsing YAML takes long, so its limit is ${limitBytes} bytes; send JSON`);
 }
 
 /** `tokensMax`: see `JSON_TOKENS_MAX`. */
 export function tooComplex(tokensMax: number): StatusError {
   const limit = `limit is ${tokensMax} commas, colons and opening brackets`;
-  return failure(
-    413,
-    'RequestEntityTooLarge',
-    `Request entity too large: too many fields and list items: ${limit}`,
-  );
+  return entityTooLarge(`too many fields and list items: ${limit}`);
 }
 
 export function tooManyFields(fieldsMax: number): StatusError {
   const what = 'too many labels, annotations, finalizers, data entries and other individually owned fields';
-  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${what}: limit is ${fieldsMax}`);
+  return entityTooLarge(`${what}: limit is ${fieldsMax}`);
 }
 
 /** Of all field managers together. */
 export function tooManyOwnedFields(fieldsMax: number): StatusError {
   const why = `metadata.managedFields would hold more than ${fieldsMax} fields`;
-  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${why}; use fewer field managers`);
+  return entityTooLarge(`${why}; use fewer field managers`);
 }
 
 export function urlTooLong(limitBytes: number): StatusError {
@@ -243,6 +243,11 @@ export function tooLong(field: string, bytesMax: number): FieldError {
     field,
     message: `Too long: may not be more than ${bytesMax} bytes`,
   };
+}
+
+export function tooManyItems(field: string, count: number, max: number): FieldError {
+  const message = `Too many: ${count}: must have at most ${max} items`;
+  return { reason: 'FieldValueTooMany', field, message };
 }
 
 /** Characters of a value or a path that a message quotes. */

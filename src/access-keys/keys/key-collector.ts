@@ -19,13 +19,15 @@ import type { KeyIndex } from './key-index.ts';
 import type { ExpiryEvents } from './expiry-events.ts';
 import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
+import type { Written } from '../../apiserver/objects/object-writer.ts';
+import { notFound } from '../../apiserver/status.ts';
 import {
-  isRevisionConflict,
   currentForm,
+  groupName,
   type Target,
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { ignoreNotFound, StatusError } from '../../kube/status-error.ts';
 import { cloneJson, type JsonObject, listField, objectList, text } from '../../base/json.ts';
 
 /** A scan visits every key: minimum interval. */
@@ -280,8 +282,6 @@ const NO_METRICS = {
 
 // Writes of the garbage collector: each is conditional on the state of the decision and does nothing if the key has changed.
 
-const ATTEMPTS = 10;
-
 interface KeyRemovalOptions {
   readonly store: Store;
   readonly registry: ObjectRegistry;
@@ -350,30 +350,22 @@ export class KeyRemoval {
     });
   }
 
+  /** Nothing if the key is gone. */
   async #change(key: IndexedKey, change: (metadata: JsonObject) => JsonObject): Promise<void> {
-    const { store, registry, definition } = this.#options;
+    const { registry } = this.#options;
     const target = this.#target(key);
-    for (let attempt = 1; ; attempt++) {
-      const entry = await store.get({ resource: definition.storage, namespace: '', name: key.name });
-      if (!entry || uidOf(entry) !== key.uid) return;
-      const object = cloneJson(currentForm(definition, entry));
-      const body = { ...object, metadata: change(metadataOf(object)) };
-      try {
-        await registry.writer.replace(target, entry, body, SERVER_WRITE);
-        return;
-      } catch (error) {
-        if (!isRevisionConflict(error) || attempt >= ATTEMPTS) throw error;
-      }
-    }
+    const write = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
+      const object = cloneJson(currentForm(target.definition, entry));
+      const metadata = metadataOf(object);
+      if (text(metadata, 'uid') !== key.uid) throw notFound(groupName(target.definition), key.name);
+      return registry.writer.replace(target, entry, { ...object, metadata: change(metadata) }, SERVER_WRITE);
+    };
+    await ignoreNotFound(registry.modify(target, write, false));
   }
 
   #target({ name }: IndexedKey): Target {
     return { definition: this.#options.definition, namespace: '', name };
   }
-}
-
-function uidOf(entry: StoredEntry): string {
-  return text(metadataOf(entry.value), 'uid');
 }
 
 /** The key was deleted or changed; its event enqueues it again. */

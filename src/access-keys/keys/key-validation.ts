@@ -4,6 +4,7 @@ import {
   invalidValue,
   requiredValue,
   tooLong,
+  tooManyItems,
   unsupportedValue,
   type FieldError,
 } from '../../apiserver/status.ts';
@@ -228,10 +229,7 @@ export function keyBytes(key: JsonObject): number {
 
 function groupErrors(spec: JsonObject): FieldError[] {
   const groups = listField(spec, 'groups');
-  if (groups.length > GROUPS_MAX) {
-    const message = `Too many: ${groups.length}: must have at most ${GROUPS_MAX} items`;
-    return [{ reason: 'FieldValueTooMany', field: 'spec.groups', message }];
-  }
+  if (groups.length > GROUPS_MAX) return [tooManyItems('spec.groups', groups.length, GROUPS_MAX)];
   return groups.flatMap((group, index) =>
     nameErrors(typeof group === 'string' ? group : '', `spec.groups[${index}]`),
   );

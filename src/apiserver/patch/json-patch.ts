@@ -13,7 +13,7 @@ import {
   type JsonValue,
 } from '../../base/json.ts';
 import { PATCH_COPY_BYTES_MAX, PATCH_OPERATIONS_MAX, PATCH_STEPS_MAX, PATCH_POINTER_MAX } from '../limits.ts';
-import { badRequest, shortened } from '../status.ts';
+import { badRequest, entityTooLarge, shortened } from '../status.ts';
 import { failure } from '../../kube/status-error.ts';
 
 /** Moving list items is faster than comparing or copying members by this factor. */
@@ -32,7 +32,7 @@ export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject
   }
   if (patch.length > PATCH_OPERATIONS_MAX) {
     const limit = `The allowed maximum operations in a JSON patch is ${PATCH_OPERATIONS_MAX}, got ${patch.length}`;
-    throw tooMuch(limit);
+    throw entityTooLarge(limit);
   }
   const document = new Document(target);
   for (const [index, item] of patch.entries()) {
@@ -105,7 +105,7 @@ class Document {
     const value = this.#get(from);
     this.#copied += JSON.stringify(value).length;
     if (this.#copied > PATCH_COPY_BYTES_MAX) {
-      throw tooMuch(`the copies of a JSON patch may add up to ${PATCH_COPY_BYTES_MAX} bytes`);
+      throw entityTooLarge(`the copies of a JSON patch may add up to ${PATCH_COPY_BYTES_MAX} bytes`);
     }
     return this.#clone(value);
   }
@@ -113,7 +113,9 @@ class Document {
   #step(count: number): void {
     this.#steps += count;
     if (this.#steps > PATCH_STEPS_MAX) {
-      throw tooMuch('the operations of the JSON patch compare, copy or move too much; send several patches');
+      throw entityTooLarge(
+        'the operations of the JSON patch compare, copy or move too much; send several patches',
+      );
     }
   }
 
@@ -198,10 +200,6 @@ function indexIn(last: number, token: string): number {
   const index = /^(?:0|[1-9]\d{0,15})$/.test(token) ? Number(token) : Number.NaN;
   if (!(index <= last)) throw missing();
   return index;
-}
-
-function tooMuch(limit: string): Error {
-  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${limit}`);
 }
 
 function missing(): OperationError {

@@ -282,70 +282,38 @@ interface Operation {
   readonly response: 'object' | 'list' | 'status';
 }
 
+function operation(
+  verb: Verb,
+  method: string,
+  idPrefix: string,
+  query: readonly string[],
+  rest: Pick<Operation, 'codes' | 'response'>,
+): Operation {
+  return { verb, method, idPrefix, query, ...rest };
+}
+
 const COLLECTION: readonly Operation[] = [
-  {
-    verb: 'list',
-    method: 'get',
-    idPrefix: 'list',
-    query: [...SELECTION, ...STREAM].toSorted(),
+  operation('list', 'get', 'list', [...SELECTION, ...STREAM].toSorted(), {
     codes: ['200'],
     response: 'list',
-  },
-  {
-    verb: 'create',
-    method: 'post',
-    idPrefix: 'create',
-    query: WRITE,
-    codes: ['200', '201', '202'],
-    response: 'object',
-  },
-  {
-    verb: 'deletecollection',
-    method: 'delete',
-    idPrefix: 'delete',
-    query: [...SELECTION, ...DELETION].toSorted(),
+  }),
+  operation('create', 'post', 'create', WRITE, { codes: ['200', '201', '202'], response: 'object' }),
+  operation('deletecollection', 'delete', 'delete', [...SELECTION, ...DELETION].toSorted(), {
     codes: ['200'],
     response: 'status',
-  },
+  }),
 ];
-const PATCH: Operation = {
-  verb: 'patch',
-  method: 'patch',
-  idPrefix: 'patch',
-  query: [...WRITE, 'force'],
-  codes: ['200', '201'],
-  response: 'object',
-};
+const WRITTEN = { codes: ['200', '201'], response: 'object' } as const;
+const PATCH = operation('patch', 'patch', 'patch', [...WRITE, 'force'], WRITTEN);
 const ITEM: readonly Operation[] = [
-  { verb: 'get', method: 'get', idPrefix: 'read', query: [], codes: ['200'], response: 'object' },
-  {
-    verb: 'update',
-    method: 'put',
-    idPrefix: 'replace',
-    query: WRITE,
-    codes: ['200', '201'],
-    response: 'object',
-  },
+  operation('get', 'get', 'read', [], { codes: ['200'], response: 'object' }),
+  operation('update', 'put', 'replace', WRITE, WRITTEN),
   PATCH,
-  {
-    verb: 'delete',
-    method: 'delete',
-    idPrefix: 'delete',
-    query: DELETION,
-    codes: ['200', '202'],
-    response: 'status',
-  },
+  operation('delete', 'delete', 'delete', DELETION, { codes: ['200', '202'], response: 'status' }),
 ];
 
 /** POST to a subresource that is an action. */
-const ACTION: Operation = {
-  verb: 'create',
-  method: 'post',
-  idPrefix: 'create',
-  query: WRITE,
-  codes: ['201'],
-  response: 'object',
-};
+const ACTION = operation('create', 'post', 'create', WRITE, { codes: ['201'], response: 'object' });
 
 /** `root`: `/api/v1`, `/apis/coordination.k8s.io/v1`. */
 function pathsOf(definition: ResourceDefinition, root: string, schemas: PathSchemas): JsonObject {
