@@ -21,7 +21,7 @@ import { isDelegated, SENDER_RULES } from './identity.ts';
 import { ensureFirstKeyFile } from './credentials/first-key.ts';
 import { LocalAdministrator, openMasterKey, type MasterKey } from './credentials/master-key.ts';
 import { HostCluster, openStore } from './open-store.ts';
-import { KEY_STORAGE, KEY_DESCRIPTIONS, KEY_TYPES } from './keys/key-kind.ts';
+import { KEY_STORAGE, KEY_TYPES } from './keys/key-kind.ts';
 import { WatchRevocation } from './keys/watch-revocation.ts';
 import { AuditTrail } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
@@ -31,16 +31,16 @@ import { textResponse, type ApiResponse } from '../apiserver/request/api-respons
 import { noSuchResource } from '../apiserver/status.ts';
 import type { Authorizer, AuditEvent } from '../apiserver/request/request-info.ts';
 import { META_TYPES, TypeTable } from '../apiserver/schema/object-schema.ts';
-import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/event-kinds.ts';
-import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/access-review.ts';
+import { EVENT_TYPES } from '../apiserver/event-kinds.ts';
+import { REVIEW_TYPES } from '../apiserver/access-review.ts';
 import { DefinitionTable } from '../apiserver/objects/resource-definition.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope-validation.ts';
+import { SCOPE_TYPES } from './authorization/scope-validation.ts';
 import { Keys } from './keys/keys.ts';
 import { KeyActivity } from './keys/key-activity.ts';
 import { KeyIndex } from './keys/key-index.ts';
 import { bearerAuthenticator } from './keys/key-authenticator.ts';
 import { issuedTokens, keySeries } from './metrics.ts';
-import { createTokens, TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-kind.ts';
+import { Tokens, TOKEN_TYPES } from './tokens/token-kind.ts';
 import { ManagementAuthorizer } from './authorization/authorizer.ts';
 import { DelegatedAuth, hostReviews } from './authorization/delegated-auth.ts';
 import { reviewKinds } from './authorization/reviews.ts';
@@ -315,13 +315,7 @@ const CORE_V1 = { group: '', version: 'v1' };
 
 function composeModules(options: ModulesOptions): Modules {
   const { config, store, masterKey, clock, random, logger, metrics } = options;
-  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
-    ...EVENT_DESCRIPTIONS,
-    ...REVIEW_DESCRIPTIONS,
-    ...SCOPE_DESCRIPTIONS,
-    ...KEY_DESCRIPTIONS,
-    ...TOKEN_DESCRIPTIONS,
-  });
+  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES]);
   const activity = new KeyActivity({ store, clock, logger });
   const index = new KeyIndex(store, activity);
   if (metrics) keySeries(metrics, index, clock);
@@ -344,7 +338,7 @@ function composeModules(options: ModulesOptions): Modules {
     writes: new WriteAuthorizer(index, clock, hostUsers),
     audit: options.audit,
   });
-  const tokens = createTokens({
+  const tokens = new Tokens({
     store,
     seal: masterKey.seal,
     index,

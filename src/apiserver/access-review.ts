@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, objectField, text } from '../base/json.t
 import type { AccessDecision, AccessRequest, Authorizer } from './request/request-info.ts';
 import { requiredValue, invalid } from './status.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from './schema/object-schema.ts';
+import type { TypeTable } from './schema/object-schema.ts';
 
 const GROUP = 'authorization.k8s.io';
 const KIND = 'SelfSubjectAccessReview';
@@ -13,21 +13,34 @@ export function selfSubjectAccessReviews(
   types: TypeTable,
   authorizer: Pick<Authorizer, 'authorize'>,
 ): ResourceDefinition {
-  return defineResource({
-    group: GROUP,
-    version: 'v1',
-    kind: KIND,
-    plural: 'selfsubjectaccessreviews',
-    singular: 'selfsubjectaccessreview',
-    isNamespaced: false,
-    verbs: ['create'],
-    schema: types.get('authorization.SelfSubjectAccessReview'),
-    checkName: () => undefined,
+  return reviewKind(types, GROUP, KIND, {
     respond: async (review, { user }) => {
       const spec = objectField(review, 'spec');
       const decision = await authorizer.authorize(user, reviewedRequest(spec, KIND, ''));
       return { ...review, spec, status: reviewStatus(decision) };
     },
+  });
+}
+
+/** A kind of authentication.k8s.io or authorization.k8s.io that is answered and never stored. */
+export function reviewKind(
+  types: TypeTable,
+  group: string,
+  kind: string,
+  behaviour: Partial<ResourceDefinition>,
+): ResourceDefinition {
+  const singular = kind.toLowerCase();
+  return defineResource({
+    group,
+    version: 'v1',
+    kind,
+    plural: `${singular}s`,
+    singular,
+    isNamespaced: false,
+    verbs: ['create'],
+    checkName: () => undefined,
+    schema: types.get(`${group.split('.')[0] ?? ''}.${kind}`),
+    ...behaviour,
   });
 }
 
@@ -83,90 +96,68 @@ authorization.FieldSelectorAttributes = rawSelector:1 string; requirements:2 []m
 authorization.LabelSelectorAttributes = rawSelector:1 string; requirements:2 []meta.LabelSelectorRequirement atomic
 authorization.NonResourceAttributes = path:1 string; verb:2 string
 authorization.SubjectAccessReviewStatus = allowed:1!+ bool; denied:4 bool; reason:2 string; evaluationError:3 string
+authentication.TokenReview: Authenticates a token to a known user. A cluster sends it below its own prefix; a token without access to the cluster is not authenticated there.
+authentication.TokenReview.metadata: Returned as it was sent; reviews are not stored.
+authentication.TokenReview.spec: Holds information about the request being evaluated.
+authentication.TokenReview.status: Filled in by the server; the result of the review.
+authentication.TokenReviewSpec.token: The access key or token. It is never returned.
+authentication.TokenReviewSpec.audiences: Audiences of the server that received the token. Defaults to the audience of this API.
+authentication.TokenReviewStatus.authenticated: The token belongs to a known user.
+authentication.TokenReviewStatus.user: The user of the token.
+authentication.TokenReviewStatus.audiences: The requested audiences for which the token is valid.
+authentication.TokenReviewStatus.error: Why the token could not be checked.
+authentication.UserInfo.username: The name of the user.
+authentication.UserInfo.uid: Unique value that identifies this user among users of the same name over time.
+authentication.UserInfo.groups: The groups of the user.
+authentication.UserInfo.extra: Additional information: the access key, its generation and its scope.
+authentication.SelfSubjectReview: Returns the user of the request, as kubectl auth whoami prints it.
+authentication.SelfSubjectReview.metadata: Returned as it was sent; reviews are not stored.
+authentication.SelfSubjectReview.status: Filled in by the server; the result of the review.
+authentication.SelfSubjectReviewStatus.userInfo: The user of the request.
+authorization.SelfSubjectAccessReview: Checks whether the current user may perform an action, as kubectl auth can-i does.
+authorization.SelfSubjectAccessReview.metadata: Returned as it was sent; reviews are not stored.
+authorization.SelfSubjectAccessReview.spec: Holds information about the request being evaluated.
+authorization.SelfSubjectAccessReview.status: Filled in by the server; the result of the review.
+authorization.SelfSubjectAccessReviewSpec.resourceAttributes: Describes a resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.
+authorization.SelfSubjectAccessReviewSpec.nonResourceAttributes: Describes a non-resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.
+authorization.SubjectAccessReview: Checks whether a user may perform an action. A cluster sends it below its own prefix; rights and the scope of the key decide.
+authorization.SubjectAccessReview.metadata: Returned as it was sent; reviews are not stored.
+authorization.SubjectAccessReview.spec: Holds information about the request being evaluated.
+authorization.SubjectAccessReview.status: Filled in by the server; the result of the review.
+authorization.SubjectAccessReviewSpec.resourceAttributes: Describes a resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.
+authorization.SubjectAccessReviewSpec.nonResourceAttributes: Describes a non-resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.
+authorization.SubjectAccessReviewSpec.user: The user to check.
+authorization.SubjectAccessReviewSpec.groups: The groups of the user.
+authorization.SubjectAccessReviewSpec.extra: Corresponds to user.extra of the authentication; identifies the access key and its scope.
+authorization.SubjectAccessReviewSpec.uid: The uid of the user.
+authorization.SelfSubjectRulesReview: Lists the actions that the current user may perform, as kubectl auth can-i --list prints them. For display, not for authorization decisions.
+authorization.SelfSubjectRulesReview.metadata: Returned as it was sent; reviews are not stored.
+authorization.SelfSubjectRulesReview.spec: Holds information about the request being evaluated.
+authorization.SelfSubjectRulesReview.status: Filled in by the server; the result of the review.
+authorization.SelfSubjectRulesReviewSpec.namespace: Namespace to evaluate rules for.
+authorization.SubjectRulesReviewStatus.resourceRules: Actions that the user may perform on resources.
+authorization.SubjectRulesReviewStatus.nonResourceRules: Actions that the user may perform on paths.
+authorization.SubjectRulesReviewStatus.incomplete: True when the rules returned may be incomplete.
+authorization.SubjectRulesReviewStatus.evaluationError: Why the list may be incomplete.
+authorization.ResourceRule.verbs: Verbs; * means all.
+authorization.ResourceRule.apiGroups: API groups; * means all.
+authorization.ResourceRule.resources: Plural names, or a subresource such as pods/log; * means all.
+authorization.ResourceRule.resourceNames: Names of objects; empty means all.
+authorization.NonResourceRule.verbs: HTTP methods in lower case; * means all.
+authorization.NonResourceRule.nonResourceURLs: URL paths; * is allowed as the final step of a path.
+authorization.ResourceAttributes.namespace: The namespace; empty for cluster-scoped resources and for all namespaces.
+authorization.ResourceAttributes.verb: The verb, such as get or create; * means all.
+authorization.ResourceAttributes.group: The API group; * means all.
+authorization.ResourceAttributes.version: The API version; * means all.
+authorization.ResourceAttributes.resource: The plural name of the resource; * means all.
+authorization.ResourceAttributes.subresource: The subresource, such as status.
+authorization.ResourceAttributes.name: The name of the object; empty means all.
+authorization.ResourceAttributes.fieldSelector: The field selector of the request.
+authorization.ResourceAttributes.labelSelector: The label selector of the request.
+authorization.NonResourceAttributes.path: The path of the URL.
+authorization.NonResourceAttributes.verb: The HTTP method in lower case.
+authorization.SubjectAccessReviewStatus.allowed: True if the action is allowed.
+authorization.SubjectAccessReviewStatus.denied: True if the action is denied and no other authorizer may allow it. If neither allowed nor denied is true, the next authorizer decides.
+authorization.SubjectAccessReviewStatus.reason: Why the request was allowed or denied.
+authorization.SubjectAccessReviewStatus.evaluationError: An error that occurred during authorization. The result is valid nevertheless.
 `;
-
-const METADATA = 'Returned as it was sent; reviews are not stored.';
-const ASKED = 'Holds information about the request being evaluated.';
-const ANSWERED = 'Filled in by the server; the result of the review.';
-const RESOURCE =
-  'Describes a resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.';
-const PATH =
-  'Describes a non-resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.';
-
-/** Texts for `kubectl explain`. */
-export const REVIEW_DESCRIPTIONS: Descriptions = {
-  'authentication.TokenReview':
-    'Authenticates a token to a known user. A cluster sends it below its own prefix; a token without access to the cluster is not authenticated there.',
-  'authentication.TokenReview.metadata': METADATA,
-  'authentication.TokenReview.spec': ASKED,
-  'authentication.TokenReview.status': ANSWERED,
-  'authentication.TokenReviewSpec.token': 'The access key or token. It is never returned.',
-  'authentication.TokenReviewSpec.audiences':
-    'Audiences of the server that received the token. Defaults to the audience of this API.',
-  'authentication.TokenReviewStatus.authenticated': 'The token belongs to a known user.',
-  'authentication.TokenReviewStatus.user': 'The user of the token.',
-  'authentication.TokenReviewStatus.audiences': 'The requested audiences for which the token is valid.',
-  'authentication.TokenReviewStatus.error': 'Why the token could not be checked.',
-  'authentication.UserInfo.username': 'The name of the user.',
-  'authentication.UserInfo.uid':
-    'Unique value that identifies this user among users of the same name over time.',
-  'authentication.UserInfo.groups': 'The groups of the user.',
-  'authentication.UserInfo.extra': 'Additional information: the access key, its generation and its scope.',
-  'authentication.SelfSubjectReview': 'Returns the user of the request, as kubectl auth whoami prints it.',
-  'authentication.SelfSubjectReview.metadata': METADATA,
-  'authentication.SelfSubjectReview.status': ANSWERED,
-  'authentication.SelfSubjectReviewStatus.userInfo': 'The user of the request.',
-  'authorization.SelfSubjectAccessReview':
-    'Checks whether the current user may perform an action, as kubectl auth can-i does.',
-  'authorization.SelfSubjectAccessReview.metadata': METADATA,
-  'authorization.SelfSubjectAccessReview.spec': ASKED,
-  'authorization.SelfSubjectAccessReview.status': ANSWERED,
-  'authorization.SelfSubjectAccessReviewSpec.resourceAttributes': RESOURCE,
-  'authorization.SelfSubjectAccessReviewSpec.nonResourceAttributes': PATH,
-  'authorization.SubjectAccessReview':
-    'Checks whether a user may perform an action. A cluster sends it below its own prefix; rights and the scope of the key decide.',
-  'authorization.SubjectAccessReview.metadata': METADATA,
-  'authorization.SubjectAccessReview.spec': ASKED,
-  'authorization.SubjectAccessReview.status': ANSWERED,
-  'authorization.SubjectAccessReviewSpec.resourceAttributes': RESOURCE,
-  'authorization.SubjectAccessReviewSpec.nonResourceAttributes': PATH,
-  'authorization.SubjectAccessReviewSpec.user': 'The user to check.',
-  'authorization.SubjectAccessReviewSpec.groups': 'The groups of the user.',
-  'authorization.SubjectAccessReviewSpec.extra':
-    'Corresponds to user.extra of the authentication; identifies the access key and its scope.',
-  'authorization.SubjectAccessReviewSpec.uid': 'The uid of the user.',
-  'authorization.SelfSubjectRulesReview':
-    'Lists the actions that the current user may perform, as kubectl auth can-i --list prints them. For display, not for authorization decisions.',
-  'authorization.SelfSubjectRulesReview.metadata': METADATA,
-  'authorization.SelfSubjectRulesReview.spec': ASKED,
-  'authorization.SelfSubjectRulesReview.status': ANSWERED,
-  'authorization.SelfSubjectRulesReviewSpec.namespace': 'Namespace to evaluate rules for.',
-  'authorization.SubjectRulesReviewStatus.resourceRules': 'Actions that the user may perform on resources.',
-  'authorization.SubjectRulesReviewStatus.nonResourceRules': 'Actions that the user may perform on paths.',
-  'authorization.SubjectRulesReviewStatus.incomplete': 'True when the rules returned may be incomplete.',
-  'authorization.SubjectRulesReviewStatus.evaluationError': 'Why the list may be incomplete.',
-  'authorization.ResourceRule.verbs': 'Verbs; * means all.',
-  'authorization.ResourceRule.apiGroups': 'API groups; * means all.',
-  'authorization.ResourceRule.resources': 'Plural names, or a subresource such as pods/log; * means all.',
-  'authorization.ResourceRule.resourceNames': 'Names of objects; empty means all.',
-  'authorization.NonResourceRule.verbs': 'HTTP methods in lower case; * means all.',
-  'authorization.NonResourceRule.nonResourceURLs': 'URL paths; * is allowed as the final step of a path.',
-  'authorization.ResourceAttributes.namespace':
-    'The namespace; empty for cluster-scoped resources and for all namespaces.',
-  'authorization.ResourceAttributes.verb': 'The verb, such as get or create; * means all.',
-  'authorization.ResourceAttributes.group': 'The API group; * means all.',
-  'authorization.ResourceAttributes.version': 'The API version; * means all.',
-  'authorization.ResourceAttributes.resource': 'The plural name of the resource; * means all.',
-  'authorization.ResourceAttributes.subresource': 'The subresource, such as status.',
-  'authorization.ResourceAttributes.name': 'The name of the object; empty means all.',
-  'authorization.ResourceAttributes.fieldSelector': 'The field selector of the request.',
-  'authorization.ResourceAttributes.labelSelector': 'The label selector of the request.',
-  'authorization.NonResourceAttributes.path': 'The path of the URL.',
-  'authorization.NonResourceAttributes.verb': 'The HTTP method in lower case.',
-  'authorization.SubjectAccessReviewStatus.allowed': 'True if the action is allowed.',
-  'authorization.SubjectAccessReviewStatus.denied':
-    'True if the action is denied and no other authorizer may allow it. If neither allowed nor denied is true, the next authorizer decides.',
-  'authorization.SubjectAccessReviewStatus.reason': 'Why the request was allowed or denied.',
-  'authorization.SubjectAccessReviewStatus.evaluationError':
-    'An error that occurred during authorization. The result is valid nevertheless.',
-};

@@ -4,15 +4,19 @@ import { metadataOf } from '../kube/object.ts';
 import { isJsonObject, type JsonObject, objectField, text } from '../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from './status.ts';
 import { defineResource, type ResourceDefinition } from './objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from './schema/object-schema.ts';
+import type { ObjectSchema, TypeTable } from './schema/object-schema.ts';
 import { ageText, textColumn } from './objects/object-view.ts';
 import { subdomainProblem } from '../kube/names.ts';
 
 const STORAGE = 'events';
 
-export function coreEvents(types: TypeTable): ResourceDefinition {
+function eventKind(
+  group: string,
+  schema: ObjectSchema,
+  behaviour: Partial<Omit<ResourceDefinition, 'strategy'>>,
+): ResourceDefinition {
   return defineResource({
-    group: '',
+    group,
     version: 'v1',
     kind: 'Event',
     plural: 'events',
@@ -20,9 +24,15 @@ export function coreEvents(types: TypeTable): ResourceDefinition {
     isNamespaced: true,
     shortNames: ['ev'],
     storage: STORAGE,
-    schema: types.get('Event'),
+    schema,
     checkName: subdomainProblem,
     strategy: { allowsCreateOnUpdate: true },
+    ...behaviour,
+  });
+}
+
+export function coreEvents(types: TypeTable): ResourceDefinition {
+  return eventKind('', types.get('Event'), {
     selectableFields: selectable('involvedObject'),
     columns: columnsOf((object) => object),
     validate: (next, previous) => eventErrors(next, previous, 'reportingComponent'),
@@ -30,18 +40,7 @@ export function coreEvents(types: TypeTable): ResourceDefinition {
 }
 
 export function groupEvents(types: TypeTable): ResourceDefinition {
-  return defineResource({
-    group: 'events.k8s.io',
-    version: 'v1',
-    kind: 'Event',
-    plural: 'events',
-    singular: 'event',
-    isNamespaced: true,
-    shortNames: ['ev'],
-    storage: STORAGE,
-    schema: types.get('events.Event'),
-    checkName: subdomainProblem,
-    strategy: { allowsCreateOnUpdate: true },
+  return eventKind('events.k8s.io', types.get('events.Event'), {
     selectableFields: selectable('regarding'),
     columns: columnsOf(toCore),
     validate: (next, previous) => groupEventErrors(toCore(next), previous && toCore(previous)),
@@ -222,17 +221,14 @@ EventSource = component:1 string; host:2 string
 EventSeries = count:1 int32; lastObservedTime:2! microtime
 events.Event = metadata:1! meta.ObjectMeta; eventTime:2!+ microtime; series:3 *events.EventSeries; reportingController:4 string; reportingInstance:5 string; action:6 string; reason:7 string; regarding:8! ObjectReference; related:9 *ObjectReference; note:10 string; type:11 string; deprecatedSource:12! EventSource; deprecatedFirstTimestamp:13! time; deprecatedLastTimestamp:14! time; deprecatedCount:15 int32
 events.EventSeries = count:1!+ int32; lastObservedTime:2!+ microtime
+ObjectReference: Refers to another object.
+ObjectReference.kind: Kind of the object.
+ObjectReference.namespace: Its namespace.
+ObjectReference.name: Its name.
+ObjectReference.uid: Its uid.
+ObjectReference.apiVersion: Group and version of its kind.
+ObjectReference.resourceVersion: The specific version of the object, if any.
+ObjectReference.fieldPath: The part of the object.
+Event: A report of an event on an object.
+events.Event: A report of an event on an object.
 `;
-
-export const EVENT_DESCRIPTIONS: Descriptions = {
-  ObjectReference: 'Refers to another object.',
-  'ObjectReference.kind': 'Kind of the object.',
-  'ObjectReference.namespace': 'Its namespace.',
-  'ObjectReference.name': 'Its name.',
-  'ObjectReference.uid': 'Its uid.',
-  'ObjectReference.apiVersion': 'Group and version of its kind.',
-  'ObjectReference.resourceVersion': 'The specific version of the object, if any.',
-  'ObjectReference.fieldPath': 'The part of the object.',
-  Event: 'A report of an event on an object.',
-  'events.Event': 'A report of an event on an object.',
-};

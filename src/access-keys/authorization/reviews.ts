@@ -3,13 +3,14 @@
  * the configuration of its webhooks.
  */
 
-import { reviewedRequest, reviewStatus, selfSubjectAccessReviews } from '../../apiserver/access-review.ts';
-import { requiredValue, badRequest, invalid } from '../../apiserver/status.ts';
 import {
-  defineResource,
-  type ResourceDefinition,
-  ALL_VERBS,
-} from '../../apiserver/objects/resource-definition.ts';
+  reviewedRequest,
+  reviewKind,
+  reviewStatus,
+  selfSubjectAccessReviews,
+} from '../../apiserver/access-review.ts';
+import { requiredValue, badRequest, invalid } from '../../apiserver/status.ts';
+import { type ResourceDefinition, ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { type JsonObject, objectField, text } from '../../base/json.ts';
@@ -90,27 +91,6 @@ export function reviewKinds(
       },
     }),
   ];
-}
-
-function reviewKind(
-  types: TypeTable,
-  group: string,
-  kind: string,
-  behaviour: Partial<ResourceDefinition>,
-): ResourceDefinition {
-  const singular = kind.toLowerCase();
-  return defineResource({
-    group,
-    version: 'v1',
-    kind,
-    plural: `${singular}s`,
-    singular,
-    isNamespaced: false,
-    verbs: ['create'],
-    checkName: () => undefined,
-    schema: types.get(`${group.split('.')[0] ?? ''}.${kind}`),
-    ...behaviour,
-  });
 }
 
 function isTarget(prefix: string): boolean {

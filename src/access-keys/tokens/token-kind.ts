@@ -18,7 +18,7 @@ import {
   type Caller,
   type ResourceDefinition,
 } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable, Descriptions } from '../../apiserver/schema/object-schema.ts';
+import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { failure } from '../../kube/status-error.ts';
 import { validateMetadata } from '../../apiserver/metadata.ts';
 import { subdomainProblem } from '../../kube/names.ts';
@@ -38,18 +38,9 @@ import { KeyRing, KEY_SET_AGE_MS, ALGORITHM } from './key-ring.ts';
 const KIND = 'DirectClusterEndpointToken';
 const PLURAL = 'directclusterendpointtokens';
 
-interface TokenKindOptions {
-  readonly types: TypeTable;
-  readonly index: KeyIndex;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly ttls: TokenTtls;
-  sign(content: TokenContent): Promise<string>;
-  /** Called for each issued token; dry runs do not count. */
-  issued(): void;
-}
+type Sign = (content: TokenContent) => Promise<string>;
 
-function directClusterEndpointTokens(options: TokenKindOptions): ResourceDefinition {
+function directClusterEndpointTokens(options: TokensOptions, sign: Sign): ResourceDefinition {
   return defineResource({
     group: MANAGEMENT_GROUP,
     version: MANAGEMENT_VERSION,
@@ -62,11 +53,16 @@ function directClusterEndpointTokens(options: TokenKindOptions): ResourceDefinit
     schema: options.types.get('management.DirectClusterEndpointToken'),
     checkName: subdomainProblem,
     responseContainsSecret: true,
-    respond: (object, caller) => respond(options, object, caller),
+    respond: (object, caller) => respond(options, sign, object, caller),
   });
 }
 
-async function respond(options: TokenKindOptions, object: JsonObject, caller: Caller): Promise<JsonObject> {
+async function respond(
+  options: TokensOptions,
+  sign: Sign,
+  object: JsonObject,
+  caller: Caller,
+): Promise<JsonObject> {
   const id = randomUUID();
   const nowMs = options.clock.now();
   const record = callingKey(options, caller.user);
@@ -83,7 +79,7 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
   const granted = grantTtl(spec, options.ttls, nowMs, options.index.expiresAtMs(record));
   if (granted.warning !== '') caller.warn(granted.warning);
   const content = { id, record, scope, ...granted };
-  const token = await signed(options, content);
+  const token = await signed(sign, content);
   if (token.length > TOKEN_BYTES_MAX) {
     throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, [tooLarge(token.length, spec, content)]);
   }
@@ -103,7 +99,7 @@ const METADATA_RULES = {
 };
 
 /** Tokens belong to the key that creates them. */
-function callingKey({ index, clock }: TokenKindOptions, { extra }: UserInfo): KeyRecord {
+function callingKey({ index, clock }: TokensOptions, { extra }: UserInfo): KeyRecord {
   const uid = extra[EXTRA.keyUid]?.[0];
   if (uid === undefined) {
     const why = 'a token belongs to the access key that creates it: send the request with an access key';
@@ -147,9 +143,9 @@ function grantScope(spec: JsonObject, user: UserInfo): Scope | undefined {
   throw forbidden({ group: MANAGEMENT_GROUP, resource: PLURAL }, '', why);
 }
 
-async function signed(options: TokenKindOptions, content: TokenContent): Promise<string> {
+async function signed(sign: Sign, content: TokenContent): Promise<string> {
   try {
-    return await options.sign(content);
+    return await sign(content);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     throw failure(503, 'ServiceUnavailable', 'the signing keys cannot be read: retry', {
@@ -229,29 +225,18 @@ export const TOKEN_TYPES = `
 management.DirectClusterEndpointToken = metadata! meta.ObjectMeta; spec! management.DirectClusterEndpointTokenSpec; status! management.DirectClusterEndpointTokenStatus
 management.DirectClusterEndpointTokenSpec = ttl int64; scope *management.AccessKeyScope
 management.DirectClusterEndpointTokenStatus = token string
+management.DirectClusterEndpointToken: A time-limited token for direct cluster endpoints: connected clusters that are accessed without the central instance. It is returned once and not stored, so it cannot be read, listed or deleted. It expires after its ttl or with the access key that created it.
+management.DirectClusterEndpointToken.metadata: Standard object metadata. Labels and annotations are returned as they were sent. The default of name is the id of the token.
+management.DirectClusterEndpointToken.spec: Requested lifetime and scope. May be empty.
+management.DirectClusterEndpointToken.status: The issued token; empty for a dry run.
+management.DirectClusterEndpointTokenSpec: Requested lifetime and scope. The response contains the granted ones.
+management.DirectClusterEndpointTokenSpec.ttl: Lifetime of the token in seconds. 0 means the default of the server. It is reduced, with a warning, to the remaining lifetime of the access key that creates it.
+management.DirectClusterEndpointTokenSpec.scope: Scope of the token, which must be within that of the access key. Without it the token has the scope of the access key.
+management.DirectClusterEndpointTokenStatus: The issued token.
+management.DirectClusterEndpointTokenStatus.token: The token, a JWT that the cluster accepts as a bearer token. It is a secret and returned only once.
 `;
 
-export const TOKEN_DESCRIPTIONS: Descriptions = {
-  'management.DirectClusterEndpointToken':
-    'A time-limited token for direct cluster endpoints: connected clusters that are accessed without the central instance. It is returned ' +
-    'once and not stored, so it cannot be read, listed or deleted. It expires after its ttl or with the access key that created it.',
-  'management.DirectClusterEndpointToken.metadata':
-    'Standard object metadata. Labels and annotations are returned as they were sent. The default of name is the id of the token.',
-  'management.DirectClusterEndpointToken.spec': 'Requested lifetime and scope. May be empty.',
-  'management.DirectClusterEndpointToken.status': 'The issued token; empty for a dry run.',
-  'management.DirectClusterEndpointTokenSpec':
-    'Requested lifetime and scope. The response contains the granted ones.',
-  'management.DirectClusterEndpointTokenSpec.ttl':
-    'Lifetime of the token in seconds. 0 means the default of the server. It is reduced, with a warning, to the remaining lifetime of the ' +
-    'access key that creates it.',
-  'management.DirectClusterEndpointTokenSpec.scope':
-    'Scope of the token, which must be within that of the access key. Without it the token has the scope of the access key.',
-  'management.DirectClusterEndpointTokenStatus': 'The issued token.',
-  'management.DirectClusterEndpointTokenStatus.token':
-    'The token, a JWT that the cluster accepts as a bearer token. It is a secret and returned only once.',
-};
-
-// Composes direct cluster endpoint tokens: the resource, the signing keys, and the documents for verifiers.
+// Direct cluster endpoint tokens: the resource, the signing keys, and the documents for verifiers.
 
 export interface TokensOptions {
   readonly store: Store;
@@ -265,40 +250,42 @@ export interface TokensOptions {
   /** https URL, the `iss` claim; a trailing slash is removed. */
   readonly issuer: string;
   readonly ttls: TokenTtls;
-  /** Called for each issued token. */
+  /** Called for each issued token; dry runs do not count. */
   issued(): void;
 }
 
-export interface Tokens {
+export class Tokens {
   readonly definition: ResourceDefinition;
   /** For `startServer`, by path. */
   readonly publicDocuments: ReadonlyMap<string, () => Promise<ApiResponse>>;
-  /** The user of a token, for a TokenReview; undefined: invalid. On this API itself a token is not accepted. */
-  verify(token: string): Promise<UserInfo | undefined>;
-  /** Generates the first signing key. Throws a `TerminalError` if the keys in the store cannot be decrypted. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
+  readonly #options: TokensOptions;
+  readonly #issuer: string;
+  readonly #ring: KeyRing;
 
-export function createTokens(options: TokensOptions): Tokens {
-  const { store, seal, index, clock, random, logger, types, ttls } = options;
-  const issuer = options.issuer.replace(/\/+$/, '');
-  const ring = new KeyRing({ store, seal, clock, logger, tokenSecondsMax: Math.max(ttls.default, ttls.max) });
-  return {
-    definition: directClusterEndpointTokens({
-      types,
-      index,
-      clock,
-      random,
-      ttls,
-      issued: () => options.issued(),
-      sign: (content) => signToken(ring, issuer, content),
-    }),
-    publicDocuments: tokenDocuments(ring, issuer),
-    verify: (token) => verifyToken(ring, issuer, index, clock, token),
-    start: () => ring.start(),
-    stop: () => ring.stop(),
-  };
+  constructor(options: TokensOptions) {
+    const { default: ttl, max } = options.ttls;
+    this.#options = options;
+    this.#issuer = options.issuer.replace(/\/+$/, '');
+    this.#ring = new KeyRing({ ...options, tokenSecondsMax: Math.max(ttl, max) });
+    const sign = (content: TokenContent): Promise<string> => signToken(this.#ring, this.#issuer, content);
+    this.definition = directClusterEndpointTokens(options, sign);
+    this.publicDocuments = tokenDocuments(this.#ring, this.#issuer);
+  }
+
+  /** The user of a token, for a TokenReview; undefined: invalid. On this API itself a token is not accepted. */
+  verify(token: string): Promise<UserInfo | undefined> {
+    const { index, clock } = this.#options;
+    return verifyToken(this.#ring, this.#issuer, index, clock, token);
+  }
+
+  /** Generates the first signing key. Throws a `TerminalError` if the keys in the store cannot be decrypted. */
+  start(): Promise<void> {
+    return this.#ring.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#ring.stop();
+  }
 }
 
 // The documents for verifiers of tokens: OpenID Connect Discovery and the key set.

@@ -99,22 +99,25 @@ export function memberSchema(schema: ObjectSchema | MapSchema, key: string): Sch
 //
 // `[]T` is a list (`atomic` unless marked `set` or `map(keys)`; a key may have a default), `{}T` a map, `*T` a pointer: its empty value is
 // kept. After the name: the protobuf number (`2/1` in an unnamed message), `!` always written, `+` required. `~` is the strategic-merge
-// rule, `string:v1.Protocol` a named type for error messages.
+// rule, `string:v1.Protocol` a named type for error messages. A line `Type: text` or `Type.field: text` is for `kubectl explain`.
 
-/** Texts for `kubectl explain`, by `Type` and `Type.field`. */
-export type Descriptions = Readonly<Record<string, string>>;
+const DESCRIPTION = /^([\w.]+): (.+)$/;
 
 /** Types by name; a type is parsed when it is first asked for. */
 export class TypeTable {
   readonly #lines = new Map<string, string>();
   readonly #types = new Map<string, ObjectSchema>();
-  readonly #descriptions: Descriptions;
+  readonly #descriptions = new Map<string, string>();
 
-  constructor(notations: readonly string[], descriptions: Descriptions = {}) {
-    this.#descriptions = descriptions;
+  constructor(notations: readonly string[]) {
     for (const line of notations.join('\n').split('\n')) {
       const text = line.trim();
       if (text === '') continue;
+      const [, described = '', description = ''] = DESCRIPTION.exec(text) ?? [];
+      if (described !== '') {
+        this.#descriptions.set(described, description);
+        continue;
+      }
       const name = text.slice(0, text.search(/[ =]/));
       invariant(!this.#lines.has(name), `the type ${name} is defined twice`);
       this.#lines.set(name, text);
@@ -132,7 +135,7 @@ export class TypeTable {
       type: 'object',
       name,
       isAtomic: head.trim().endsWith(' atomic'),
-      description: this.#descriptions[name] ?? '',
+      description: this.#descriptions.get(name) ?? '',
       fields,
     };
     this.#types.set(name, type); // before its fields, which may refer to it
@@ -157,7 +160,7 @@ export class TypeTable {
       isAlwaysWritten: named.includes('!'),
       isRequired: named.includes('+'),
       protobufPath: numbers === '' ? [] : numbers.split('/').map(Number),
-      description: this.#descriptions[`${owner}.${name}`] ?? '',
+      description: this.#descriptions.get(`${owner}.${name}`) ?? '',
       patchStrategies: strategic.replace(/\(.*/, '').split(',').filter(Boolean),
       mergeKey: argument(strategic),
     };

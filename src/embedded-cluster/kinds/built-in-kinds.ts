@@ -9,12 +9,12 @@ import {
 import { selfSubjectAccessReviews, REVIEW_TYPES } from '../../apiserver/access-review.ts';
 import { configMaps, secrets } from './config-data.ts';
 import { endpointSlices, endpoints } from './endpoints.ts';
-import { coreEvents, groupEvents, EVENT_DESCRIPTIONS, EVENT_TYPES } from '../../apiserver/event-kinds.ts';
+import { coreEvents, groupEvents, EVENT_TYPES } from '../../apiserver/event-kinds.ts';
 import { namespaces } from './namespace.ts';
 import { pods } from './pod.ts';
 import { services } from './service.ts';
 import { invalidValue, type FieldError } from '../../apiserver/status.ts';
-import { TypeTable, type Descriptions, META_TYPES } from '../../apiserver/schema/object-schema.ts';
+import { TypeTable, META_TYPES } from '../../apiserver/schema/object-schema.ts';
 import { type JsonObject, objectField, text } from '../../base/json.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { subdomainProblem } from '../../kube/names.ts';
@@ -82,10 +82,15 @@ function validate(object: JsonObject): FieldError[] {
 
 /** One table per server: types are parsed when a kind first needs them. */
 export function builtInTypes(): TypeTable {
-  return new TypeTable([META_TYPES, EVENT_TYPES, CORE_TYPES, GROUP_TYPES, POD_TYPES, REVIEW_TYPES], {
-    ...EVENT_DESCRIPTIONS,
-    ...DESCRIPTIONS,
-  });
+  return new TypeTable([
+    META_TYPES,
+    EVENT_TYPES,
+    CORE_TYPES,
+    GROUP_TYPES,
+    POD_TYPES,
+    REVIEW_TYPES,
+    DESCRIPTIONS,
+  ]);
 }
 
 /** The small kinds of the core group, as kube-apiserver 1.36 serves them. Notation: `schema/object-schema.ts`. */
@@ -124,51 +129,50 @@ discovery.ForNode = name:1!+ string
 discovery.EndpointPort atomic = name:1 *string; protocol:2 *string:v1.Protocol; port:3 *int32; appProtocol:4 *string
 `;
 
-const DESCRIPTIONS: Descriptions = {
-  Endpoints: 'Network addresses that implement the Service of the same name.',
-  'Endpoints.metadata': 'Standard object metadata.',
-  'Endpoints.subsets': 'Sets of addresses and ports; every address of a set serves every port of it.',
-  EndpointSubset: 'Addresses that offer the same ports.',
-  'EndpointSubset.addresses': 'Addresses that are ready for traffic.',
-  'EndpointSubset.notReadyAddresses': 'Addresses that are not ready and get no traffic.',
-  'EndpointSubset.ports': 'The ports on all of these addresses.',
-  EndpointAddress: 'A single IP address.',
-  'EndpointAddress.ip': 'IPv4 or IPv6 address. Not loopback, not link-local.',
-  'EndpointAddress.hostname': 'DNS label of this endpoint.',
-  'EndpointAddress.nodeName': 'The node that hosts this endpoint.',
-  'EndpointAddress.targetRef': 'The object that provides the endpoint, usually a Pod.',
-  EndpointPort: 'A single port.',
-  'EndpointPort.name': 'Name of the port; required when there is more than one.',
-  'EndpointPort.port': 'Number, 1 to 65535.',
-  'EndpointPort.protocol': 'TCP, UDP or SCTP. Defaults to TCP.',
-  'EndpointPort.appProtocol': 'The application protocol of the port, as a hint.',
-  Service: 'A name and an address for a set of Pods, or for Endpoints without a selector.',
-  'Service.metadata': 'Standard object metadata.',
-  'Service.spec': 'The desired behaviour of the Service.',
-  'Service.status': 'The observed state of the Service.',
-  'ServiceSpec.selector':
-    'Labels of the Pods that implement the Service. Without a selector, its Endpoints are managed externally.',
-  'ServiceSpec.ports': 'The ports of the Service.',
-  'ServiceSpec.type': 'ClusterIP, NodePort, LoadBalancer or ExternalName.',
-  'ServiceSpec.clusterIP': 'The IP address of the Service; None for a headless Service.',
-  Namespace: 'A scope for names.',
-  Pod: 'Containers that run together on one node.',
-  Secret: 'Confidential data, base64-encoded.',
-  'Secret.data': 'Base64-encoded values by key.',
-  'Secret.stringData': 'Plain values by key; write-only, merged into data.',
-  ConfigMap: 'Configuration data that is not confidential.',
-  'discovery.EndpointSlice': 'A subset of the endpoints of a Service.',
-  'coordination.Lease': 'The holder and the duration of a lock.',
-  'meta.ObjectMeta': 'Metadata that every object has.',
-  'meta.ObjectMeta.name': 'Unique within a namespace. Cannot be updated.',
-  'meta.ObjectMeta.namespace': 'The scope within which the name is unique. Cannot be updated.',
-  'meta.ObjectMeta.labels': 'Keys and values to select objects by.',
-  'meta.ObjectMeta.annotations': 'Keys and values that tools store.',
-  'meta.ObjectMeta.uid': 'Unique in time and space; set by the server.',
-  'meta.ObjectMeta.resourceVersion': 'Internal version, changed by every write; set by the server.',
-  'meta.ObjectMeta.finalizers': 'Must be empty before the object is removed.',
-  'meta.ObjectMeta.ownerReferences': 'Objects that this object depends on.',
-};
+const DESCRIPTIONS = `
+Endpoints: Network addresses that implement the Service of the same name.
+Endpoints.metadata: Standard object metadata.
+Endpoints.subsets: Sets of addresses and ports; every address of a set serves every port of it.
+EndpointSubset: Addresses that offer the same ports.
+EndpointSubset.addresses: Addresses that are ready for traffic.
+EndpointSubset.notReadyAddresses: Addresses that are not ready and get no traffic.
+EndpointSubset.ports: The ports on all of these addresses.
+EndpointAddress: A single IP address.
+EndpointAddress.ip: IPv4 or IPv6 address. Not loopback, not link-local.
+EndpointAddress.hostname: DNS label of this endpoint.
+EndpointAddress.nodeName: The node that hosts this endpoint.
+EndpointAddress.targetRef: The object that provides the endpoint, usually a Pod.
+EndpointPort: A single port.
+EndpointPort.name: Name of the port; required when there is more than one.
+EndpointPort.port: Number, 1 to 65535.
+EndpointPort.protocol: TCP, UDP or SCTP. Defaults to TCP.
+EndpointPort.appProtocol: The application protocol of the port, as a hint.
+Service: A name and an address for a set of Pods, or for Endpoints without a selector.
+Service.metadata: Standard object metadata.
+Service.spec: The desired behaviour of the Service.
+Service.status: The observed state of the Service.
+ServiceSpec.selector: Labels of the Pods that implement the Service. Without a selector, its Endpoints are managed externally.
+ServiceSpec.ports: The ports of the Service.
+ServiceSpec.type: ClusterIP, NodePort, LoadBalancer or ExternalName.
+ServiceSpec.clusterIP: The IP address of the Service; None for a headless Service.
+Namespace: A scope for names.
+Pod: Containers that run together on one node.
+Secret: Confidential data, base64-encoded.
+Secret.data: Base64-encoded values by key.
+Secret.stringData: Plain values by key; write-only, merged into data.
+ConfigMap: Configuration data that is not confidential.
+discovery.EndpointSlice: A subset of the endpoints of a Service.
+coordination.Lease: The holder and the duration of a lock.
+meta.ObjectMeta: Metadata that every object has.
+meta.ObjectMeta.name: Unique within a namespace. Cannot be updated.
+meta.ObjectMeta.namespace: The scope within which the name is unique. Cannot be updated.
+meta.ObjectMeta.labels: Keys and values to select objects by.
+meta.ObjectMeta.annotations: Keys and values that tools store.
+meta.ObjectMeta.uid: Unique in time and space; set by the server.
+meta.ObjectMeta.resourceVersion: Internal version, changed by every write; set by the server.
+meta.ObjectMeta.finalizers: Must be empty before the object is removed.
+meta.ObjectMeta.ownerReferences: Objects that this object depends on.
+`;
 
 // Types of Pod, as kube-apiserver 1.36 serves them. Notation: `schema/object-schema.ts`.
 

@@ -33,8 +33,8 @@ import {
   type Scope,
 } from '../../../src/access-keys/identity.ts';
 import { Keys } from '../../../src/access-keys/keys/keys.ts';
-import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
+import { KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
+import { SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
@@ -114,10 +114,7 @@ export async function startAuthorizationServer(
 ): Promise<AuthorizationServer> {
   const clock = new FakeClock();
   const store = new MemoryStore();
-  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES], {
-    ...SCOPE_DESCRIPTIONS,
-    ...KEY_DESCRIPTIONS,
-  });
+  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES]);
   const callers = new Map([
     ['admin', caller('root', [ADMINISTRATORS])],
     ['alice', caller('alice', ['platform:team:blue'])],

@@ -20,8 +20,8 @@ import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { Keys } from '../../../src/access-keys/keys/keys.ts';
 import { KeyActivity } from '../../../src/access-keys/keys/key-activity.ts';
 import { KeyIndex } from '../../../src/access-keys/keys/key-index.ts';
-import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
+import { KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
+import { SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import type { Store } from '../../../src/apiserver/storage/store.ts';
@@ -53,10 +53,7 @@ export interface KeyServer extends AsyncDisposable {
 }
 
 export function keyTypes(): TypeTable {
-  return new TypeTable([META_TYPES, EVENT_TYPES, SCOPE_TYPES, KEY_TYPES], {
-    ...SCOPE_DESCRIPTIONS,
-    ...KEY_DESCRIPTIONS,
-  });
+  return new TypeTable([META_TYPES, EVENT_TYPES, SCOPE_TYPES, KEY_TYPES]);
 }
 
 export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {

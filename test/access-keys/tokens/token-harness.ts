@@ -15,13 +15,11 @@ import {
   type KeyRecord,
   type Scope,
 } from '../../../src/access-keys/identity.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
+import { SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import {
-  createTokens,
-  type Tokens,
+  Tokens,
   type TokensOptions,
   KEY_SET_PATH,
-  TOKEN_DESCRIPTIONS,
   TOKEN_TYPES,
 } from '../../../src/access-keys/tokens/token-kind.ts';
 import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
@@ -38,10 +36,7 @@ export function testSeal(): Seal {
 }
 
 export function tokenTypes(): TypeTable {
-  return new TypeTable([META_TYPES, SCOPE_TYPES, TOKEN_TYPES], {
-    ...SCOPE_DESCRIPTIONS,
-    ...TOKEN_DESCRIPTIONS,
-  });
+  return new TypeTable([META_TYPES, SCOPE_TYPES, TOKEN_TYPES]);
 }
 
 export function keyRecord(overrides: Partial<KeyRecord> & { expiresAtMs?: number } = {}): TestKey {
@@ -127,7 +122,7 @@ export async function startTokens(options: Partial<TokensOptions> = {}): Promise
   const clock = (options.clock as FakeClock | undefined) ?? new FakeClock();
   const store = (options.store as MemoryStore | undefined) ?? new MemoryStore();
   const index = new TestIndex();
-  const tokens = createTokens({
+  const tokens = new Tokens({
     store,
     seal: testSeal(),
     index,
