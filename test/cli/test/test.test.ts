@@ -8,25 +8,13 @@ import { once } from 'node:events';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FileChanges } from '../../../src/cli/test/test.ts';
 import { capturedRun } from '../captured-run.ts';
-import { BASE, CONFIG, HOLDS, VIRTUAL_WEB, WEB, casesOf, folder, folderWith, oneCase } from './case-files.ts';
+import { CONFIG, HOLDS, WEB, casesOf, folder, folderWith, oneCase } from './case-files.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const FAILING = oneCase(`${VIRTUAL_WEB}
-expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {owner: shop}}}]}`);
-
 describe('test', () => {
-  test('a failing case is exit 1, and the table shows expected and actual values', async () => {
-    const { code, out } = await capturedRun(['test', folderWith(FAILING)]);
-    expect(code).toBe(1);
-    expect(out).toMatch(/ it +\d+ms +FAIL\n/);
-    expect(out).toContain('host object web-x-shop-x-vc: metadata.annotations.owner\n');
-    expect(out).toContain('    - expected: "shop"\n    + actual:   "team-shop"\n');
-    expect(out).toContain('0 of 1 cases passed');
-  });
-
   test('a reference to an object in no file is noted once, unless the case expects Events', async () => {
     const missing =
       'virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, annotations: {tls: ca}}}]';
@@ -72,19 +60,6 @@ cases:
     expect(out).toMatch(/ zone +\d+ms +pass\n/);
     expect(out).toContain('1 of 2 cases passed');
     expect(out).toContain('    - expected: "a"\n    + actual:   "host-a"\n');
-  });
-
-  test('-o junit is XML in which every text is escaped', async () => {
-    const path = folderWith({
-      'a&b/endpoint-syncer-test.yaml': 'config: ../config.yaml\ncases: [{name: "<it>"}]\n',
-      ...BASE,
-    });
-    const { code, out } = await capturedRun(['test', path, '-o', 'junit']);
-    expect(code).toBe(0);
-    expect(out).toContain('<testsuites name="endpoint-syncer test" tests="1" failures="0" errors="0">');
-    expect(out).toMatch(/classname="[^"]*a&amp;b[^"]*" name="&lt;it&gt;"/);
-    const failed = await capturedRun(['test', folderWith(FAILING), '-o', 'junit']);
-    expect(failed.out).toMatch(/<failure message="[^"]+">[^<]*- expected: &quot;shop&quot;/);
   });
 });
 

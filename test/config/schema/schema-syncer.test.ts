@@ -1,51 +1,11 @@
 /** An editor that uses `config/schema.json` rejects what `validate` rejects, and accepts what it accepts. */
 
-import { Ajv } from 'ajv';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { FLAGS } from '../../../src/config/flags.ts';
-import { configJsonSchema } from '../../../src/config/schema/schema.ts';
-import { parseText } from '../setup.ts';
 import { costlyRuns } from '../../support/costly-runs.ts';
-
-const ajv = new Ajv({ strict: false });
-const schemaAccepts = ajv.compile(JSON.parse(configJsonSchema()) as object);
-
-/** JSON Schema cannot compare values, count durations, or parse paths and expressions. */
-const INEXPRESSIBLE = [
-  /^must be between/u,
-  /must not be longer than/u,
-  /have the same path/u,
-  /cannot be patched/u,
-  /^is also endpointSyncer\.http\.bindAddress/u,
-  /^duplicate host namespace/u,
-  /conflicts with/u,
-  /multiple times/u,
-  /cannot be longer than 32/u,
-];
-
-function errorsOf(file: JsonObject): string[] {
-  return parseText(JSON.stringify(file))
-    .problems.filter(({ severity }) => severity === 'error')
-    .map(({ path, message }) => `${path}: ${message}`);
-}
-
-function isExpressible(error: string): boolean {
-  const message = error.slice(error.indexOf(': ') + 2);
-  return !INEXPRESSIBLE.some((pattern) => pattern.test(message));
-}
-
-/** Undefined if the schema and the loader agree about a file. */
-function disagreement(file: JsonObject): object | undefined {
-  const errors = errorsOf(file);
-  const isAccepted = schemaAccepts(file);
-  const isEither = errors.length > 0 && !errors.some(isExpressible);
-  if (isEither || isAccepted === (errors.length === 0)) return undefined;
-  return { file, isAccepted, errors, schema: schemaAccepts.errors };
-}
-
-const NAMED = { name: 'my-vcluster', host: { namespace: 'team-a' } };
+import { disagreement, NAMED, object } from './agreement.ts';
 
 /** Texts, numbers and other values that a field may accept. */
 const VALUES = [
@@ -62,46 +22,6 @@ describe('the schema and the loader agree', () => {
       return { endpointSyncer: { ...NAMED }, [section]: { ...base, ...(own as JsonObject) } };
     };
     expect(VALUES.map((value) => disagreement(fileWith(value))).filter(Boolean)).toEqual([]);
-  });
-
-  const optional = (values: readonly JsonValue[]) =>
-    fc.option(fc.constantFrom(...values), { nil: undefined });
-  const object = (members: Record<string, readonly JsonValue[]>) =>
-    fc
-      .record(Object.fromEntries(Object.entries(members).map(([key, values]) => [key, optional(values)])))
-      .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject); // drops what is undefined
-
-  const reference = object({
-    apiVersion: ['v1', 'apps/v1', '', 1],
-    kind: ['Secret', '', 'a b'],
-    kindPath: ['kind', ''],
-    apiVersionPath: ['apiVersion', ''],
-    namePath: ['name', ''],
-    namespacePath: ['namespace'],
-    other: [1],
-  });
-  const patch = fc
-    .tuple(
-      object({
-        path: ['metadata.annotations.a', 1],
-        expression: ['value', '', 1],
-        reverseExpression: ['value', ''],
-        labels: [{}, { a: 1 }, ''],
-        other: [1],
-      }),
-      fc.option(reference, { nil: undefined, freq: 3 }),
-    )
-    .map(([entry, named]): JsonObject => (named === undefined ? entry : { ...entry, reference: named }));
-
-  test.each(['endpoints', 'endpointSlices'])('on patches of %s', (kind) => {
-    fc.assert(
-      fc.property(patch, (entry) => {
-        expect(
-          disagreement({ sync: { toHost: { [kind]: { patches: [entry] } } }, endpointSyncer: { ...NAMED } }),
-        ).toBeUndefined();
-      }),
-      { numRuns: costlyRuns(1000) },
-    );
   });
 
   test('on an owner', () => {
@@ -128,40 +48,6 @@ describe('the schema and the loader agree', () => {
         ).toBeUndefined();
       }),
       { numRuns: costlyRuns(500) },
-    );
-  });
-
-  test('on namespaces', () => {
-    const side = fc.constantFrom(
-      'a',
-      'a-*',
-      '*',
-      'A',
-      '',
-      '-a',
-      '${name}-x',
-      'x-${name}',
-      '${other}',
-      '${name}-*',
-      'a*b',
-      '**',
-    );
-    const sync = fc.record({
-      enabled: fc.boolean(),
-      byName: fc.dictionary(side, side, { maxKeys: 2 }),
-      isLegacy: fc.boolean(),
-    });
-    fc.assert(
-      fc.property(sync, ({ enabled, byName, isLegacy }) => {
-        expect(
-          disagreement({
-            sync: { toHost: { namespaces: { enabled, mappings: { byName: { ...byName } } } } },
-            experimental: { multiNamespaceMode: { enabled: isLegacy } },
-            endpointSyncer: { ...NAMED },
-          }),
-        ).toBeUndefined();
-      }),
-      { numRuns: costlyRuns(2000) },
     );
   });
 

@@ -1,83 +1,16 @@
 /** Access to a cluster from kubeconfigs, service accounts, exec plugins and Secrets, and the errors of invalid ones. */
 
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ServerAccess } from '../../../src/kube/access.ts';
-import {
-  kubeconfigFromSecret,
-  loadClusterAccess,
-  type AccessSource,
-} from '../../../src/kube/credentials/kubeconfig.ts';
-import { TerminalError } from '../../../src/base/errors.ts';
+import { kubeconfigFromSecret, loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { ROOT, put, certificate, base64, kubeconfig, load, problem, type Parts } from './kubeconfig-files.ts';
 
-const ROOT = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
-const CERTIFICATES = join(import.meta.dirname, '../certificates');
 afterAll(() => rmSync(ROOT, { recursive: true, force: true }));
-
-function put(path: string, text: string, mode = 0o600): string {
-  const file = join(ROOT, path);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
-  chmodSync(file, mode);
-  return file;
-}
-
-function certificate(name: string): string {
-  return readFileSync(join(CERTIFICATES, name), 'utf8');
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
-}
-
-interface Parts {
-  readonly cluster?: string;
-  readonly user?: string;
-  readonly context?: string;
-  readonly tail?: string;
-}
-
-function kubeconfig({
-  cluster = 'server: "https://127.0.0.1:6443/"',
-  user = 'token: abc',
-  context = 'cluster: c, user: u',
-  tail,
-}: Parts = {}): string {
-  return `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {${cluster}}}]
-users: [{name: u, user: {${user}}}]
-contexts: [{name: x, context: {${context}}}, {name: other, context: {cluster: c, user: u, namespace: elsewhere}}]
-${tail ?? 'current-context: x'}
-`;
-}
-
-let written = 0;
-
-function load(
-  parts: Parts | string,
-  source: Partial<AccessSource> = {},
-  clock = new FakeClock(),
-): ServerAccess {
-  written += 1;
-  const file = put(`configs/${written}/config`, typeof parts === 'string' ? parts : kubeconfig(parts));
-  return loadClusterAccess({ kubeconfig: file, context: '', ...source }, { clock, env: {} });
-}
-
-function problem(act: () => unknown): string {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof TerminalError) return error.message;
-    throw error;
-  }
-  throw new Error('it was accepted');
-}
 
 describe('a kubeconfig', () => {
   test('has the server, the namespace and the credentials', async () => {
@@ -363,95 +296,6 @@ describe('another URL of the same server', () => {
   });
 });
 
-describe('an exec plugin', () => {
-  function plugin(name: string, script: string): string {
-    return put(`plugins/${name}`, `#!${process.execPath}\n${script}`, 0o700);
-  }
-
-  function exec(command: string, extra = ''): Parts {
-    return {
-      user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: "${command}", args: [x], env: [{name: A, value: b}]${extra}}`,
-    };
-  }
-
-  const COUNTING = `
-    const { readFileSync, writeFileSync } = require('node:fs');
-    const file = __filename + '.count';
-    let count = 0;
-    try { count = Number(readFileSync(file, 'utf8')); } catch {}
-    writeFileSync(file, String(count + 1));
-    const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
-    const token = [info.apiVersion, info.spec.interactive, process.env.A, process.argv[2], count].join('|');
-    console.log(JSON.stringify({ kind: 'ExecCredential', apiVersion: info.apiVersion, status: { token } }));`;
-
-  test('runs once for all waiting requests, and again when its token is rejected', async () => {
-    const clock = new FakeClock();
-    const { credentials } = load(exec(plugin('counting.cjs', COUNTING)), {}, clock);
-    const answers = await Promise.all([
-      credentials.headers(),
-      credentials.headers(),
-      credentials.certificate(),
-    ]);
-    const first = { authorization: 'Bearer client.authentication.k8s.io/v1|false|b|x|0' };
-    expect(answers).toEqual([first, first, undefined]);
-    clock.advance(60_000);
-    expect(await credentials.headers(), 'without an expiry it stays good').toEqual(first);
-    expect(credentials.invalidate()).toBe(true);
-    expect(await credentials.headers()).toEqual({
-      authorization: 'Bearer client.authentication.k8s.io/v1|false|b|x|1',
-    });
-    expect(credentials.invalidate(), 'not twice in a row').toBe(false);
-    clock.advance(10_000);
-    expect(credentials.invalidate()).toBe(true);
-  });
-
-  test('may return a certificate', async () => {
-    const script = `console.log(JSON.stringify({ status: { clientCertificateData: 'C', clientKeyData: 'K' } }))`;
-    const { credentials } = load(exec(plugin('certificate.cjs', script)));
-    expect(await credentials.certificate()).toEqual({ cert: 'C', key: 'K' });
-    expect(await credentials.headers()).toEqual({});
-  });
-
-  test.each([
-    [
-      'is missing',
-      '/nowhere/plugin',
-      ', installHint: "install it"',
-      /credential plugin of user u \(exec\) failed: .*ENOENT.*; install it/,
-    ],
-    [
-      'fails',
-      () => plugin('fails.cjs', `console.error('login first'); process.exit(3)`),
-      '',
-      /failed: login first/,
-    ],
-    ['says nonsense', () => plugin('nonsense.cjs', `console.log('hello')`), '', /failed: .*JSON/],
-    [
-      'prints nothing',
-      () => plugin('nothing.cjs', `console.log('{"status":{}}')`),
-      '',
-      /returned neither a token nor a certificate/,
-    ],
-    [
-      'prints no status',
-      () => plugin('status.cjs', `console.log('{}')`),
-      '',
-      /credential plugin of user u \(exec\) failed/,
-    ],
-  ])('that %s fails with the reason', async (_, command, extra, message) => {
-    const { credentials } = load(exec(typeof command === 'string' ? command : command(), extra));
-    await expect(credentials.headers()).rejects.toThrow(message);
-    await expect(credentials.headers(), 'and the next try is a new one').rejects.toThrow(message);
-  });
-
-  test('an auth provider that is no longer supported', async () => {
-    const { credentials } = load({ user: 'auth-provider: {name: magic}' });
-    await expect(credentials.headers()).rejects.toThrow(
-      /there is no auth provider "magic"; use an exec plugin/,
-    );
-  });
-});
-
 describe('a kubeconfig in a Secret', () => {
   function secret(data: Record<string, string> | undefined): KubeObject {
     const object: KubeObject = { metadata: { name: 'vc-my', namespace: 'ns' } };
@@ -622,6 +466,7 @@ describe('a kubeconfig file that is replaced', () => {
 });
 
 describe('the proxy of the environment', () => {
+  let proxied = 0;
   const proxy = { HTTPS_PROXY: 'http://proxy:3128' };
 
   test.each<[string, Record<string, string>, string | undefined]>([
@@ -648,14 +493,17 @@ describe('the proxy of the environment', () => {
     ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: '[fd00::1]:6443' }, undefined],
     ['https://a.example', { ...proxy, NO_PROXY: '10.0.0.0/99,/,:,' }, 'http://proxy:3128'],
   ])('%s with %o: %s', (server, env, expected) => {
-    const file = put(`proxies/${++written}/config`, kubeconfig({ cluster: `server: "${server}"` }));
+    const file = put(`proxies/${(proxied += 1)}/config`, kubeconfig({ cluster: `server: "${server}"` }));
     expect(
       loadClusterAccess({ kubeconfig: file, context: '' }, { clock: new FakeClock(), env }).proxyUrl,
     ).toBe(expected);
   });
 
   test('of another kind is refused', () => {
-    const file = put(`proxies/${++written}/config`, kubeconfig({ cluster: 'server: "https://a.example"' }));
+    const file = put(
+      `proxies/${(proxied += 1)}/config`,
+      kubeconfig({ cluster: 'server: "https://a.example"' }),
+    );
     const env = { HTTPS_PROXY: 'socks5://proxy:1080' };
     expect(() =>
       loadClusterAccess({ kubeconfig: file, context: '' }, { clock: new FakeClock(), env }),
@@ -666,7 +514,7 @@ describe('the proxy of the environment', () => {
 
   test('proxy-url of the kubeconfig comes first', () => {
     const cluster = 'server: "https://a.example", proxy-url: "http://own:1"';
-    const file = put(`proxies/${++written}/config`, kubeconfig({ cluster }));
+    const file = put(`proxies/${(proxied += 1)}/config`, kubeconfig({ cluster }));
     const access = loadClusterAccess(
       { kubeconfig: file, context: '' },
       { clock: new FakeClock(), env: proxy },

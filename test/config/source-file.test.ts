@@ -1,0 +1,66 @@
+/** The text of a file as YAML: syntax errors with their places, and the excerpt of a line. */
+
+import { describe, expect, test } from 'vitest';
+import { readDocument } from '../../src/config/document.ts';
+import { createSourceFile, excerptAt, positionOf } from '../../src/config/source-file.ts';
+
+function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
+  const { value, problems, source, isReadable } = readDocument('f', text);
+  const places = problems.map(({ offset, message }) => {
+    const { line, column } = positionOf(source, offset);
+    return `${line}:${column} ${message}`;
+  });
+  return { value, problems: places, isReadable };
+}
+
+describe('the first syntax error, with what to do', () => {
+  test.each([
+    ['a tab', 'a:\n\tb: 1', ['2:1 a tab cannot indent YAML: use spaces']],
+    [
+      'content left of its key',
+      's:\n  a: {\n  b: 1,\n  c: [1,\n  2]\n  }\nt: {\nx: 1\n}',
+      ['3:3 flow map in block collection must be sufficiently indented and end with a }'],
+    ],
+    [
+      'a quote without an end',
+      'a: "b\nc: 1\nd: [',
+      ['3:5 missing closing "quote: close it, and indent each of its lines more than its key'],
+    ],
+    [
+      'a second colon',
+      'a: b: c',
+      ['1:4 a second ": " on one line: put the value in quotes, or start a new line'],
+    ],
+    [
+      'a reserved character',
+      'a: @x',
+      ['1:4 plain value cannot start with reserved character @: put it in quotes'],
+    ],
+  ])('%s', (_, text, problems) => {
+    expect(read(text)).toEqual({ value: {}, problems, isReadable: false });
+  });
+
+  test('a second document is a warning, as Go reads the first one alone', () => {
+    const { problems, isReadable, value } = readDocument('f', 'a: 1\n---\nb: 2\n');
+    expect([problems, isReadable, value]).toEqual([
+      [{ offset: 9, severity: 'warning', message: 'a second document: only the first one is read' }],
+      true,
+      { a: 1 },
+    ]);
+  });
+
+  test('an unknown tag is a warning', () => {
+    const { problems, isReadable, value } = readDocument('f', 'a: !foo b');
+    expect([problems.map((problem) => problem.severity), isReadable, value]).toEqual([
+      ['warning'],
+      true,
+      { a: 'b' },
+    ]);
+  });
+});
+
+test('Windows line ends and the end of the file', () => {
+  const source = createSourceFile('f', 'a\r\nb');
+  expect([excerptAt(source, 0), excerptAt(source, 99)]).toEqual(['a\n^', 'b\n ^']);
+  expect(positionOf(source, 3)).toEqual({ line: 2, column: 1 });
+});
