@@ -28,7 +28,7 @@ import {
   KINDS,
 } from './migration.ts';
 import { describeFailure, guarded, reportProblems, usageError } from './output/terminal.ts';
-import { formatJson, formatTable } from './output/listing.ts';
+import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import { patchesIn } from '../config/patch-rules.ts';
 import { MEMBER_LABEL } from '../fleet/decide-member.ts';
@@ -38,9 +38,7 @@ const CONNECTION_FLAGS = ['virtual.kubeconfig', 'virtual.context', 'host.kubecon
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.addOption(
-    new Option('-o, --output <format>', "text, json, or helm: values of this program's chart")
-      .choices(['text', 'json', 'helm'])
-      .default('text'),
+    formatOption(['text', 'json', 'helm'], "text, json, or helm: values of this program's chart"),
   );
   addConfigOptions(command, [FILE_FLAG, 'name', 'host.namespace', ...CONNECTION_FLAGS]);
   addVclusterOption(command);

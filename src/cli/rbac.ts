@@ -1,7 +1,7 @@
 /** `rbac`: the roles that a configuration needs, as manifests or as values of vCluster's chart. */
 
 import { type Command, Option } from 'commander';
-import { formatJson } from './output/listing.ts';
+import { formatJson, formatOption } from './output/listing.ts';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
@@ -37,7 +37,7 @@ export function define(command: Command, exit: (code: number) => void): void {
         .default('role'),
     )
     .option('--service-account <name>', 'name of the ServiceAccount in each cluster', 'endpoint-syncer')
-    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .addOption(formatOption(['yaml', 'json']))
     .action(async (options: RbacOptions) => exit(await guarded(() => run(command, options))));
 }
 

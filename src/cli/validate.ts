@@ -1,8 +1,9 @@
 /** `validate`: reports every problem of one or more configuration files. */
 
+import { formatOption } from './output/listing.ts';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { readDocument } from '../config/document.ts';
 import { checkConfig, configFile, type LoadOptions } from '../config/load.ts';
 import { inFileOrder } from '../config/parse.ts';
@@ -34,9 +35,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     '[files...]',
     'configuration files, or - for standard input; default: the file that run reads',
   );
-  command.addOption(
-    new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
-  );
+  command.addOption(formatOption(['text', 'json']));
   command.option('--strict', 'treat warnings as errors');
   addConfigOptions(command, ALL_FIELDS, true);
   command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {

@@ -1,16 +1,14 @@
 /** `version`: one line of text, or JSON. */
 
+import { formatOption } from './output/listing.ts';
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { InvariantError } from '../base/errors.ts';
 
 export function define(command: Command): void {
-  const output = new Option('-o, --output <format>', 'text or json')
-    .choices(['text', 'json'])
-    .default('text');
-  command.addOption(output).action((options: { output: string }) => {
+  command.addOption(formatOption(['text', 'json'])).action((options: { output: string }) => {
     const version = packageVersion();
     const text =
       options.output === 'json'

@@ -3,6 +3,7 @@
  * command as an exec plugin, so that kubectl gets a new token when one expires.
  */
 
+import { formatOption } from '../output/listing.ts';
 import { existsSync, readFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { createHash, randomBytes } from 'node:crypto';
@@ -139,12 +140,10 @@ const CLUSTER_GROUP = 'Cluster (for -o kubeconfig):';
 export function addTokenOptions(command: Command): void {
   command
     .addOption(
-      new Option(
-        '-o, --output <format>',
+      formatOption(
+        ['token', 'kubeconfig', 'exec-credential'],
         'the token, a kubeconfig that renews it, or the output of an exec plugin',
-      )
-        .choices(['token', 'kubeconfig', 'exec-credential'])
-        .default('token'),
+      ),
     )
     .addOption(
       new Option(

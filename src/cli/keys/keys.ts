@@ -5,7 +5,7 @@ import { metadataOf } from '../../kube/object.ts';
 import { type Command, Option, InvalidArgumentError } from 'commander';
 import { addConfigOptions, API_FIELDS } from '../config-options.ts';
 import { guarded, usageError } from '../output/terminal.ts';
-import { outputOption, formatListing, type Listing } from '../output/listing.ts';
+import { outputOption, formatListing, type Listing, formatOption } from '../output/listing.ts';
 import {
   ApiClient,
   type ApiConnection,
@@ -171,9 +171,7 @@ function withClient(
 }
 
 function secretOption(): Option {
-  return new Option('-o, --output <format>', 'the key alone, a kubeconfig with it, or the object')
-    .choices(KEY_FORMATS)
-    .default('key');
+  return formatOption(KEY_FORMATS, 'the key alone, a kubeconfig with it, or the object');
 }
 
 function warn(text: string): void {
@@ -211,13 +209,17 @@ export async function revokeKeys(
 }
 
 function callFor(name: string, { disable, enable }: RevokeOptions): ApiCall {
-  const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
+  const path = keyPath(name);
   if (!disable && !enable) return { method: 'DELETE', path, body: DELETE_NOW };
   const body = { spec: { disabled: disable === true } };
   return { method: 'PATCH', path, body, contentType: 'application/merge-patch+json' };
 }
 
 const DELETE_NOW = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0 };
+
+function keyPath(name: string): string {
+  return `ownedaccesskeys/${encodeURIComponent(name)}`;
+}
 
 class StillValid extends Error {
   override readonly name = 'StillValid';
@@ -239,7 +241,7 @@ async function confirmDeletion(client: Pick<ApiClient, 'send'>, name: string): P
 /** Undefined: the key is gone, or it was that of this request. */
 async function metadataOfKey(client: Pick<ApiClient, 'send'>, name: string): Promise<JsonObject | undefined> {
   try {
-    const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
+    const path = keyPath(name);
     return metadataOf(await client.send({ method: 'GET', path }));
   } catch (error) {
     const cause = error instanceof TerminalError ? error.cause : error;
@@ -271,8 +273,7 @@ const TABLE_MEDIA = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 async function listKeys(client: ApiClient, options: ListOptions): Promise<number> {
   const { output } = options;
   const isTable = isTableFormat(output);
-  const path = `ownedaccesskeys${queryOf(options, isTable)}`;
-  const list = await client.send({ method: 'GET', path, ...(isTable ? { accept: TABLE_MEDIA } : {}) });
+  const list = await read(client, `ownedaccesskeys${queryOf(options, isTable)}`, isTable);
   const selected = isTable
     ? select(list, 'rows', (row) => objectIn(row), options)
     : select(list, 'items', (item) => item, options);
@@ -284,12 +285,15 @@ async function listKeys(client: ApiClient, options: ListOptions): Promise<number
 
 /** Rejects with `StatusError` when the server denies the request. */
 async function getKey(client: ApiClient, name: string, output: string): Promise<number> {
-  const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
   const isTable = isTableFormat(output);
-  const answer = await client.send({ method: 'GET', path, ...(isTable ? { accept: TABLE_MEDIA } : {}) });
+  const answer = await read(client, keyPath(name), isTable);
   const listing = isTable ? listingOfTable(answer) : listingOf([answer], answer);
   process.stdout.write(formatListing(listing, output));
   return 0;
+}
+
+function read(client: ApiClient, path: string, isTable: boolean): Promise<JsonObject> {
+  return client.send({ method: 'GET', path, ...(isTable && { accept: TABLE_MEDIA }) });
 }
 
 function isTableFormat(output: string): boolean {

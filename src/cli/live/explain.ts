@@ -1,6 +1,6 @@
 /** `explain`: why one object is, or is not, synced, and what each stage of a sync does with it. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { TerminalError, PatchError } from '../../base/errors.ts';
 import { type JsonObject, type JsonValue, valueAt } from '../../base/json.ts';
@@ -20,7 +20,7 @@ import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption } from './hosted.ts';
 import { guarded, describePatchError } from '../output/terminal.ts';
 import { plainText } from '../../base/excerpt.ts';
-import { formatJson, formatTable } from '../output/listing.ts';
+import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
 import { type Connection, reaching, readSnapshot, type Snapshot } from './snapshot.ts';
@@ -58,11 +58,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .option('--host', 'the name is a host name')
     .option('-k, --kind <kind>', 'kind of the object, if objects of several kinds have the name')
-    .addOption(
-      new Option('-o, --output <format>', 'text, json or yaml')
-        .choices(['text', 'json', 'yaml'])
-        .default('text'),
-    );
+    .addOption(formatOption(['text', 'json', 'yaml']));
   addConfigOptions(command);
   addVclusterOption(command);
   command.action(async (name: string, flags: ExplainFlags) => {

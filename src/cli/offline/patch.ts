@@ -1,12 +1,13 @@
 /** `patch`: only the patches, on any one object, without a cluster. */
 
-import { type Command, Option } from 'commander';
+import { formatOption } from '../output/listing.ts';
+import type { Command } from 'commander';
 import { configFile, configWithoutFile, loadConfig, readConfigText } from '../../config/load.ts';
 import { parsePatchFile } from '../../config/parse.ts';
 import { problemOf } from '../../config/source-file.ts';
 import type { Config } from '../../config/config.ts';
 import type { PatchConfig } from '../../config/types.ts';
-import { ConfigError, PatchError } from '../../base/errors.ts';
+import { ConfigError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { valueAt, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
@@ -23,7 +24,7 @@ import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { withHostNamespace, addConfigOptions, loaderInput } from '../config-options.ts';
-import { reportConfigError, reportProblems, describePatchError } from '../output/terminal.ts';
+import { guarded, reportProblems } from '../output/terminal.ts';
 import { printObject, readObject } from '../output/objects.ts';
 
 const FIELDS = [
@@ -67,32 +68,25 @@ export function define(command: Command, exit: (code: number) => void): void {
       'context.hostObject, with --reverse by default the object itself; values that are not synced to the host come from it',
     )
     .option('--namespace <name>', 'virtual namespace of an object without one')
-    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-    .action(async (flags: PatchFlags) => exit(await patch(command, flags)));
+    .addOption(formatOption(['yaml', 'json']))
+    .action(async (flags: PatchFlags) => exit(await guarded(() => patch(command, flags))));
 }
 
 async function patch(command: Command, flags: PatchFlags): Promise<number> {
-  try {
-    const settings = await readSettings(command, flags);
-    const object = await readObject(flags.filename);
-    const [ofVirtual, ofHost] = flags.reverse === true ? [null, object] : [object, null];
-    const virtualObject =
-      flags.virtualObject === undefined ? ofVirtual : await readObject(flags.virtualObject);
-    const hostObject = flags.hostObject === undefined ? ofHost : await readObject(flags.hostObject);
-    const result = await apply(settings, flags, object, hostObject, virtualObject);
-    for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
-      const where = `patches[${patchIndex}] at ${plainText(path)}`;
-      process.stderr.write(
-        `${where}: unchanged, because the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}\n`,
-      );
-    }
-    process.stdout.write(printObject(result.object, flags.output));
-    return 0;
-  } catch (error) {
-    if (!(error instanceof PatchError)) return reportConfigError(error);
-    process.stderr.write(`${describePatchError(error)}\n`);
-    return 1;
+  const settings = await readSettings(command, flags);
+  const object = await readObject(flags.filename);
+  const [ofVirtual, ofHost] = flags.reverse === true ? [null, object] : [object, null];
+  const virtualObject = flags.virtualObject === undefined ? ofVirtual : await readObject(flags.virtualObject);
+  const hostObject = flags.hostObject === undefined ? ofHost : await readObject(flags.hostObject);
+  const result = await apply(settings, flags, object, hostObject, virtualObject);
+  for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
+    const where = `patches[${patchIndex}] at ${plainText(path)}`;
+    process.stderr.write(
+      `${where}: unchanged, because the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}\n`,
+    );
   }
+  process.stdout.write(printObject(result.object, flags.output));
+  return 0;
 }
 
 interface Settings {

@@ -1,6 +1,7 @@
 /** `render`: prints offline what a sync would write. */
 
-import { type Command, Option } from 'commander';
+import { formatOption } from '../output/listing.ts';
+import type { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
@@ -34,7 +35,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--host <path...>', 'existing host objects', [])
     .option('--virtual <path...>', 'with --reverse: existing virtual objects', [])
     .option('--reverse', 'host to virtual')
-    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .addOption(formatOption(['yaml', 'json']))
     .action(async (flags: RenderFlags) => exit(await guarded(() => render(command, flags))));
 }
 

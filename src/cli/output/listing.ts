@@ -41,6 +41,14 @@ export function outputOption(prefix = ''): Option {
   });
 }
 
+/** The option `-o, --output` of a command that prints no list; the first format is the default. */
+export function formatOption(
+  formats: readonly [string, ...string[]],
+  help = `${formats.slice(0, -1).join(', ')} or ${formats.at(-1)}`,
+): Option {
+  return new Option('-o, --output <format>', help).choices(formats).default(formats[0]);
+}
+
 export function formatListing(listing: Listing, format: string): string {
   const { rows } = listing;
   const json = listing.document ?? rows.map((row) => row.json);

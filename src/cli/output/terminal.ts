@@ -109,7 +109,9 @@ export async function guarded(work: () => number | Promise<number>, failure = 1)
   } catch (error) {
     if (error instanceof ConfigError) return reportConfigError(error);
     if (!isActionable(error)) throw error;
-    process.stderr.write(`error: ${plainLines(error.message)}\n`);
+    const text =
+      error instanceof PatchError ? describePatchError(error) : `error: ${plainLines(error.message)}`;
+    process.stderr.write(`${text}\n`);
     return failure;
   }
 }
@@ -120,8 +122,8 @@ export function usageError(message: string): number {
   return 2;
 }
 
-function isActionable(error: unknown): error is TerminalError | StatusError | StoreError {
-  return error instanceof TerminalError || error instanceof StatusError || error instanceof StoreError;
+function isActionable(error: unknown): error is Error {
+  return [TerminalError, StatusError, StoreError, PatchError].some((type) => error instanceof type);
 }
 
 // The error message of a failed patch.

@@ -4,11 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { sourceExtension } from '../../base/source-extension.ts';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 const ASSETS: Readonly<Record<string, string>> = {
   '/assets/page.css': 'text/css; charset=utf-8',
@@ -195,7 +194,7 @@ export function parsePagePort(text: string): number | undefined {
 
 // The ES modules of the editor's packages, served from node_modules as they are, and the import map that finds them.
 
-/** The packages that the page imports by name. Their own dependencies are found from here. */
+/** The packages that the page imports by name. */
 const ROOTS = [
   '@codemirror/autocomplete',
   '@codemirror/commands',
@@ -217,10 +216,19 @@ interface PageModules {
 
 const NO_MODULES: PageModules = { importMap: '{}', read: () => undefined };
 
+/** What a module imports from packages. */
+const PACKAGE_IMPORT = /^(?:import|export)\b[^'"]*\bfrom\s+['"]([^.'"][^'"]*)['"]/gmu;
+
 /** Reads each file when it is requested. Throws where a package is not installed. */
 export function findPageModules(): PageModules {
   const files = new Map<string, string>();
-  for (const name of ROOTS) addPackage(name, createRequire(import.meta.url), files);
+  const add = (name: string): void => {
+    if (files.has(name)) return;
+    const file = fileURLToPath(import.meta.resolve(name));
+    files.set(name, file);
+    for (const [, imported = ''] of readFileSync(file, 'utf8').matchAll(PACKAGE_IMPORT)) add(imported);
+  };
+  for (const name of ROOTS) add(name);
   const imports = Object.fromEntries([...files.keys()].map((name) => [name, `/modules/${name}.js`]));
   return {
     importMap: JSON.stringify({ imports }),
@@ -229,45 +237,4 @@ export function findPageModules(): PageModules {
       return file === undefined ? undefined : readFileSync(file, 'utf8');
     },
   };
-}
-
-function addPackage(name: string, from: NodeJS.Require, files: Map<string, string>): void {
-  if (files.has(name)) return;
-  const { folder, manifest } = findPackage(name, from);
-  const entry = moduleEntry(manifest);
-  if (entry === undefined) throw new Error(`package ${name} has no ES module`);
-  files.set(name, join(folder, entry));
-  const dependencies = ownValue(manifest, 'dependencies');
-  const below = createRequire(join(folder, 'package.json'));
-  for (const dependency of isJsonObject(dependencies) ? Object.keys(dependencies) : [])
-    addPackage(dependency, below, files);
-}
-
-/** The exports of a package need not name its package.json, so it is looked for above the file that `require` would load. */
-function findPackage(name: string, from: NodeJS.Require): { folder: string; manifest: JsonObject } {
-  for (let folder = dirname(from.resolve(name)); folder !== dirname(folder); folder = dirname(folder)) {
-    const manifest = readManifest(join(folder, 'package.json'));
-    if (manifest !== undefined && ownValue(manifest, 'name') === name) return { folder, manifest };
-  }
-  throw new Error(`package ${name} has no package.json`);
-}
-
-function readManifest(file: string): JsonObject | undefined {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
-  const value = JSON.parse(text) as JsonValue; // what JSON.parse returns
-  return isJsonObject(value) ? value : undefined;
-}
-
-/** The file of `import name`, relative to the package's folder. */
-function moduleEntry(manifest: JsonObject): string | undefined {
-  let entry = ownValue(manifest, 'exports');
-  if (isJsonObject(entry) && ownValue(entry, '.') !== undefined) entry = ownValue(entry, '.');
-  if (isJsonObject(entry)) entry = ownValue(entry, 'import');
-  entry ??= ownValue(manifest, 'module');
-  return typeof entry === 'string' ? entry : undefined;
 }

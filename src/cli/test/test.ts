@@ -1,9 +1,10 @@
 /** `test`: declarative cases for patches, run offline. */
 
+import { formatOption } from '../output/listing.ts';
 import { writeFile } from 'node:fs/promises';
 import { statSync, watch, type FSWatcher } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -27,11 +28,7 @@ interface TestFlags {
 export function define(command: Command, exit: (code: number) => void): void {
   command
     .argument('[paths...]', 'test files, or folders that are searched for *endpoint-syncer-test.yaml', ['.'])
-    .addOption(
-      new Option('-o, --output <format>', 'table, json or junit')
-        .choices(['table', 'json', 'junit'])
-        .default('table'),
-    )
+    .addOption(formatOption(['table', 'json', 'junit']))
     .option('--coverage', 'show the patches, directions and branches that no case covers')
     .option('--update', 'replace the expectations in the files with the actual results')
     .option('--watch', 'run again when a test file, its configuration or its objects change')
