@@ -7,6 +7,7 @@ import { createClient } from '../kube/client/client.ts';
 import type { TransportLimits } from '../kube/client/transport.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
+import { SERVICES } from '../kube/object.ts';
 import {
   kubeconfigFromSecret,
   loadClusterAccess,
@@ -267,7 +268,9 @@ class ConnectedClusters implements Clusters {
     if (owner === undefined || (owner.isOptional && isMapped)) return undefined;
     const { apiVersion, kind, name, isOptional } = owner;
     return untilResponse(this.#options, 'host', async () => {
-      const resource = await createDiscovery(this.host).resolve(apiVersion, kind);
+      // The default, in every start before the first copy.
+      const isService = apiVersion === 'v1' && kind === 'Service';
+      const resource = isService ? SERVICES : await createDiscovery(this.host).resolve(apiVersion, kind);
       const object = await ignoreNotFound(this.host.get(resource, { namespace: host.namespace, name }));
       if (object !== undefined) return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
       if (isOptional) return undefined;
