@@ -135,7 +135,7 @@ interface BearerParts {
   readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
   readonly local: Pick<LocalAdministrator, 'authenticate'>;
   /** A token of ours is no credential for this API, even if the host cluster trusts its issuer. */
-  isDirectToken(token: string): boolean;
+  readonly isDirectToken: (token: string) => boolean;
   /** Authenticates tokens of the host cluster; absent: they are not accepted. */
   readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
 }
