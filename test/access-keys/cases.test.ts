@@ -22,7 +22,7 @@ afterAll(() => rmSync(dataDir, { recursive: true }));
 /** Not as they are, each with the reason; what is done instead is asserted here or where it says. */
 const NOT_AS_THEY_ARE: Record<string, string> = {
   'create-generate-name-conflict':
-    'a generated suffix has no vowel, unlike "fixed": api-semantics.test.ts has one',
+    'a generated suffix has no vowel, unlike "fixed": object-registry.test.ts has one',
   'create-malformed-json': 'the body is not printed: an error names fields, never the whole object',
   'create-json-array': 'the body is not printed: an error names fields, never the whole object',
   'create-ownerref-no-uid': 'kube-apiserver 1.36 says "must not be empty" without the field',
@@ -46,16 +46,15 @@ const ON_ANOTHER_KIND: Record<string, string> = {
 
 /** Cases whose steps are described in words, and the test that runs them on any kind. */
 const IN_WORDS: Record<string, string> = {
-  'list-continue-expired': 'api-semantics.test.ts, lists',
-  'list-continue-snapshot': 'api-semantics.test.ts, lists',
+  'list-continue-expired': 'list-objects.test.ts',
+  'list-continue-snapshot': 'list-objects.test.ts',
   'watch-lifecycle': 'watch-contract.ts',
   'watch-selector-leave-enter': 'watch-contract.ts',
   'watch-timeout': 'watch-contract.ts',
   'watch-table': 'watch-contract.ts',
-  'managedfields-cap': 'api-semantics.test.ts, field managers',
-  'apply-multi-conflict': 'api-semantics.test.ts, field managers',
-  'grace-shorten':
-    'the deletion of a key does not wait; of other kinds: api-semantics.test.ts, graceful deletion',
+  'managedfields-cap': 'managed-fields.test.ts',
+  'apply-multi-conflict': 'managed-fields.test.ts',
+  'grace-shorten': 'the deletion of a key does not wait; of other kinds: object-deletion.test.ts',
   'grace-lengthen-ignored': 'the same',
   'grace-zero-removes': 'the same',
   'grace-finalizer-removed-before-deadline': 'the same',

@@ -107,12 +107,12 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'a bootstrap token, by its type and by its name',
   ],
   'a generated name that is taken': [
-    'apiserver/objects/api-semantics.test.ts',
+    'apiserver/objects/object-registry.test.ts',
     'that are generated are retried a limited number of times',
   ],
   'an empty namespace': [
-    'apiserver/objects/api-semantics.test.ts',
-    'name an invalid namespace of a cluster-scoped object; a valid one is ignored',
+    'apiserver/objects/resource-definition.test.ts',
+    'an invalid namespace of a cluster-scoped object is an error; a valid one is ignored',
   ],
 };
 

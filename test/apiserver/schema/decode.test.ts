@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'vitest';
 import fc from 'fast-check';
 import { canonicalTime, decodeObject } from '../../../src/apiserver/schema/decode.ts';
-import { duplicateFields } from '../../../src/apiserver/schema/json-text.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { decoded, outcome, service, types } from '../random-services.ts';
 
@@ -27,12 +26,6 @@ describe('decoding', () => {
         expect(JSON.stringify(decoded(once))).toBe(JSON.stringify(once));
       }),
     );
-  });
-
-  test('reports exactly the duplicate keys', () => {
-    fc.assert(fc.property(fc.json({ maxDepth: 4 }), (text) => duplicateFields(text).length === 0));
-    expect(duplicateFields('{"a":1, "b":{"c":[{"d":1,"d":2}]}, "a":{}}')).toEqual(['b.c[0].d', 'a']);
-    expect(duplicateFields('{"a\\"b":1,"a\\"b":2,"\\u0061":1,"a":2}')).toEqual(['a"b', 'a']);
   });
 });
 
