@@ -27,17 +27,17 @@ test.for<[string, readonly MemberStatus[], string | undefined]>([
   ['joined', [LIMITED, { state: 'joined', reason: '' }], undefined],
   ['asleep', [LIMITED, { state: 'asleep', reason: 'scaled to 0 replicas' }], undefined],
   ['never anything to say', [STARTING, { state: 'joined', reason: '' }], undefined],
-])('%s', async ([, states, expected], { expect: check }) => {
+])('%s', async ([, states, expected]) => {
   const { clock, note, server, shown } = setUp();
   for (const status of states) {
     note.show(status);
     await clock.advanceAsync(1000);
   }
   const found = shown();
-  check(found && `${found.state}: ${found.reason}`).toBe(expected);
+  expect(found && `${found.state}: ${found.reason}`).toBe(expected);
   // Only a note creates the Lease, with the annotation by which a deleted vCluster is found.
   const lease = server.stored.get(LEASE.name);
-  check(lease?.metadata.annotations?.['endpoint-syncer/fleet']).toBe(
+  expect(lease?.metadata.annotations?.['endpoint-syncer/fleet']).toBe(
     states.includes(LIMITED) || expected !== undefined ? 'fleet' : undefined,
   );
 });

@@ -6,72 +6,10 @@ import { silentLogger } from '../../src/base/logger.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Member, type MemberStatus, type StartOptions } from '../../src/fleet/member.ts';
 import type { CacheBudget, CacheLimits } from '../../src/kube/informer/cache-budget.ts';
-import type { ClusterSync } from '../../src/syncer/cluster-sync.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { validConfig } from '../config/setup.ts';
-
-/** A sync that leads and has its caches from the start. */
-class PlainSync implements ClusterSync {
-  config: Config;
-  isStopped = false;
-  /** Reloads wait for it. */
-  gate: Promise<void> = Promise.resolve();
-  problem: string | undefined;
-  readonly #failing = Promise.withResolvers<string>();
-  readonly #pass: Promise<void>;
-
-  /** `pass`: its first one. */
-  constructor(config: Config, pass: Promise<void>) {
-    this.config = config;
-    this.#pass = pass;
-  }
-
-  readonly failed = this.#failing.promise;
-
-  fail(reason: string): void {
-    this.#failing.resolve(reason);
-  }
-
-  reloads = 0;
-
-  async reload(config: Config): Promise<void> {
-    this.reloads += 1;
-    await this.gate;
-    if (this.problem !== undefined) throw new TerminalError(this.problem);
-    this.config = config;
-  }
-
-  reloadFailed(): void {}
-
-  async isStandby(): Promise<boolean> {
-    return false;
-  }
-
-  async whenLeading(): Promise<void> {}
-
-  async whenCached(signal: AbortSignal): Promise<boolean> {
-    return !signal.aborted;
-  }
-
-  checks(): ReturnType<ClusterSync['checks']> {
-    return {};
-  }
-
-  failedChecks(): readonly string[] {
-    return [];
-  }
-
-  async firstPass(): Promise<[]> {
-    await this.#pass;
-    return [];
-  }
-
-  async stop(): Promise<number> {
-    this.isStopped = true;
-    return 0;
-  }
-}
+import { PlainSync } from './plain-sync.ts';
 
 const MIB = 2 ** 20;
 
