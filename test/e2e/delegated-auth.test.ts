@@ -12,17 +12,21 @@ import { startManagementApi } from '../../src/access-keys/management-api.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';
 import { KEYS_PATH, managementConfig } from '../access-keys/composed-api.ts';
+import { TestCluster } from '../scenarios/cluster-client.ts';
+import { whenAuthorized } from './authorization.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
 const name = `delegated-${randomBytes(4).toString('hex')}`;
 const stack = new AsyncDisposableStack();
 let host: RawClient;
+let admin: TestCluster;
 let url = '';
 let ca = '';
 
 beforeAll(async () => {
   const cluster = suiteClusters().host;
   const hostCa = await readFile(cluster.caFile, 'utf8');
+  admin = stack.use(new TestCluster(cluster.kubeconfigPath));
   host = stack.use(new RawClient({ url: cluster.url, token: cluster.token, ca: hostCa }));
   const dataDir = await mkdtemp(join(tmpdir(), 'endpoint-syncer-delegated-'));
   stack.defer(() => rm(dataDir, { recursive: true }));
@@ -69,6 +73,8 @@ async function serviceAccount(account: string, rules: JsonObject[]): Promise<Raw
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
     subjects: [{ kind: 'ServiceAccount', namespace: name, name: account }],
   });
+  const user = `system:serviceaccount:${name}:${account}`;
+  await whenAuthorized(admin, { user, namespace: '', rules });
   const path = `/api/v1/namespaces/${name}/serviceaccounts/${account}/token`;
   const { status } = await createObject(path, {
     apiVersion: 'authentication.k8s.io/v1',

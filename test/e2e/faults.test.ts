@@ -14,6 +14,7 @@ import type { Daemon } from '../scenarios/daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints, ipsOf, subset } from '../scenarios/objects.ts';
 import { World } from '../scenarios/world.ts';
+import { whenAuthorized } from './authorization.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';
 
@@ -231,6 +232,9 @@ async function newToken({ namespace, name }: { namespace: string; name: string }
     subjects: [{ kind: 'ServiceAccount', name, namespace }],
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
   });
+  const user = `system:serviceaccount:${namespace}:${name}`;
+  const rules = [{ apiGroups: [''], resources: ['endpoints'], verbs: ['list'] }];
+  await whenAuthorized(world.host, { user, namespace: '', rules });
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const { body } = await world.host.request('POST', path, {
     apiVersion: 'authentication.k8s.io/v1',

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { TestCluster } from '../scenarios/cluster-client.ts';
+import { whenAuthorized, type Authorized } from './authorization.ts';
 import { World, type WorldClusters, type NewWorld, type Rule } from '../scenarios/world.ts';
 import { kubeconfigFor, type RealCluster, type RealClusters } from './clusters.ts';
 import { suiteClusters } from './suite-clusters.ts';
@@ -38,11 +39,11 @@ export function ownClusters(clusters: RealClusters): WorldClusters {
   };
 }
 
-/** Takes away what the user could do before and grants exactly these rules. */
+/** Takes away what the user could do before and grants exactly these rules; resolves when the API server authorizes by them. */
 async function bindUser(cluster: RealCluster, rules: readonly Rule[]): Promise<string> {
   const user = 'syncer-a';
   await using admin = new TestCluster(cluster.kubeconfigPath);
-  await dropBindings(admin);
+  await dropBindings(admin, user);
   for (const namespace of new Set(rules.map((rule) => rule.namespace))) {
     const name = `test-${randomBytes(4).toString('hex')}`;
     const [role, binding] =
@@ -50,28 +51,32 @@ async function bindUser(cluster: RealCluster, rules: readonly Rule[]): Promise<s
         ? (['ClusterRole', 'ClusterRoleBinding'] as const)
         : (['Role', 'RoleBinding'] as const);
     const metadata = { name, labels: { 'test-user': user }, ...(namespace === '' ? {} : { namespace }) };
-    await admin.create(role, {
-      metadata,
-      rules: rules
-        .filter((rule) => rule.namespace === namespace)
-        .map(({ apiGroups, resources, verbs }) => ({
-          apiGroups: [...apiGroups],
-          resources: [...resources],
-          verbs: [...verbs],
-        })),
-    });
+    const granted = rules
+      .filter((rule) => rule.namespace === namespace)
+      .map(({ apiGroups, resources, verbs }) => ({
+        apiGroups: [...apiGroups],
+        resources: [...resources],
+        verbs: [...verbs],
+      }));
+    await admin.create(role, { metadata, rules: granted });
     await admin.create(binding, {
       metadata,
       subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: role, name },
     });
+    await whenAuthorized(admin, { user, namespace, rules: granted });
   }
   return kubeconfigFor(cluster, cluster.users[user] ?? '');
 }
 
-async function dropBindings(admin: TestCluster): Promise<void> {
+async function dropBindings(admin: TestCluster, user: string): Promise<void> {
+  const dropped: Authorized[] = [];
   for (const kind of ['ClusterRoleBinding', 'RoleBinding', 'ClusterRole', 'Role'] as const) {
-    for (const { metadata } of await admin.list(kind, '', '?labelSelector=test-user'))
-      await admin.delete(kind, metadata.namespace ?? '', metadata.name);
+    for (const { metadata, rules } of await admin.list(kind, '', '?labelSelector=test-user')) {
+      const { namespace = '', name } = metadata;
+      await admin.delete(kind, namespace, name);
+      if (Array.isArray(rules)) dropped.push({ user, namespace, rules });
+    }
   }
+  for (const role of dropped) await whenAuthorized(admin, role, false);
 }

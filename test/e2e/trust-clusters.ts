@@ -12,7 +12,9 @@ import { startManagementApi, type ManagementApi } from '../../src/access-keys/ma
 import { silentLogger } from '../../src/base/logger.ts';
 import { managementConfig } from '../access-keys/composed-api.ts';
 import { RawClient } from '../contract/raw-client.ts';
+import { TestCluster } from '../scenarios/cluster-client.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { whenAuthorized } from './authorization.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { documentedBlocks } from './documented-blocks.ts';
 
@@ -228,6 +230,9 @@ export class TrustingCluster implements AsyncDisposable {
   async #grant(): Promise<void> {
     await this.#administer('create clusterrole pod-reader --verb=get,list --resource=pods');
     await this.#administer('create clusterrolebinding alice --clusterrole=pod-reader --user=alice');
+    await using admin = new TestCluster(this.#clusters.virtual.kubeconfigPath);
+    const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }];
+    await whenAuthorized(admin, { user: 'alice', namespace: '', rules });
   }
 
   async #administer(command: string): Promise<void> {

@@ -112,6 +112,7 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
     await install('second', VCLUSTER_CHART, off);
     expect(await canCreate()).toBe('no');
     await release('upgrade', 'second', VCLUSTER_CHART, off, `--values=${values}`);
-    expect(await canCreate()).toContain('yes');
+    // The API server learns of the Role by a watch.
+    expect(await eventually(canCreate, (answer) => answer !== 'no')).toContain('yes');
   });
 });
