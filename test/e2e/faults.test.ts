@@ -5,13 +5,14 @@
  */
 
 import { deepStrictEqual } from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { ApiProxy } from '../scenarios/api-proxy.ts';
 import type { Daemon } from '../scenarios/daemon.ts';
 import { eventually } from '../support/eventually.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { endpoints, ipsOf, subset } from '../scenarios/objects.ts';
 import { World } from '../scenarios/world.ts';
 import { whenAuthorized } from './authorization.ts';
@@ -214,7 +215,7 @@ test(
     await whenConverged(keys, 0);
     // The account is another one now, so its old token is no longer accepted.
     await world.host.delete('ServiceAccount', account.namespace, account.name);
-    writeFileSync(tokenFile, await newToken(account));
+    replaceFile(tokenFile, await newToken(account));
     await changeAll(keys, 1);
     expect(await whenConverged(keys, 1)).toBe(keys.length);
     await world.settle(daemon);

@@ -18,6 +18,7 @@ import { startFleet, type Fleet } from '../../src/fleet/fleet.ts';
 import { subdomainProblem } from '../../src/kube/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { eventually, type WaitOptions } from '../support/eventually.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { RefusedError, TestCluster, type KindName } from './cluster-client.ts';
 import { hostNameOf } from './expected-copy.ts';
 import { endpoints, subset } from './objects.ts';
@@ -192,7 +193,7 @@ export class FleetWorld implements AsyncDisposable {
   /** The path of a file that is deleted with this world. */
   file(name: string, text: string): string {
     const path = join(this.directory, name);
-    writeFileSync(path, text);
+    replaceFile(path, text);
     return path;
   }
 

@@ -1,12 +1,13 @@
 /** The configuration file changes while the daemon runs: what is reloaded, and what is not applied is visible. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
 import { configMap, importedTo, named, referencePatches } from './reference-objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
@@ -37,7 +38,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       expect((await world.getVirtual('default/note')).metadata.annotations).toEqual({ note: 'MiXed' });
 
       const valid = readFileSync(daemon.configPath, 'utf8');
-      writeFileSync(daemon.configPath, `${valid}\nsync: [broken\n`);
+      replaceFile(daemon.configPath, `${valid}\nsync: [broken\n`);
       await eventually(
         () => daemon.stderr,
         (text) => /invalid/i.test(text),
@@ -48,7 +49,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       });
       await noteIs('still');
 
-      writeFileSync(daemon.configPath, valid);
+      replaceFile(daemon.configPath, valid);
       await rewrite(daemon, (config) => ({
         ...config,
         endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
@@ -275,5 +276,5 @@ export async function rewrite(
   change: (config: JsonObject) => JsonObject,
 ): Promise<void> {
   const config = parse(readFileSync(daemon.configPath, 'utf8')) as JsonObject; // we wrote it
-  writeFileSync(daemon.configPath, stringify(change(config)));
+  replaceFile(daemon.configPath, stringify(change(config)));
 }

@@ -1,6 +1,6 @@
 /** EndpointSlices over time: references in them, operators that keep writing them, Services that come late, and settings that change. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -10,6 +10,7 @@ import { endpoints, service } from './objects.ts';
 import { secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { pair, type NewWorld } from './world.ts';
 
 const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -189,5 +190,5 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
 function switchEndpoints(configPath: string, enabled: boolean): void {
   const config = parse(readFileSync(configPath, 'utf8')) as { sync: { toHost: JsonObject } }; // written by this test
   config.sync.toHost['endpoints'] = { enabled };
-  writeFileSync(configPath, stringify(config));
+  replaceFile(configPath, stringify(config));
 }

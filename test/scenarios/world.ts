@@ -5,7 +5,7 @@
 
 import { deepStrictEqual } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -26,6 +26,7 @@ import {
   type Placement,
 } from './expected-copy.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { LocalDaemon } from './local-daemon.ts';
 import { endpoints, subset } from './objects.ts';
 import type { RunningDaemon } from './running-daemon.ts';
@@ -121,10 +122,10 @@ export class World implements AsyncDisposable, Placement {
     this.#hostNamespaces.add(name);
   }
 
-  /** A file that is deleted with this world. */
+  /** A file that is deleted with this world, also in place of the one of this name. */
   file(name: string, text: string): string {
     const path = join(this.directory, name);
-    writeFileSync(path, text);
+    replaceFile(path, text);
     return path;
   }
 
