@@ -225,10 +225,9 @@ class Clusters implements RealClusters {
     });
     child.stdout?.pipe(log, { end: false });
     child.stderr?.pipe(log, { end: false });
-    child.once('exit', () => {
-      this.#running.delete(name);
-      log.end();
-    });
+    child.once('exit', () => this.#running.delete(name));
+    // What it wrote before its end may be read after it.
+    child.once('close', () => log.end());
     this.#running.set(name, child);
     return child;
   }
