@@ -12,33 +12,31 @@ const BY_ADMISSION = "was changed by the host's admission: ";
 
 export function admissionScenarios(newWorld: NewWorld): void {
   describe("a host's admission", () => {
-    test(
-      'that changes what only the virtual side decides: the copy is contested, and right again once that ends',
-      { timeout: 60_000 },
-      async ({ expect }) => {
-        await using world = await newWorld();
-        const host = await world.proxy('host');
-        const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
-        admit(host, (copy) => ({ ...copy, subsets: withPort(copy, 9999) as never }));
-        const key = 'default/ported';
-        await world.virtual.create('Endpoints', endpoints(key));
-        const note = await world.whenEvent(key, 'Contested');
-        expect(note).toContain(`${BY_ADMISSION}subsets[0].ports[0].port.`);
-        // A change of the user does not wait.
-        await world.virtual.merge('Endpoints', ['default', 'ported'], { subsets: [subset('10.1.0.2')] });
-        await world.whenCopy(key, (copy) => subsetsOf(copy)[0]?.addresses?.[0]?.ip === '10.1.0.2');
-        const config = world.writeConfig(world.configuration({}, 0));
-        const { out } = await capturedRun(['status', '--config', config, '-o', 'json']);
-        expect(JSON.parse(out)).toMatchObject([{ state: 'contested', reason: 'Contested' }]);
-        const explained = await capturedRun(['explain', '--config', config, key]);
-        expect(explained.out).toContain(BY_ADMISSION);
-        expect(writesOf(host, 'ported')).toBeLessThan(8);
-        host.behaviour = {};
-        await world.whenCopied(key);
-        await world.settle(daemon);
-        expect(await world.eventsOn(key, 'Contested')).toHaveLength(1);
-      },
-    );
+    test('that changes what only the virtual side decides: the copy is contested, and right again once that ends', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
+      admit(host, (copy) => ({ ...copy, subsets: withPort(copy, 9999) as never }));
+      const key = 'default/ported';
+      await world.virtual.create('Endpoints', endpoints(key));
+      const note = await world.whenEvent(key, 'Contested');
+      expect(note).toContain(`${BY_ADMISSION}subsets[0].ports[0].port.`);
+      // A change of the user does not wait.
+      await world.virtual.merge('Endpoints', ['default', 'ported'], { subsets: [subset('10.1.0.2')] });
+      await world.whenCopy(key, (copy) => subsetsOf(copy)[0]?.addresses?.[0]?.ip === '10.1.0.2');
+      const config = world.writeConfig(world.configuration({}, 0));
+      const { out } = await capturedRun(['status', '--config', config, '-o', 'json']);
+      expect(JSON.parse(out)).toMatchObject([{ state: 'contested', reason: 'Contested' }]);
+      const explained = await capturedRun(['explain', '--config', config, key]);
+      expect(explained.out).toContain(BY_ADMISSION);
+      expect(writesOf(host, 'ported')).toBeLessThan(8);
+      host.behaviour = {};
+      await world.whenCopied(key);
+      await world.settle(daemon);
+      expect(await world.eventsOn(key, 'Contested')).toHaveLength(1);
+    });
 
     test('that adds an annotation and a label: both reach the virtual side at once', async ({ expect }) => {
       await using world = await newWorld();

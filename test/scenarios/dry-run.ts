@@ -5,7 +5,7 @@ import type { ProxiedRequest } from './api-proxy.ts';
 import { slice, whenSlice } from './endpoint-slices.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints, service } from './objects.ts';
-import { importedTo, named, referencePatches, secret, short } from './reference-objects.ts';
+import { importedTo, named, NOTES, referencePatches, secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';
 import type { NewWorld, World } from './world.ts';
 
@@ -95,7 +95,12 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       const before = await world.startSync({ config });
       await world.virtual.create('Secret', secret('default/tls'));
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
-      await importedTo(world, 'Secret', 'default/tls');
+      const { metadata } = await importedTo(world, 'Secret', 'default/tls');
+      await world.whenCopy(
+        'default/web',
+        (copy) => copy.metadata.annotations?.[NOTES.secret] === metadata.name,
+      );
+      await world.settle(before);
       await before.stop();
       const daemon = await world.spawnDaemon({ args: ONCE, config });
       expect(await daemon.exited).toEqual({ code: 0, signal: null });

@@ -183,6 +183,8 @@ describe.concurrent('kinds that cannot be listed', () => {
       (await world.findCopy(key))?.metadata.annotations?.[NOTES.secret];
     await eventually(nameIn('default/web'), (name) => name === 'ours');
     await importedTo(world, 'Secret', 'default/s');
+    const ofImport = short(world, 'default/s')[1];
+    await eventually(nameIn('default/other'), (name) => name === ofImport);
     await first.stop();
 
     // As when the server has lost the key with which Secrets are encrypted.
@@ -206,7 +208,7 @@ describe.concurrent('kinds that cannot be listed', () => {
       ({ metadata }) => metadata.annotations?.['example.com/back'] === 'x',
     );
     expect(back.metadata.annotations?.[NOTES.secret]).toBe('ours');
-    expect(await nameIn('default/other')()).toBe(short(world, 'default/s')[1]);
+    expect(await nameIn('default/other')()).toBe(ofImport);
     await world.settle(second);
     expect(await world.host.find('Secret', ...short(world, 'default/s'))).toBeDefined();
   });

@@ -298,8 +298,9 @@ async function survivor(
   kubeconfigs: Record<'host' | 'virtual', string>,
 ): Promise<Daemon> {
   try {
-    return await daemon.ready(40_000);
+    return await daemon.ready();
   } catch {
+    await daemon.kill();
     return world.startDaemon({ kubeconfigs });
   }
 }

@@ -81,12 +81,15 @@ export function gaugeScenarios(newWorld: NewWorld): void {
       const toHost = { endpoints: off, endpointSlices: off };
       await rewrite(daemon, (config) => ({ ...config, sync: { toHost } }));
       await shows('endpoint_syncer_config_last_reload_successful', 1);
-      const found = await gauges(daemon);
-      expect(Object.keys(found).toSorted()).toEqual(Object.keys(AT_REST).toSorted());
+      expect(Object.keys(await gauges(daemon)).toSorted()).toEqual(Object.keys(AT_REST).toSorted());
       const fixed = Object.entries(AT_REST).filter(([, value]) => value !== 'any');
-      expect(Object.fromEntries(fixed.map(([name]) => [name, found[name]]))).toEqual(
-        Object.fromEntries(fixed.map(([name, value]) => [name, value === 'absent' ? [] : [value]])),
-      );
+      const seen = async (): Promise<unknown> => {
+        const found = await gauges(daemon);
+        return Object.fromEntries(fixed.map(([name]) => [name, found[name]]));
+      };
+      await expect
+        .poll(seen)
+        .toEqual(Object.fromEntries(fixed.map(([name, value]) => [name, value === 'absent' ? [] : [value]])));
     });
   });
 }

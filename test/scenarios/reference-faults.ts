@@ -34,10 +34,14 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(writes).toBeLessThan(40);
       const daemon = await world.startDaemon({ config: PATCHES });
       await world.settle(daemon);
-      expect(await importNames(world, 'host')).toEqual(
-        ['new', 'kept', 'changed', 'recreated'].map((name) => short(world, `default/${name}`)[1]).toSorted(),
-      );
-      expect(await importNames(world, 'virtual')).toEqual(['h-kept', 'h-new']);
+      await expect
+        .poll(() => importNames(world, 'host'))
+        .toEqual(
+          ['new', 'kept', 'changed', 'recreated']
+            .map((name) => short(world, `default/${name}`)[1])
+            .toSorted(),
+        );
+      await expect.poll(() => importNames(world, 'virtual')).toEqual(['h-kept', 'h-new']);
       const changed = await world.host.get('Secret', ...short(world, 'default/changed'));
       expect(changed['data']).toEqual({ k: 'bmV3' });
       const recreated = await world.host.get('Secret', ...short(world, 'default/recreated'));
@@ -108,7 +112,18 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       for (let round = 0; round < 12; round++) {
         if ((await world.eventsOn('default/web', 'Contested')).length > 0) break;
         const data = { k: Buffer.from(String(round)).toString('base64') };
-        await world.host.merge('Secret', short(world, 'default/s'), { data });
+        const overwritten = await world.host.merge('Secret', short(world, 'default/s'), { data });
+        // Each is corrected before the next one, unless that is over.
+        await eventually(
+          async () =>
+            [
+              await world.host.get('Secret', ...short(world, 'default/s')),
+              await world.eventsOn('default/web', 'Contested'),
+            ] as const,
+          ([copy, events]) =>
+            copy.metadata.resourceVersion !== overwritten.metadata.resourceVersion || events.length > 0,
+          { what: 'the correction of the copy' },
+        );
         await world.settle(daemon);
       }
       expect(await world.whenEvent('default/web', 'Contested')).toContain('default/s');

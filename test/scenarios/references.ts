@@ -54,8 +54,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'tls' }));
       const copy = await importedTo(world, 'Secret', `${ns}/tls`);
-      const endpointsCopy = await world.getCopy(`${ns}/web`);
-      expect(endpointsCopy.metadata.annotations?.[NOTES.secret]).toBe(copy.metadata.name);
+      await world.whenCopy(`${ns}/web`, noteIs(copy.metadata.name));
       expect(copy.metadata.name).toBe(hostNameShort('tls', ns, world.vcluster));
       expect(copy).toMatchObject({ type: 'Opaque', data: { k: 'djE=' } });
       expect(copy.metadata.labels).toEqual({
@@ -468,7 +467,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
       await importedTo(world, 'Secret', `${ns}/one`);
       await importedTo(world, 'ConfigMap', `${ns}/two`);
-      const copy = await world.getCopy(`${ns}/web`);
+      const copy = await world.whenCopy(`${ns}/web`, () => true);
       expect(targetsOf(copy)).toEqual([
         { kind: 'Secret', name: short(world, `${ns}/one`)[1], namespace: world.hostNamespace },
         { kind: 'ConfigMap', name: short(world, `${ns}/two`)[1], namespace: world.hostNamespace },
@@ -569,14 +568,16 @@ export function referenceScenarios(newWorld: NewWorld): void {
         });
         await world.virtual.create('Endpoints', endpoints('default/web'));
         await world.whenCopied('default/web');
-        expect(daemon.log).toContainEqual(
-          expect.objectContaining({
-            level: 'warn',
-            patch: 'sync.toHost.endpoints.patches[1]',
-            kind,
-            why: expect.stringContaining(message) as string,
-          }),
-        );
+        await expect
+          .poll(() => daemon.log)
+          .toContainEqual(
+            expect.objectContaining({
+              level: 'warn',
+              patch: 'sync.toHost.endpoints.patches[1]',
+              kind,
+              why: expect.stringContaining(message) as string,
+            }),
+          );
       },
     );
 
@@ -596,7 +597,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const config = { sync: { toHost: { endpoints: { enabled: true, patches: [one] } } } };
       await world.settle(await world.startSync({ kubeconfigs, config }));
       expect(asked().filter((path) => path.includes('configmaps'))).toEqual([]);
-      expect(asked().filter((path) => path.includes('/secrets')).length).toBeGreaterThan(0);
+      await expect.poll(() => asked().filter((path) => path.includes('/secrets')).length).toBeGreaterThan(0);
     });
   });
 
@@ -615,7 +616,8 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Secret', secret('team-a/own'));
       await world.virtual.create('Endpoints', endpoints('team-a/uses-own', { annotations: { own: 'own' } }));
       await world.host.when('Secret', place, (found) => found !== undefined);
-      const copy = await world.host.get('Endpoints', place[0], 'uses-own');
+      const uses = [place[0], 'uses-own'] as const;
+      const copy = await world.host.when('Endpoints', uses, (found) => found !== undefined);
       expect(copy.metadata.annotations?.['own']).toBe('own');
     });
 
@@ -848,7 +850,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations }));
       await importedTo(world, 'Secret', `${ns}/one`);
       await importedTo(world, 'ConfigMap', `${ns}/cfg`);
-      const copy = await world.getCopy(`${ns}/web`);
+      const copy = await world.whenCopy(`${ns}/web`, () => true);
       expect(copy.metadata.annotations).toMatchObject({
         secret: nameOf('one'),
         config: nameOf('cfg'),
@@ -872,7 +874,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Secret', secret(`${ns}/own`));
       await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations: { own: 'own' } }));
       await importedTo(world, 'Secret', `${ns}/own`);
-      const copy = await world.getCopy(`${ns}/web`);
+      const copy = await world.whenCopy(`${ns}/web`, () => true);
       expect(copy.metadata.annotations?.['own']).toBe(short(world, `${ns}/own`)[1]);
       await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), {
         metadata: { annotations: { note: '1' } },
@@ -939,7 +941,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'Gadget', `${ns}/net-a`);
       await importedTo(world, 'Gadget', `${other}/net-b`);
       const [a, b] = [nameOf(`${ns}/net-a`), nameOf(`${other}/net-b`)];
-      const copy = await world.getCopy(`${ns}/web`);
+      const copy = await world.whenCopy(`${ns}/web`, () => true);
       expect(copy.metadata.annotations?.[networks]).toBe(text(a, b, world.hostNamespace));
       const place = world.hostKey(`${ns}/web`);
       await world.host.merge('Endpoints', place, { metadata: { annotations: { note: '1' } } });

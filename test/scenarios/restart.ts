@@ -171,11 +171,7 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       for (const name of ['a', 'b']) await world.virtual.create('Endpoints', endpoints(`default/${name}`));
       for (const name of ['a', 'b']) await world.whenCopied(`default/${name}`);
       await world.settle(first);
-      await eventually(
-        () => world.host.get('Lease', ...lease),
-        ({ metadata }) => metadata.annotations?.[VIRTUAL_CLUSTER] !== undefined,
-        { what: 'the identity of the virtual cluster on the Lease' },
-      );
+      await whenIdentified(world);
       await first.stop();
       for (const name of ['a', 'b']) await world.virtual.delete('Endpoints', 'default', name);
       await world.host.merge('Lease', lease, { metadata: { annotations: { [VIRTUAL_CLUSTER]: 'another' } } });
@@ -226,6 +222,7 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       await importedTo(own, 'Secret', 'default/tls');
       await own.whenCopy('default/web', () => true);
       await own.settle(first);
+      await whenIdentified(own);
       await first.stop();
       await own.virtual.delete('Endpoints', 'default', 'web');
       await own.virtual.delete('Secret', 'default', 'tls');
@@ -254,6 +251,16 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       );
     });
   });
+}
+
+/** Waits until the Lease names the virtual cluster. The sync does not wait for that. */
+async function whenIdentified({ host, hostNamespace, vcluster }: World): Promise<void> {
+  await host.when(
+    'Lease',
+    [hostNamespace, `endpoint-syncer-${vcluster}`],
+    (lease) => lease?.metadata.annotations?.[VIRTUAL_CLUSTER] !== undefined,
+    { what: 'the identity of the virtual cluster on the Lease' },
+  );
 }
 
 function initial(name: Name): KubeObject {
