@@ -3,7 +3,7 @@
 import { describe, test } from 'vitest';
 import { parse } from 'yaml';
 import { textAt, type JsonObject } from '../../src/base/json.ts';
-import { asJson } from '../../src/kube/object.ts';
+import { asJson, type KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { annotating, FLEET_NAMESPACE, SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
@@ -290,12 +290,18 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       for (const vcluster of vclusters) {
         await world.createEndpoints(vcluster, 'web', '10.1.0.1');
         await world.whenCopied(vcluster, 'web', '10.1.0.1');
-        const [lease] = await world.host.list('Lease', vcluster.namespace);
-        holders.add(textAt(lease && asJson(lease), 'spec', 'holderIdentity'));
+        // Between two replicas, a member is held by none.
+        const holder = (lease: KubeObject | undefined): string =>
+          textAt(lease && asJson(lease), 'spec', 'holderIdentity');
+        const key = [vcluster.namespace, `endpoint-syncer-${vcluster.name}`] as const;
+        holders.add(holder(await world.host.when('Lease', key, (lease) => holder(lease) !== '')));
       }
-      const replicas = await world.host.list('Lease', FLEET_NAMESPACE);
+      const replicas = await eventually(
+        () => world.host.list('Lease', FLEET_NAMESPACE),
+        ({ length }) => length === 2,
+        { what: 'a Lease of each replica' },
+      );
       expect(replicas.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining([...holders]));
-      expect(replicas).toHaveLength(2);
 
       await first.stop();
       for (const vcluster of vclusters) {

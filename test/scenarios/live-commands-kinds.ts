@@ -6,8 +6,10 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { slice } from './endpoint-slices.ts';
 import { sliceOfVcluster } from './hand-over.ts';
+import { whenNoDiff } from './live-commands.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpoints } from './objects.ts';
+import { publishedHash } from './reload.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
@@ -85,11 +87,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await createDatabase(world, ns);
       await whenService(world, `${ns}/db`);
       await world.settle(daemon);
-      const quiet = await eventually(
-        () => run(world, ['diff']),
-        ({ code }) => code === 0,
-        { what: 'an empty diff' },
-      );
+      const quiet = await whenNoDiff(world, CONFIG);
       expect(quiet).toMatchObject({ out: '', err: '' });
       const unknown = await run(world, ['diff', '-k', 'Service', `${ns}/db-extra`]);
       expect(unknown).toMatchObject({
@@ -124,6 +122,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Service', plain(`${ns}/pods`, { spec: { selector: { app: 'x' } } }));
       await whenService(world, `${ns}/db`);
       await world.settle(daemon);
+      await whenNoDiff(world, CONFIG);
       const { out } = await run(world, ['status', '-n', ns, '-o', 'json']);
       const rows = JSON.parse(out) as {
         kind: string;
@@ -166,6 +165,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await createDatabase(world, ns);
       await whenService(world, `${ns}/db`);
       await world.settle(daemon);
+      await whenNoDiff(world, CONFIG);
       const explain = async (...args: string[]): Promise<string> =>
         (await run(world, ['explain', ...args])).out.split('\n')[0] ?? '';
       const host = (key: string): string => `"${world.hostKey(key).join('/')}"`;
@@ -210,6 +210,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       const ingress = [{ ip: '203.0.113.7' }];
       await world.host.mergeStatus('Service', world.hostKey(`${ns}/db`), { loadBalancer: { ingress } });
       await world.settle(daemon);
+      await whenNoDiff(world, CONFIG);
       const copy = await world.host.get('Service', ...world.hostKey(`${ns}/db`));
       const { clusterIP, ports } = copy['spec'] as { clusterIP: string; ports: JsonObject[] }; // a Service
       const nodePort = Number(ports[0]?.['nodePort']);
@@ -288,7 +289,8 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await world.virtual.when('Service', ['default', 'db'], (one) =>
         JSON.stringify(one).includes('203.0.113.7'),
       );
-      await world.whenIdle(daemon);
+      await whenNoDiff(world, CONFIG);
+      await publishedHash(world);
       await daemon.stop();
       expect((await copiesOf(world)).map((copy) => copy.split(' ')[0])).toEqual([...KINDS, 'Secret']);
       // An earlier configuration had them synced; this one syncs nothing but Endpoints.
@@ -333,10 +335,12 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       const patches = [
         { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
       ];
-      const daemon = await world.startSync({ config: mergedWith({ endpoints: { patches } }) });
+      const config = mergedWith({ endpoints: { patches } });
+      const daemon = await world.startSync({ config });
       await whenService(world, 'default/db');
       await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
       await world.settle(daemon);
+      await whenNoDiff(world, config);
       await daemon.stop();
       const before = await copiesOf(world);
       expect(before.map((copy) => copy.split(' ')[0])).toEqual([
@@ -353,8 +357,9 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       };
       const next = await world.startSync({ config: later });
       await world.settle(next);
-      const commands = next.log.flatMap(({ command }) => (command === undefined ? [] : [command]));
-      expect(new Set(commands)).toEqual(new Set(['endpoint-syncer cleanup --unused --config FILE']));
+      const commands = (): Set<unknown> =>
+        new Set(next.log.flatMap(({ command }) => (command === undefined ? [] : [command])));
+      await expect.poll(commands).toEqual(new Set(['endpoint-syncer cleanup --unused --config FILE']));
       const done = await run(world, ['cleanup', '--unused', '--yes'], later);
       expect(done).toMatchObject({ code: 0, err: '' });
       expect(await run(world, ['cleanup', '--unused', '--dry-run'], later)).toMatchObject({
@@ -367,7 +372,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         (copies) => copies.map((copy) => copy.split(' ')[0]).join() === 'Endpoints,Endpoints,Secret',
       );
       await world.settle(next);
-      expect(await copiesOf(world)).toEqual(kept);
+      await expect.poll(() => copiesOf(world)).toEqual(kept);
     });
 
     test('with --kind deletes the copies of that kind', async () => {
@@ -377,6 +382,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await whenService(world, 'default/db');
       await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
       await world.settle(daemon);
+      await whenNoDiff(world, CONFIG);
       await daemon.stop();
       expect(await run(world, ['cleanup', '--kind', 'endpointslices', '--yes'])).toMatchObject({ code: 0 });
       expect((await copiesOf(world)).map((copy) => copy.split(' ')[0])).toEqual([

@@ -7,7 +7,7 @@ import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { endpoints, service, subset } from './objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { leastRights } from './operation.ts';
-import { rewrite } from './reload.ts';
+import { publishedHash, rewrite } from './reload.ts';
 import { type NewWorld, type World } from './world.ts';
 
 const CONFIG: JsonObject = {
@@ -49,10 +49,10 @@ async function statusOf(world: World, ...args: string[]): Promise<StatusJson[]> 
   return JSON.parse(out) as StatusJson[];
 }
 
-/** Waits until a diff is empty, and returns it. */
-function whenNoDiff(world: World): Promise<CapturedRun> {
+/** Waits until a diff is empty, imports included, and returns it. */
+export function whenNoDiff(world: World, config: JsonObject = CONFIG): Promise<CapturedRun> {
   return eventually(
-    () => run(world, ['diff']),
+    () => run(world, ['diff'], config),
     ({ code }) => code === 0,
     { what: 'an empty diff' },
   );
@@ -153,6 +153,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       ].entries())
         await world.virtual.create('Endpoints', endpoints(`default/e${at}`, { annotations }));
       await world.settle(daemon);
+      await whenNoDiff(world);
       await daemon.stop();
 
       await world.virtual.merge('Endpoints', ['default', 'e0'], {
@@ -211,14 +212,16 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web', () => true);
       await world.whenIdle(daemon);
+      await expect
+        .poll(async () => states(await statusOf(world)))
+        .toEqual({
+          'Endpoints web': 'synced',
+          'Endpoints bad': 'failed PatchFailed',
+          'Endpoints taken': 'refused NotManaged',
+          'Endpoints pods': 'skipped service has a selector',
+          'Secret tls': 'synced',
+        });
       const rows = await statusOf(world);
-      expect(states(rows)).toEqual({
-        'Endpoints web': 'synced',
-        'Endpoints bad': 'failed PatchFailed',
-        'Endpoints taken': 'refused NotManaged',
-        'Endpoints pods': 'skipped service has a selector',
-        'Secret tls': 'synced',
-      });
       const web = rows.find(({ kind, virtual }) => kind === 'Endpoints' && virtual.name === 'web');
       expect(web).toEqual({
         kind: 'Endpoints',
@@ -254,6 +257,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web', () => true);
       await world.whenIdle(daemon);
+      await whenNoDiff(world);
       await daemon.stop();
       const host = world.hostKey('default/web').join('/');
       const text = await run(world, ['explain', 'default/web']);
@@ -297,6 +301,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
       await world.startSync({ config });
       await world.whenEvent('default/web', 'PatchFailed');
+      await world.whenEvent('default/web', 'Synced');
       const { out } = await run(world, ['explain', 'default/web'], config);
       expect(out.split('value.nope is not a function')).toHaveLength(2);
       expect(out).toMatch(/^patches\[0\] +metadata\.annotations\.owner: fails\n +value\.nope\(\)\n +\^\n/mu);
@@ -412,6 +417,8 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         () => world.virtual.find('Secret', 'default', 'from-host'),
         (found) => found !== undefined,
       );
+      await whenNoDiff(world);
+      await publishedHash(world);
       await world.host.merge('Endpoints', world.hostKey('default/kept'), {
         metadata: { labels: { 'vcluster.loft.sh/controlled-by': 'another' } },
       });
@@ -471,6 +478,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints('default/web'));
       const daemon = await world.startSync({ config });
       await world.whenCopy('default/web', () => true);
+      await publishedHash(world);
       const refused = await run(world, ['cleanup', '--yes'], config);
       expect(refused).toMatchObject({ code: 1, out: '' });
       expect(refused.err).toMatch(
