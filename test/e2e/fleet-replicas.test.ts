@@ -118,7 +118,11 @@ async function addReplica(): Promise<Replica> {
   const bound = ['--http-bind-address', `127.0.0.1:${port}`];
   const options = { args: [...args, ...bound], httpUrl: `http://127.0.0.1:${port}`, guardian };
   const daemon = await stack.use(new Daemon(options)).ready();
-  const [identity = ''] = (await leases()).filter((name) => !before.has(name));
+  const [identity = ''] = await eventually(
+    async () => (await leases()).filter((name) => !before.has(name)),
+    ({ length }) => length === 1,
+    { what: 'the Lease of the replica' },
+  );
   const replica = { daemon, identity };
   replicas.push(replica);
   return replica;
@@ -166,13 +170,15 @@ function placed(live: readonly Replica[]): string[] {
   return members.map(({ key }) => replicaOf(key, identities) ?? '');
 }
 
-/** Waits until each member is held by its replica, and its copies follow. */
-async function whenShared(live: readonly Replica[]): Promise<void> {
+/** Waits until each member is held by its replica, and its copies follow. Returns the holders. */
+async function whenShared(live: readonly Replica[]): Promise<string[]> {
   const wanted = placed(live);
-  await eventually(holders, (held) => held.join() === wanted.join(), { what: `holders ${wanted.join()}` });
+  const isShared = (held: readonly string[]): boolean => held.join() === wanted.join();
+  const held = await eventually(holders, isShared, { what: `holders ${wanted.join()}` });
   const since = updates;
   for (const member of members)
     await world.host.when('Endpoints', world.hostKey(member, 'web'), (copy) => updateOf(copy) >= since);
+  return held;
 }
 
 /** The one with the most members. */
@@ -216,15 +222,13 @@ function foreignWrites(writes: readonly Committed[]): string[] {
 }
 
 test('two replicas share the members by rendezvous hashing', async () => {
-  await whenShared(replicas);
-  expect(await holders()).toEqual(placed(replicas));
+  expect(await whenShared(replicas)).toEqual(placed(replicas));
 });
 
 test('a third replica takes its own share and no other', async () => {
-  const before = await holders();
+  const before = placed(replicas);
   const added = await addReplica();
-  await whenShared(replicas);
-  const moved = (await holders()).filter((holder, at) => holder !== before[at]);
+  const moved = (await whenShared(replicas)).filter((holder, at) => holder !== before[at]);
   expect(moved).toEqual(moved.map(() => added.identity));
 });
 
@@ -232,8 +236,7 @@ test('what a killed replica held is taken over when its Lease expires', async ()
   const killed = await busiest(replicas);
   await killed.daemon.kill();
   const others = replicas.filter((one) => one !== killed);
-  await whenShared(others);
-  expect(await holders()).toEqual(placed(others));
+  expect(await whenShared(others)).toEqual(placed(others));
 });
 
 test('one that was suspended past its Lease writes nothing of what others took, and gets its share back', async () => {
@@ -241,11 +244,9 @@ test('one that was suspended past its Lease writes nothing of what others took, 
   const suspended = await busiest(running);
   suspended.daemon.signal('SIGSTOP');
   const others = running.filter((one) => one !== suspended);
-  await whenShared(others);
-  expect(await holders()).toEqual(placed(others));
+  expect(await whenShared(others)).toEqual(placed(others));
   suspended.daemon.signal('SIGCONT');
-  await whenShared(running);
-  expect(await holders()).toEqual(placed(running));
+  expect(await whenShared(running)).toEqual(placed(running));
 });
 
 test('each write of a copy was by the holder of its member, and all copies are right in the end', async () => {
