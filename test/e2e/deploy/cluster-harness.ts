@@ -85,10 +85,12 @@ export class ClusterHarness implements AsyncDisposable {
   ): Promise<StartOutcome> {
     await using daemon = await this.startDaemon(config, args);
     const isReady = async (): Promise<boolean> => (await daemon.get('/readyz')).status === 200;
-    const becomesReady = eventually(isReady, (ready) => ready, { timeoutMs: 45_000 }).then(() => undefined);
+    const becomesReady = eventually(isReady, (ready) => ready).then(() => undefined);
     const exit = await Promise.race([daemon.exited, becomesReady]);
     becomesReady.catch(() => undefined); // the daemon has exited
     if (exit === undefined) await whenReady();
+    // What it has written is complete once it has ended.
+    await daemon.terminate();
     return { exitCode: exit === undefined ? 'ready' : (exit.code ?? -1), stderr: daemon.stderr };
   }
 

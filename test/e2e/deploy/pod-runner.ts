@@ -50,6 +50,7 @@ interface RunningPod {
   readonly process: ChildProcess;
   readonly httpUrl: string;
   isReady: boolean;
+  isEnding: boolean;
   log: string;
 }
 
@@ -79,10 +80,12 @@ export class PodRunner implements AsyncDisposable {
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const pods = await this.#pods();
-      for (const pod of pods) if (!this.#running.has(pod.metadata.uid)) await this.#start(pod);
+      // Its volumes may not be there yet, or no longer; like a kubelet, this one looks again.
+      for (const pod of pods)
+        if (!this.#running.has(pod.metadata.uid)) await this.#start(pod).catch(() => undefined);
       for (const [uid, running] of this.#running) {
         if (pods.some(({ metadata }) => metadata.uid === uid)) await this.#report(running);
-        else if (running.process.exitCode === null) running.process.kill('SIGTERM');
+        else if (!running.isEnding) running.isEnding = running.process.kill('SIGTERM');
       }
       await sleep(POLL_MS);
     }
@@ -112,7 +115,14 @@ export class PodRunner implements AsyncDisposable {
       env: this.#options.env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const running = { pod, process, httpUrl: `http://127.0.0.1:${port}`, isReady: false, log: '' };
+    const running = {
+      pod,
+      process,
+      httpUrl: `http://127.0.0.1:${port}`,
+      isReady: false,
+      isEnding: false,
+      log: '',
+    };
     process.stderr?.setEncoding('utf8').on('data', (text: string) => (running.log += text));
     this.#running.set(pod.metadata.uid, running);
   }
