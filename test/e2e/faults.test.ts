@@ -19,6 +19,8 @@ import { whenAuthorized } from './authorization.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';
 
+/** A busy machine may need minutes; this only ends a test that hangs. */
+const TEST_MAX_MS = 300_000;
 const TIMEOUT_MS = 60_000;
 const FOREIGN = Array.from({ length: 10 }, (_, at) => `foreign-${at}`);
 
@@ -28,7 +30,7 @@ let foreign: readonly KubeObject[];
 
 beforeAll(async () => {
   clusters = await startRealClusters({ controllers: false });
-}, TIMEOUT_MS);
+}, TEST_MAX_MS);
 
 afterAll(() => clusters[Symbol.asyncDispose]());
 
@@ -147,7 +149,7 @@ test(
     );
     expect(counts).toEqual({ ADDED: 1000 });
   },
-  TIMEOUT_MS,
+  TEST_MAX_MS,
 );
 
 describe.each(['virtual', 'host'] as const)('the %s API server', (cluster) => {
@@ -172,7 +174,7 @@ describe.each(['virtual', 'host'] as const)('the %s API server', (cluster) => {
       expect(await whenConverged(keys, 2)).toBe(keys.length);
       await world.settle(daemon);
     },
-    TIMEOUT_MS,
+    TEST_MAX_MS,
   );
 });
 
@@ -196,7 +198,7 @@ test(
     expect(await whenConverged(keys, 1, gone.length)).toBe(40);
     await world.settle(daemon);
   },
-  TIMEOUT_MS,
+  TEST_MAX_MS,
 );
 
 test(
@@ -220,7 +222,7 @@ test(
     expect(await whenConverged(keys, 1)).toBe(keys.length);
     await world.settle(daemon);
   },
-  TIMEOUT_MS,
+  TEST_MAX_MS,
 );
 
 /** A token of a new service account that may do everything. */
@@ -248,27 +250,31 @@ async function newToken({ namespace, name }: { namespace: string; name: string }
   return token;
 }
 
-test('a slow network with resets of connections and watches: the daemon converges, and memory does not grow', async () => {
-  const keys = keysOf(50);
-  await createAll(keys);
-  const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
-  const daemon = await world.startDaemon({ kubeconfigs: { virtual: virtual.path, host: host.path } });
-  await whenConverged(keys, 0);
-  for (const proxy of [virtual, host]) resetSome(proxy);
-  const rss: number[] = [];
-  for (let round = 1; round <= 4; round++) {
-    await changeAll(keys, round);
-    await whenConverged(keys, round);
-    rss.push(rssMiB(daemon));
-  }
-  for (const proxy of [virtual, host]) delay(proxy, 2000);
-  await changeAll(keys, 5);
-  await whenConverged(keys, 5);
-  for (const proxy of [virtual, host]) proxy.behaviour = {};
-  await world.settle(daemon);
-  // What 250 changes leave would be seen; a heap that is collected later is not.
-  expect(rssMiB(daemon) - (rss[1] ?? 0)).toBeLessThan(64);
-}, 150_000);
+test(
+  'a slow network with resets of connections and watches: the daemon converges, and memory does not grow',
+  async () => {
+    const keys = keysOf(50);
+    await createAll(keys);
+    const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
+    const daemon = await world.startDaemon({ kubeconfigs: { virtual: virtual.path, host: host.path } });
+    await whenConverged(keys, 0);
+    for (const proxy of [virtual, host]) resetSome(proxy);
+    const rss: number[] = [];
+    for (let round = 1; round <= 4; round++) {
+      await changeAll(keys, round);
+      await whenConverged(keys, round);
+      rss.push(rssMiB(daemon));
+    }
+    for (const proxy of [virtual, host]) delay(proxy, 2000);
+    await changeAll(keys, 5);
+    await whenConverged(keys, 5);
+    for (const proxy of [virtual, host]) proxy.behaviour = {};
+    await world.settle(daemon);
+    // What 250 changes leave would be seen; a heap that is collected later is not.
+    expect(rssMiB(daemon) - (rss[1] ?? 0)).toBeLessThan(64);
+  },
+  TEST_MAX_MS,
+);
 
 /** 5 % of the requests are cut, and a watch loses half of every 100th line. */
 function resetSome(proxy: ApiProxy): void {

@@ -199,7 +199,7 @@ describe('kubectl writes', () => {
   test('delete waits until the object is gone, with every propagation policy', async () => {
     for (const cascade of ['background', 'foreground', 'orphan']) {
       await kubectl('create -f -', { input: manifest('gone') });
-      const deleted = await kubectl(`delete ep gone --cascade=${cascade} --timeout=10s`);
+      const deleted = await kubectl(`delete ep gone --cascade=${cascade} --timeout=100s`);
       expect(deleted).toContain('endpoints "gone" deleted');
     }
     expect(await kubectl('delete ep gone --ignore-not-found')).toBe('');
@@ -210,7 +210,11 @@ describe('kubectl writes', () => {
 describe('kubectl watches', () => {
   test('get -w', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
-    const env = { ...process.env, KUBECONFIG: join(directory, 'kubeconfig') };
+    const env = {
+      ...process.env,
+      KUBECONFIG: join(directory, 'kubeconfig'),
+      KUBECACHEDIR: join(directory, 'cache'),
+    };
     const child = execFile(suiteClusters().kubectl, ['get', 'ep', 'watched', '-w', '-o', 'name'], { env });
     const lines: string[] = [];
     const seen = new Promise<void>((resolve) => {

@@ -267,13 +267,15 @@ describe('write', () => {
       run(`kubectl apply --server-side --field-manager ${manager} ${more} -f -`, {
         input: manifest('ssa', { ttl }),
       });
-    expect((await apply('a', 60)).out).toBe('ownedaccesskey.management.platform.sh/ssa serverside-applied\n');
-    const conflict = await apply('b', 90);
+    expect((await apply('a', 600)).out).toBe(
+      'ownedaccesskey.management.platform.sh/ssa serverside-applied\n',
+    );
+    const conflict = await apply('b', 900);
     expect([conflict.code, conflict.err]).toEqual([
       1,
       expect.stringContaining('conflict with "a": .spec.ttl'),
     ]);
-    expect((await apply('b', 90, '--force-conflicts')).code).toBe(0);
+    expect((await apply('b', 900, '--force-conflicts')).code).toBe(0);
     const managers = await kubectl(
       "get oak ssa --show-managed-fields -o jsonpath='{.metadata.managedFields[*].manager}'",
     );
@@ -298,13 +300,13 @@ describe('write', () => {
     await kubectl('create -f -', { input: manifest('patched') });
     const add = '[{"op":"add","path":"/metadata/annotations/example.com~1x","value":"y"}]';
     await kubectl(`patch oak patched --type=json -p '${add}'`);
-    await kubectl(`patch oak patched --type=merge -p '{"spec":{"ttl":60,"groups":["a"]}}'`);
+    await kubectl(`patch oak patched --type=merge -p '{"spec":{"ttl":600,"groups":["a"]}}'`);
     await kubectl(
-      `patch oak patched --type=json -p '[{"op":"test","path":"/spec/ttl","value":60},{"op":"remove","path":"/spec/groups"}]'`,
+      `patch oak patched --type=json -p '[{"op":"test","path":"/spec/ttl","value":600},{"op":"remove","path":"/spec/groups"}]'`,
     );
     expect(JSON.parse(await kubectl('get oak patched -o json'))).toMatchObject({
       metadata: { annotations: { 'example.com/x': 'y' } },
-      spec: { ttl: 60 },
+      spec: { ttl: 600 },
     });
     expect(await refusal(`patch oak patched --type=strategic -p '{}'`)).toContain(
       'accepted media types include: application/json-patch+json, application/merge-patch+json',
@@ -351,7 +353,11 @@ describe('write', () => {
 describe('watch', () => {
   test('get -w shows every change', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
-    const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') };
+    const env = {
+      ...process.env,
+      KUBECONFIG: join(folder, 'kubeconfig'),
+      KUBECACHEDIR: join(folder, 'cache'),
+    };
     const child = spawn(suiteClusters().kubectl, ['get', 'oak', 'watched', '-w', '--output-watch-events'], {
       env,
     });
@@ -381,8 +387,8 @@ describe('watch', () => {
   test('wait --for', async () => {
     await kubectl('create -f -', { input: manifest('awaited') });
     const waiting = [
-      kubectl("wait oak/awaited --for=jsonpath='{.spec.disabled}'=true --timeout=20s"),
-      kubectl('wait oak/awaited --for=delete --timeout=20s'),
+      kubectl("wait oak/awaited --for=jsonpath='{.spec.disabled}'=true --timeout=100s"),
+      kubectl('wait oak/awaited --for=delete --timeout=100s'),
     ];
     await kubectl(`patch oak awaited --type=merge -p '{"spec":{"disabled":true}}'`);
     expect(await waiting[0]).toContain('condition met');

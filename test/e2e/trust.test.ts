@@ -8,9 +8,9 @@ import { eventually } from '../support/eventually.ts';
 import { Platform, TrustingCluster, type Output, type Trust } from './trust-clusters.ts';
 
 /** Longer than all caches of a kube-apiserver together. */
-const FORGOTTEN = { timeoutMs: 40_000 };
+const FORGOTTEN = { timeoutMs: 60_000 };
 /** Longer than a kubectl takes on a busy machine. */
-const SHORT = { ttl: 10 };
+const SHORT = { ttl: 20 };
 const REACHES_B = { scope: { clusters: [{ cluster: 'cluster-b' }] } };
 
 const SIGNED: Trust = { flags: ['signed-tokens.flags'], files: ['authentication.yaml'] };
