@@ -50,8 +50,8 @@ export interface ProxyBehaviour {
   decide?(request: ProxiedRequest): Verdict | Promise<Verdict>;
   /** Called with each line of a watch stream; returns the lines to send instead, or 'cut' to end the stream here. The stream waits. */
   watchLine?(line: string, request: ProxiedRequest): WatchVerdict | Promise<WatchVerdict>;
-  /** Called after the API server has executed a write and before its response is sent. */
-  afterWrite?(request: ProxiedRequest, status: number): Promise<void> | void;
+  /** Called with the response to a write that the API server has executed, before it is sent. */
+  afterWrite?(request: ProxiedRequest, status: number, answer: Buffer): Promise<void> | void;
 }
 
 interface Upstream {
@@ -159,7 +159,7 @@ export class ApiProxy implements AsyncDisposable {
       ...(asked.body.length === 0 ? {} : { body: asked.body }),
     });
     const body = Buffer.from(await answer.body.arrayBuffer());
-    if (asked.isWrite) await this.behaviour.afterWrite?.(asked, answer.statusCode);
+    if (asked.isWrite) await this.behaviour.afterWrite?.(asked, answer.statusCode, body);
     if (isAnswerLost) message.socket.destroy();
     else response.writeHead(answer.statusCode, contentHeaders(answer.headers)).end(body);
   }

@@ -56,11 +56,14 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaderTimes): void {
       async () => {
         const { leader, startedMs } = await begin();
         for (const { daemon } of replicas.running) {
-          const { status, text } = await daemon.get('/readyz?verbose');
+          const [role, leads] = daemon === leader.daemon ? ['this replica leads', 1] : ['standby', 0];
+          const { status } = await eventually(
+            () => daemon.get('/readyz?verbose'),
+            ({ text }) => text.includes(role),
+            { what: `the role ${role}` },
+          );
           expect(status).toBe(200);
-          expect(text).toContain(daemon === leader.daemon ? 'this replica leads' : 'standby');
-          const leads = daemon === leader.daemon ? 1 : 0;
-          expect(await daemon.metric('leader_election_master_status')).toBe(leads);
+          await daemon.whenMetric('leader_election_master_status', (seen) => seen === leads);
         }
         expect(await leader.daemon.terminate()).toEqual({ code: 0, signal: null });
         const endedMs = performance.now();
@@ -152,7 +155,11 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaderTimes): void {
         report('API server back to first write', first.atMs - backMs);
         await replicas.whenConverged();
         expect(replicas.foreignWrites(startedMs)).toEqual([]);
-        expect(replicas.updates).toBeGreaterThan(times.updatesMin);
+        await eventually(
+          () => replicas.updates,
+          (count) => count > times.updatesMin,
+          { what: `${times.updatesMin} updates` },
+        );
       },
     );
   });

@@ -19,8 +19,10 @@ export interface Replica {
   readonly isAhead: boolean;
 }
 
-/** A period in which one replica held the Lease, or no replica did. */
+/** A period in which one replica held the Lease, or no replica did: from one write of the Lease to the next. */
 interface Term {
+  readonly revision: number;
+  /** When its response was received. Those of two replicas may be received in another order than they were stored. */
   readonly fromMs: number;
   readonly replica: Replica | undefined;
 }
@@ -39,7 +41,8 @@ export class Replicas {
   readonly #world: World;
   readonly #times: LeaseTimes;
   readonly #all: Replica[] = [];
-  readonly #terms: Term[] = [];
+  /** In the order of their revisions. */
+  #terms: readonly Term[] = [];
   #isUpdating = false;
   #updating: Promise<void> = Promise.resolve();
   #updates = 0;
@@ -179,12 +182,18 @@ export class Replicas {
   /** The Lease's history, from what the API server has stored. */
   #record(replica: Replica): void {
     replica.proxy.behaviour = {
-      afterWrite: ({ path, body }, status) => {
+      afterWrite: ({ path }, status, answer) => {
         if (!path.includes('/leases') || status > 299) return;
-        const { spec } = JSON.parse(body.toString('utf8')) as { spec: { holderIdentity: string } };
-        const holder = spec.holderIdentity === '' ? undefined : replica;
-        if (this.#terms.at(-1)?.replica !== holder)
-          this.#terms.push({ fromMs: performance.now(), replica: holder });
+        const { metadata, spec } = JSON.parse(answer.toString('utf8')) as {
+          metadata: { resourceVersion: string };
+          spec: { holderIdentity?: string };
+        }; // a Lease
+        const term = {
+          revision: Number(metadata.resourceVersion),
+          fromMs: performance.now(),
+          replica: (spec.holderIdentity ?? '') === '' ? undefined : replica,
+        };
+        this.#terms = [...this.#terms, term].toSorted((a, b) => a.revision - b.revision);
       },
     };
   }
