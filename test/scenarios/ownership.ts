@@ -14,8 +14,8 @@ const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 /** What the host's endpoints controller writes since Kubernetes 1.33. */
 const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
 
-/** Time until an object is synced that was refused several times, without a retry. */
-const FREED_MAX_MS = 8000;
+/** Time until an object is synced that was refused several times, without a retry, which is a minute later. */
+const FREED_MAX_MS = 20_000;
 
 export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
   describe('a foreign host object', () => {

@@ -46,6 +46,8 @@ const COPIES: readonly [KindName, string][] = [
   ['Endpoints', ENDPOINTS],
   ['EndpointSlice', SLICE],
 ];
+/** Until the audit log has a write that its client knows of. */
+const AUDITED = { timeout: 60_000 };
 /** How long both programs are left alone with the same objects. */
 const CONTENTION_MS = 30_000;
 
@@ -124,11 +126,12 @@ describe('beside a whole vCluster', () => {
       (idle) => idle === true,
     );
     expect(await uidsNow()).toEqual(uids);
-    expect(
+    const written = (): string[] =>
       ourWrites(from)
         .map(({ name, verb, status }) => `${verb} ${name} ${status}`)
-        .toSorted(),
-    ).toEqual([`update ${ENDPOINTS} 200`, `update ${SLICE} 200`]);
+        .toSorted();
+    // The audit log follows the response.
+    await expect.poll(written, AUDITED).toEqual([`update ${ENDPOINTS} 200`, `update ${SLICE} 200`]);
     expect(await tenantsOwners()).toEqual(['shop', 'shop']);
     expect(
       sidecar.log.filter(({ level, msg }) => level !== 'info' && !/waiting for it/u.test(String(msg))),
@@ -158,7 +161,8 @@ describe('beside a whole vCluster', () => {
       () => sidecar?.isIdle(),
       (idle) => idle === true,
     );
-    expect(ourWrites(from).map(({ name, verb }) => `${verb} ${name}`)).toEqual([`update ${ENDPOINTS}`]);
+    const written = (): string[] => ourWrites(from).map(({ name, verb }) => `${verb} ${name}`);
+    await expect.poll(written, AUDITED).toEqual([`update ${ENDPOINTS}`]);
   });
 
   test('a start is refused if vCluster syncs the same objects', async () => {

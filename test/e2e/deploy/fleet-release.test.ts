@@ -89,7 +89,7 @@ test('a vCluster joins with the documented values, and a second replica shares t
   // What `helm test` runs.
   const file = join(home, 'config.yaml');
   writeFileSync(file, config);
-  const healthcheck = [MAIN, 'healthcheck', '--config', file, '--url', first.httpUrl, '--timeout', '1s'];
+  const healthcheck = [MAIN, 'healthcheck', '--config', file, '--url', first.httpUrl, '--timeout', '1m'];
   expect((await promisify(execFile)(process.execPath, healthcheck)).stderr).toBe('');
 
   await using second = await start();
