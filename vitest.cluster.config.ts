@@ -13,7 +13,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // A busy machine may need a minute for what takes milliseconds. These limits only end a test that hangs.
     expect: { requireAssertions: true, poll: { timeout: 60_000 } },
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

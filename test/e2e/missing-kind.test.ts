@@ -11,7 +11,7 @@ import { valueAt, type JsonObject } from '../../src/base/json.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 const CRD = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.com';
 
 let clusters: RealClusters;

@@ -6,10 +6,10 @@ import { pagesThatNeed } from '../docs/pages.ts';
 import { playOnClusters, playWithKubectl } from './play-on-clusters.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
-test.each(pagesThatNeed('kubectl'))('%s', { timeout: 300_000 }, async (page) => {
+test.each(pagesThatNeed('kubectl'))('%s', { timeout: 900_000 }, async (page) => {
   expect(differences(await playWithKubectl(page, suiteClusters().kubectl))).toEqual([]);
 });
 
-test.each(pagesThatNeed('clusters'))('%s', { timeout: 300_000 }, async (page) => {
+test.each(pagesThatNeed('clusters'))('%s', { timeout: 900_000 }, async (page) => {
   expect(differences(await playOnClusters(page))).toEqual([]);
 });

@@ -12,7 +12,7 @@ import { World } from '../scenarios/world.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 const ALL = Array.from({ length: 12 }, (_, at) => `web-${at}`);
 const [CHANGED, DELETED, CREATED] = [ALL.slice(0, 4), ALL.slice(4, 8), ALL.slice(8)];
 

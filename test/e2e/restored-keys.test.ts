@@ -18,7 +18,7 @@ test.for([
   ['is behind the last known revision', 0],
   // As on a busy cluster: the watches would resume, and would receive events.
   ['has passed the last known revision', 500],
-] as const)('the restored etcd %s at the next contact', { timeout: 300_000 }, async ([_what, usedUp]) => {
+] as const)('the restored etcd %s at the next contact', { timeout: 600_000 }, async ([_what, usedUp]) => {
   await using undo = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-restored-'));
   undo.defer(() => rmSync(folder, { recursive: true }));

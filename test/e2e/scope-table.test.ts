@@ -119,7 +119,7 @@ describe.each<[string, Trust, 'token' | 'key', Record<string, Results>]>([
     table({ ...PARTS, roles: IN, rules: BY_RULE }, VIRTUAL),
   ],
 ])('%s', (what, trust, credential, expected) => {
-  test('every kind of scope', { timeout: 180_000 }, async () => {
+  test('every kind of scope', { timeout: 600_000 }, async () => {
     await using cluster = await TrustingCluster.start(platform, trust);
     const found: Record<string, Results> = {};
     for (const kind of KINDS) {

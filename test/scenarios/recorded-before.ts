@@ -13,7 +13,7 @@ export function recordedBeforeScenarios(newWorld: NewWorld): void {
   describe('two daemons', () => {
     test(
       `lose none of ${EDITS} edits in a row on alternating sides`,
-      { timeout: 180_000 },
+      { timeout: 600_000 },
       async ({ expect }) => {
         await using world = await newWorld();
         const daemons = [await world.startDaemon(), await world.startDaemon()];
@@ -34,7 +34,7 @@ export function recordedBeforeScenarios(newWorld: NewWorld): void {
 
     test(
       'carry the last of five edits of one label in a row, 40 times',
-      { timeout: 180_000 },
+      { timeout: 600_000 },
       async ({ expect }) => {
         await using world = await newWorld();
         await world.startDaemon();

@@ -13,7 +13,7 @@ export interface Shared<D extends RunningDaemon = RunningDaemon> {
 }
 
 /** For two clusters and a daemon that may serve the key and token API, on a loaded machine. */
-const START_MAX_MS = 120_000;
+const START_MAX_MS = 300_000;
 
 /** What `sharedWorld` opened; only while tests run. */
 export type SharedWorld<D extends RunningDaemon = RunningDaemon> = () => Shared<D>;

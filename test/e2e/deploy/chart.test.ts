@@ -366,7 +366,7 @@ describe('on a real kube-apiserver', () => {
 
   test(
     'without one of the rules, the start fails and names the missing right',
-    { timeout: 240_000 },
+    { timeout: 600_000 },
     async () => {
       const managementApi = {
         enabled: true,

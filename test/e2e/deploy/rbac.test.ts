@@ -276,7 +276,7 @@ describe('the rights that rbac prints', () => {
 
   test.each(['host', 'virtual'] as const)(
     'are all needed on the %s, but for the optional ones',
-    { timeout: 240_000 },
+    { timeout: 600_000 },
     async (cluster) => {
       const documents = await printed(cluster);
       const outcomes: { rule: string; exitCode: unknown; isNamed: boolean }[] = [];
