@@ -217,7 +217,7 @@ interface PageModules {
 const NO_MODULES: PageModules = { importMap: '{}', read: () => undefined };
 
 /** What a module imports from packages. */
-const PACKAGE_IMPORT = /^(?:import|export)\b[^'"]*\bfrom\s+['"]([^.'"][^'"]*)['"]/gmu;
+const PACKAGE_IMPORT = /\bfrom ['"]([@\w][\w@/-]{0,99})['"];$/gmu;
 
 /** Reads each file when it is requested. Throws where a package is not installed. */
 export function findPageModules(): PageModules {
