@@ -113,17 +113,18 @@ export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): 
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a) || Array.isArray(b)) {
-    return (
-      Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((v, i) => jsonEquals(v, b[i]))
-    );
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    for (let i = 0; i < a.length; i++) if (!jsonEquals(a[i], b[i])) return false;
+    return true;
   }
   let count = 0;
-  // No list of keys and no function for each object: this compares most of what the syncer reads.
+  // No list of keys and no function for each value: this compares most of what the syncer reads.
   for (const key in a) {
     if (!Object.hasOwn(b, key) || !jsonEquals(a[key], b[key])) return false;
     count += 1;
   }
-  return count === Object.keys(b).length;
+  for (const _key in b) count -= 1;
+  return count === 0;
 }
 
 /** A deep copy that shares nothing with the original and keeps own `__proto__` keys as plain data. */

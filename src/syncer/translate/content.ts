@@ -47,15 +47,22 @@ export function memberEquals(rules: ContentRules, member: string, a: JsonValue, 
 }
 
 /** Removes null, empty strings and empty lists; sets the default protocol TCP of ports. What needs no change, which is nearly everything, is not
- * copied: these copies were a sixth of all memory that an update allocated. */
+ * copied, and nothing is allocated to find that out: this was a quarter of all memory that an update allocated. */
 export function asStored(value: JsonValue, isOmitted: (value: JsonValue) => boolean = isEmpty): JsonValue {
   if (Array.isArray(value)) {
-    const elements = value.map((element) => asStored(element, isOmitted));
-    return elements.some((element, i) => element !== value[i]) ? elements : value;
+    let elements = value;
+    for (let i = 0; i < value.length; i++) {
+      const element = value[i] ?? null;
+      const kept = asStored(element, isOmitted);
+      if (kept === element) continue;
+      if (elements === value) elements = [...value];
+      elements[i] = kept;
+    }
+    return elements;
   }
   if (!isJsonObject(value)) return value;
   let stored = value;
-  for (const member of Object.keys(value)) {
+  for (const member in value) {
     const content = value[member] ?? null;
     const kept = asStored(content, isOmitted);
     const isKept = !isOmitted(kept);
