@@ -47,7 +47,9 @@ test('are the documented ones, twenty at most', async () => {
   };
   // What runs once for a key, such as the parsing of its scope.
   await get();
-  const passed = new Set(await filesThatRun(get));
+  let passed = new Set(await filesThatRun(get));
+  // What another test has left behind may run once, but not during each of these.
+  for (let more = 0; more < 4; more++) passed = passed.intersection(new Set(await filesThatRun(get)));
   passed.delete(CONSTANTS);
   expect(passed).toEqual(new Set(documented()));
   expect(passed.size).toBeLessThanOrEqual(FILES_MAX);
