@@ -12,9 +12,16 @@ import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
-import { KindSync, type KindEnvironment, type KindMetrics, type KindPlan } from './reconcile/kind-sync.ts';
+import {
+  hostIndexes,
+  KindSync,
+  virtualIndexes,
+  type KindEnvironment,
+  type KindMetrics,
+  type KindPlan,
+} from './reconcile/kind-sync.ts';
 import { reconcile } from './reconcile/reconciler.ts';
-import { hostIndexes, virtualIndexes } from './reconcile/observer.ts';
+
 import { serviceDeletions } from './reconcile/guards.ts';
 import { deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';

@@ -14,7 +14,9 @@ import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../k
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import type { Observation } from './decide.ts';
 import type { KindSync } from './kind-sync.ts';
-import type { LeftOut } from './observer.ts';
+
+/** Objects that the caches leave out, read from their API servers. */
+export type LeftOut = Pick<Partial<Observation>, 'virtual' | 'host'>;
 
 /** Reads the virtual object if the host object was made from a later version than the cached one. `isOfAnother`: it was made from another object,
  * which is a later one, too, for all that an object without a record tells. A virtual object with a record of its copy may hold values of that

@@ -34,7 +34,6 @@ import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../
 import { contentEquals, memberEquals, memberOf, metadataEquals, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
-import type { ForeignService } from './observer.ts';
 
 export class RefusedCopy extends Error {
   override readonly name = 'RefusedCopy';
@@ -49,6 +48,13 @@ export class RefusedCopy extends Error {
     this.service = service;
   }
 }
+
+/** The host Service at this key, unless it is the copy of the virtual Service of `virtual`. Undefined: the host has none, or that one. Without a
+ * virtual object, any copy of this virtual cluster will do. */
+export type ForeignService = (
+  key: ObjectKey | undefined,
+  virtual: KubeObject | undefined,
+) => ObjectKey | undefined;
 
 export interface CopyForgeOptions {
   readonly kind: SyncedKind;

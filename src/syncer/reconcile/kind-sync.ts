@@ -6,20 +6,24 @@ import type { Semaphore } from '../../base/semaphore.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import {
   keyOf,
+  objectKey,
   parseKey,
+  SERVICES,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
   type Resource,
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
-import type { CacheEvent, ClusterName, IndexFunctions, RecordedEvent } from '../../kube/types.ts';
+import type { CacheEvent, ClusterName, IndexFunctions, Lister, RecordedEvent } from '../../kube/types.ts';
 import { WorkQueue, type QueueMetrics } from '../../kube/work-queue.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
-import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
+import { recordedRevision, recordOf } from '../translate/last-synced.ts';
+import { namedVirtual, ownershipOf, virtualOf } from '../translate/ownership.ts';
+import type { NameTranslator } from '../translate/types.ts';
 import { Controller, type ControllerMetrics, type Reconcile, type ReconcileResult } from './controller.ts';
-import { CopyForge } from './copy.ts';
+import { CopyForge, type ForeignService } from './copy.ts';
 import { isOptedOut, type DecideOptions } from './decide.ts';
 import {
   namespaceAdvice,
@@ -29,17 +33,6 @@ import {
 } from './environment.ts';
 import { FoughtDeletions, hasLostCopy, noteDeletion, OwnDeletions, type ServiceDeletions } from './guards.ts';
 import { ObjectStates } from './object-state.ts';
-import {
-  BY_HOST_KEY,
-  BY_HOST_SERVICE,
-  foreignServices,
-  hostIndexes,
-  keysChangedSinceCopied,
-  keysOfHostObject,
-  keysOfServiceEvent,
-  rivalsOf,
-  type ForeignService,
-} from './observer.ts';
 import { createWriter, type WriteMetrics, type Writer } from './writer.ts';
 
 export interface KindPlan {
@@ -335,4 +328,117 @@ export class KindSync {
   #enqueueRelated({ plural }: Resource, object: KubeObject): void {
     for (const key of this.kind.relatedKinds[plural]?.(object) ?? []) this.enqueue(key);
   }
+}
+
+// Which keys an event concerns: events of both sides map to the keys of virtual objects.
+
+/** Index on virtual objects: the key of their host copy. */
+export const BY_HOST_KEY = 'hostKey';
+
+export function virtualIndexes(translator: NameTranslator, kind: SyncedKind) {
+  return {
+    ...kind.indexes,
+    [BY_HOST_KEY]: (object: KubeObject): readonly string[] => {
+      const { namespace = '', name } = object.metadata;
+      const target = translator.toHost({ namespace, name });
+      return target === undefined ? [] : [keyOf(target)];
+    },
+  };
+}
+
+/** Index on host objects: the key of the virtual object that its bookkeeping names. */
+export const BY_VIRTUAL_KEY = 'virtualKey';
+
+/** Index on host objects: the key of the host Service that they get traffic from. */
+export const BY_HOST_SERVICE = 'hostService';
+
+export function hostIndexes(translator: NameTranslator, kind: SyncedKind) {
+  return {
+    [BY_VIRTUAL_KEY]: (object: KubeObject): readonly string[] => {
+      const virtual = namedVirtual(object, kind.resource, translator);
+      return virtual === undefined ? [] : [keyOf(virtual)];
+    },
+    [BY_HOST_SERVICE]: (object: KubeObject): readonly string[] => {
+      const service = kind.hostService(object);
+      return service === undefined ? [] : [service];
+    },
+  };
+}
+
+type EventContext = Pick<KindSync, 'virtual' | 'names' | 'kind'>;
+
+/** A virtual Service changed: the keys of the objects whose sync it controls, and of their rivals. */
+function keysOfServiceEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
+  const keys = [...context.kind.keysOfService(key, context.virtual)];
+  return [...new Set(keys.flatMap((one) => rivalsOf(one, context)))];
+}
+
+/** The keys of all objects with the host name of this one, itself included: one that is deleted or no longer synced frees the name. */
+function rivalsOf(key: ObjectKey, { virtual, names }: Omit<EventContext, 'kind'>): readonly ObjectKey[] {
+  const target = names.toHost(parseKey(key));
+  if (target === undefined) return [key];
+  const rivals = virtual.byIndex(BY_HOST_KEY, keyOf(target));
+  return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
+}
+
+/** A host object changed: the key in its bookkeeping, read from these states of it, which is the only link to an orphan, and the keys of all
+ * virtual objects with this host name. */
+function keysOfHostObject(
+  key: ObjectKey,
+  states: readonly (KubeObject | undefined)[],
+  { virtual, names, kind }: EventContext,
+): readonly ObjectKey[] {
+  const keys = new Set(virtual.byIndex(BY_HOST_KEY, key));
+  for (const state of states) {
+    const named = state && namedVirtual(state, kind.resource, names);
+    if (named !== undefined) keys.add(keyOf(named));
+  }
+  return [...keys];
+}
+
+/** Objects without a copy, or whose copy records another version of them. At the start, these are processed before the rest of the first list. A
+ * changed host copy does not move an object forward. */
+export function keysChangedSinceCopied({
+  virtual,
+  host,
+  names,
+}: {
+  readonly virtual: Lister;
+  readonly host: Lister;
+  readonly names: NameTranslator;
+}): readonly ObjectKey[] {
+  return [...virtual.list()].flatMap((object) => {
+    const key = objectKey(object);
+    const target = names.toHost(parseKey(key));
+    const copy = target && host.get(keyOf(target));
+    const revision = copy && recordedRevision(recordOf(copy));
+    return revision === object.metadata.resourceVersion ? [] : [key];
+  });
+}
+
+/** `services`: those of the host. Different virtual Services can have the same host name, and the host may have a Service of that name itself. */
+function foreignServices(
+  kind: SyncedKind,
+  names: NameTranslator,
+  services: Pick<Lister, 'get'>,
+): ForeignService {
+  return (key, virtual) => {
+    const service = key === undefined ? undefined : services.get(key);
+    if (key === undefined || service === undefined) return undefined;
+    const original = originalOf(service, names);
+    if (original === undefined) return key;
+    const wanted = virtual && kind.serviceKey(objectKey(virtual), virtual);
+    if (wanted === undefined || wanted === keyOf(original)) return undefined;
+    const { namespace, name } = parseKey(wanted);
+    // Another syncer has copied the translated name of the Service back to the virtual object.
+    const isTranslated = name === parseKey(key).name;
+    return isTranslated && namespace === original.namespace ? undefined : key;
+  };
+}
+
+/** The virtual Service that a host Service is the copy of. In the virtual cluster's own host namespace, that of a Service without bookkeeping
+ * follows from the name, which contains all of it: users create such Services for copies that have none. */
+function originalOf(service: KubeObject, names: NameTranslator): NamespacedName | undefined {
+  const isAtHome = service.metadata.namespace === names.hostNamespace;
+  return isAtHome ? virtualOf(service, SERVICES, names) : namedVirtual(service, SERVICES, names);
 }

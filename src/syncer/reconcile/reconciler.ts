@@ -2,14 +2,24 @@
 
 import { invariant } from '../../base/errors.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
-import type { ObjectKey } from '../../kube/object.ts';
+import {
+  keyOf,
+  objectKey,
+  parseKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../kube/object.ts';
 import { hasSelector } from '../kinds/kind.ts';
+import { recordOf } from '../translate/last-synced.ts';
+import { ownershipOf } from '../translate/ownership.ts';
 import {
   afterConflict,
   isVirtualBehind,
   learnService,
   readHostService,
   readLeftOut,
+  type LeftOut,
 } from './cache-refresh.ts';
 import { STALE, UNCHANGED, type ReconcileResult } from './controller.ts';
 import { RefusedCopy, type PlacedPair } from './copy.ts';
@@ -22,11 +32,18 @@ import {
   forget,
   HOST_DELETED,
 } from './copy-deletion.ts';
-import { decide, isOverOwnCopy, type Decision, type Observation } from './decide.ts';
+import {
+  claimOf,
+  decide,
+  isOptedOut,
+  isOverOwnCopy,
+  type Claim,
+  type Decision,
+  type Observation,
+} from './decide.ts';
 import { deletionsOf, hasLostCopy, recreationWaitMs } from './guards.ts';
-import type { KindSync } from './kind-sync.ts';
+import { BY_HOST_KEY, BY_VIRTUAL_KEY, type KindSync } from './kind-sync.ts';
 import { keepsDeletingNotice, notAllowedNotice, syncedNotice, takenOverNotice, warning } from './notices.ts';
-import { observe } from './observer.ts';
 import { finishCopy, updatePair } from './pair-update.ts';
 
 /** Interval between reads of a host Service that prevents a take-over: doubles up to the second. */
@@ -74,6 +91,74 @@ async function observeWithLeftOut(sync: KindSync, key: ObjectKey): Promise<Obser
   // The copy was changed, not deleted.
   if (leftOut.host !== undefined) sync.states.of(key).deletions = undefined;
   return observe(sync, key, leftOut);
+}
+
+function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Observation {
+  const { virtual, services, host, names, states, foreignService, kind } = observed;
+  const object = virtual.get(key) ?? leftOut.virtual;
+  const serviceKey = kind.serviceKey(key, object);
+  const target = names.toHost(parseKey(key));
+  const hostKey = target === undefined ? undefined : keyOf(target);
+  const hostObject = hostKey === undefined ? undefined : (host.get(hostKey) ?? leftOut.host);
+  return {
+    key,
+    virtual: object,
+    service: serviceKey === undefined ? undefined : services.get(serviceKey),
+    target,
+    unmapped: object && kind.unmappedNamespace?.(object, names),
+    host: hostObject,
+    ownership: hostObject && ownershipOf(hostObject, kind.resource, names, parseKey(key)),
+    strays: straysOf(key, hostKey, observed),
+    claims: hostKey === undefined ? [] : claimsOn(hostKey, observed),
+    hasForeignService:
+      hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,
+    isKnownCopy: hostObject !== undefined && states.find(key)?.isKnownCopy(hostObject) === true,
+  };
+}
+
+/** Copies of this key that were written under an earlier configuration. The sync record proves that this program created them. */
+function straysOf(
+  key: ObjectKey,
+  hostKey: ObjectKey | undefined,
+  { host, names, kind }: KindSync,
+): readonly KubeObject[] {
+  const copies = host.byIndex(BY_VIRTUAL_KEY, key);
+  if (copies.size === 0 || (copies.size === 1 && hostKey !== undefined && copies.has(hostKey))) return [];
+  return [...copies].flatMap((copyKey) => {
+    const copy = copyKey === hostKey ? undefined : host.get(copyKey);
+    if (copy === undefined || recordOf(copy) === undefined || isOptedOut(copy)) return [];
+    return ownershipOf(copy, kind.resource, names).kind === 'ours' ? [copy] : [];
+  });
+}
+
+/** A single claim needs no comparison and is left out. */
+function claimsOn(hostKey: ObjectKey, options: KindSync): readonly Claim[] {
+  const { virtual, services, decide, kind } = options;
+  const keys = virtual.byIndex(BY_HOST_KEY, hostKey);
+  if (keys.size < 2) return [];
+  return [...keys].flatMap((key) => {
+    const object = virtual.get(key);
+    if (object === undefined) return [];
+    const serviceKey = kind.serviceKey(key, object);
+    const service = serviceKey === undefined ? undefined : services.get(serviceKey);
+    const isForeign = hostServicesOf(object, parseKey(hostKey), options).some(
+      (hostService) => options.foreignService(hostService, object) !== undefined,
+    );
+    return [claimOf(object, service, { ...decide, isForeign })];
+  });
+}
+
+/** The host Services that the copy of `object` would get traffic from: that of its Service, and, where another syncer has copied the translated name
+ * of the Service back to the virtual object, which its copy then keeps, the one of that name. */
+function hostServicesOf(
+  object: KubeObject,
+  target: NamespacedName,
+  { kind, names }: KindSync,
+): readonly ObjectKey[] {
+  const serviceKey = kind.serviceKey(objectKey(object), object);
+  const translated = serviceKey === undefined ? undefined : names.toHost(parseKey(serviceKey));
+  const kept = kind.hostService({ ...object, metadata: { ...object.metadata, ...target } });
+  return [...(translated === undefined ? [] : [keyOf(translated)]), ...(kept === undefined ? [] : [kept])];
 }
 
 async function act(sync: KindSync, decision: Decision, seen: Observation): Promise<ReconcileResult> {

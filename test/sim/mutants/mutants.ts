@@ -13,7 +13,6 @@ export interface Mutant {
 }
 
 const DECIDE = 'syncer/reconcile/decide.ts';
-const OBSERVER = 'syncer/reconcile/observer.ts';
 const RECONCILER = 'syncer/reconcile/reconciler.ts';
 const PAIR_UPDATE = 'syncer/reconcile/pair-update.ts';
 const WRITER = 'syncer/reconcile/writer.ts';
@@ -43,13 +42,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'observer: a Service of the host is joined',
-    file: OBSERVER,
+    file: KIND_SYNC,
     snippet: 'if (original === undefined) return key;',
     replacement: 'if (original === undefined) return undefined;',
   },
   {
     name: 'observer: the copy of another Service is joined',
-    file: OBSERVER,
+    file: KIND_SYNC,
     snippet: 'return isTranslated && namespace === original.namespace ? undefined : key;',
     replacement: 'return isTranslated ? undefined : undefined;',
   },
@@ -160,7 +159,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'observer: strays are not seen',
-    file: OBSERVER,
+    file: RECONCILER,
     snippet: 'const copy = copyKey === hostKey ? undefined : host.get(copyKey);',
     replacement: 'const copy = copyKey === hostKey ? host.get("") : undefined;',
   },

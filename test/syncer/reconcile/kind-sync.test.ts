@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { Lister } from '../../../src/kube/types.ts';
-import { keysChangedSinceCopied } from '../../../src/syncer/reconcile/observer.ts';
+import { keysChangedSinceCopied } from '../../../src/syncer/reconcile/kind-sync.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
 
 const names = createNameTranslator({
