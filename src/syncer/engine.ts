@@ -21,7 +21,6 @@ import {
   type KindPlan,
 } from './reconcile/kind-sync.ts';
 import { reconcile } from './reconcile/reconciler.ts';
-
 import { serviceDeletions } from './reconcile/guards.ts';
 import { deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';
