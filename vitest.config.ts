@@ -12,6 +12,7 @@ const SYSTEM = [
   'test/cli/{api,compile-cache,eval,patch-warnings,process-lifecycle,run}.test.ts',
   'test/cli/test/*.test.ts',
   'test/apiserver/request/read-body.test.ts',
+  'test/syncer/sandbox/{throttled-queue,guest/main}.test.ts',
   'test/access-keys/serving/{fuzz,secret-hunt}.test.ts',
 ];
 const OWN_CONFIG = [

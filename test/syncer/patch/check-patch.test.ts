@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PatchConfig } from '../../../src/config/types.ts';
+import type { PatchConfig, ReferenceConfig } from '../../../src/config/types.ts';
 import { endpointSliceFields } from '../../../src/syncer/kinds/endpoint-slices.ts';
 import { endpointsFields } from '../../../src/syncer/kinds/endpoints.ts';
 import { checkPatch, pathSegments } from '../../../src/syncer/patch/check-patch.ts';
@@ -90,8 +90,8 @@ describe('errors of a patch', () => {
 });
 
 describe('warnings', () => {
-  const warningsOf = (path: string, kind?: 'Endpoints' | 'EndpointSlice', expression = 'value'): unknown[] =>
-    checkPatch({ path, expression }, kind && FIELDS[kind]).map(({ severity, message, offset }) => [
+  const warningsOf = (path: string, kind?: 'Endpoints' | 'EndpointSlice'): unknown[] =>
+    checkPatch({ path, expression: 'value' }, kind && FIELDS[kind]).map(({ severity, message, offset }) => [
       severity,
       offset,
       message,
@@ -151,143 +151,6 @@ describe('warnings', () => {
     expect(warningsOf(path, kind)).toEqual([]);
   });
 
-  test.each([
-    ['value in ["a", "b"]', 0],
-    ['1 + value.replace(/^(a+)+$/i, "")', 18],
-    ['/^(a+)+\\1$/.test(value)', 0],
-    ['/(?=x)(a*)*/.test(value)', 0],
-    ['/((a|b){2,})+/u.test(value)', 0],
-    ['/(a{1,1000})+/.test(value)', 0],
-  ])('%s', (expression, offset) => {
-    const found = checkPatch({ path: 'a', expression });
-    expect(found.map(({ severity, offset: at }) => [severity, at])).toEqual([['warning', offset]]);
-  });
-
-  test.each([
-    [
-      'a',
-      'value === "a" ? 1 : 2 === "2"',
-      20,
-      '`===` compares a number with a string, so this is always false',
-    ],
-    [
-      'a',
-      'value.trim() != 3',
-      0,
-      '`!=` converts between a string and a number; convert explicitly and use `!==`',
-    ],
-    ['a', 'typeof value == "sting"', 0, '`typeof` never gives "sting", so this is always false'],
-    ['a', 'typeof value === undefined', 0, '`===` compares a string with undefined, so this is always false'],
-    ['a', 'base64.decode(value) === 1', 0, '`===` compares a string with a number, so this is always false'],
-    [
-      'a',
-      'value === []',
-      0,
-      '`===` compares objects by identity, so this is always false; compare JSON.stringify() of both',
-    ],
-    [
-      'metadata.annotations["a"]',
-      'value == 5 ? "five" : value',
-      0,
-      '`==` converts between a string and a number; convert explicitly and use `===`',
-    ],
-    [
-      'subsets[*].ports[*].port',
-      'value === "80" ? 8080 : value',
-      0,
-      '`===` compares a number with a string, so this is always false',
-    ],
-    [
-      'a',
-      '1 + 1',
-      0,
-      'the expression does not read `value` or `context`, so all objects get the same result',
-    ],
-    [
-      'a',
-      '((x) => x + "a")("b")',
-      0,
-      'the expression does not read `value` or `context`, so all objects get the same result',
-    ],
-    [
-      'subsets[*].addresses[*].hostname',
-      'context.virtualObject.metadata.name',
-      0,
-      'the expression does not read `value` or `context.path`, so all matches of an object get the same result',
-    ],
-    ...['context.virtualObject.metadata.name', 'context.hostObject === null', 'context.path.length'].map(
-      (expression) =>
-        [
-          'a',
-          expression,
-          0,
-          'the expression does not read `value`, which its result replaces; if that is intended, write `void value;` before it',
-        ] as const,
-    ),
-  ] as const)('%s: %s', (path, expression, at, message) => {
-    const expected = { field: 'expression', offset: at, message, severity: 'warning' };
-    expect(checkPatch({ path, expression })).toEqual([expected]);
-  });
-
-  test.each([
-    [
-      'a[?(true)].b',
-      4,
-      'filter: it reads neither `@` nor `context.path`, so it selects everything or nothing',
-    ],
-    [
-      'a[?(@ in ["x"])]',
-      4,
-      'filter: `in` checks for an index of the list, not for an element; use [...].includes(value)',
-    ],
-    [
-      'subsets[*].ports[?(1 && @.nmae === "x")].port',
-      24,
-      'filter: never matches: subsets[*].ports[*] has no field "nmae"; did you mean `@.name`?',
-    ],
-    [
-      'subsets[?(@.addresses && @.x)].ports[*].port',
-      25,
-      'filter: never matches: subsets[*] has no field "x"; it has addresses, notReadyAddresses, ports',
-    ],
-  ])('%s', (path, offset, message) => {
-    const known = path.startsWith('subsets') ? endpointsFields : undefined;
-    const warning = { field: 'path', offset, message, severity: 'warning' };
-    expect(checkPatch({ path, labels: {} }, known)).toEqual([warning]);
-  });
-
-  test.each([
-    'metadata.annotations[?(@.includes("{{"))]',
-    'metadata[?(@.x)]',
-    'subsets[*].ports[?(@.name === "https" && context.path)].port',
-    'subsets[?(@.ports.length > 0)].addresses[?(@["ip"].startsWith("10."))].hostname',
-  ])('none for %s', (path) => {
-    expect(checkPatch({ path, labels: {} }, endpointsFields)).toEqual([]);
-  });
-
-  test.each([
-    ['a', 'value == null'],
-    ['a', 'value === undefined || null == undefined'],
-    ['a', 'valueExists === true'],
-    ['a', '"constant"'],
-    ['a', '-1'],
-    ['a', 'undefined'],
-    ['a', '({ a: [1, "b"] })'],
-    ['a', 'context.vcluster.name'],
-    ['a', 'context.vcluster.name + "-" + context.vcluster.namespace'],
-    ['a', 'void value; context.virtualObject.metadata.name'],
-    ['subsets[*].addresses[*].hostname', 'value + context.path.length'],
-    ['metadata.annotations["a"]', 'value === "5"'],
-    ['metadata.annotations["a"]', 'value = Number(value); value === 5'],
-    ['metadata.annotations["a"]', '((value) => value === 5)(Number(value))'],
-    ['metadata.annotations', 'value["x"] == 5 ? {} : value'],
-    ['metadata.annotations["a"].b', 'value === 5'],
-    ['subsets[*].ports[*].port', 'value === 80 ? 8080 : value'],
-    ['metadata.annotations.of-a-name-that-once-took-minutes-to-read["a/b"]', 'value === "5"'],
-  ])('none for %s: %s', (path, expression) => {
-    expect(checkPatch({ path, expression })).toEqual([]);
-  });
-
   test('jsonpath-plus reads names, indices, wildcards and keys in brackets as this program does', () => {
     const key = fc.string({
       unit: fc.constantFrom('a', 'b', '.', '/', ' ', '-', '_', '0', 'é'),
@@ -305,58 +168,25 @@ describe('warnings', () => {
       }),
     );
   });
-
-  test.each([
-    '"a" in value',
-    'value.replace(/^(a+)+$/, "")',
-    'value.replace(/a+/i, "")',
-    'value.replace(/(?:ab)+c+/iu, "")',
-    'value.replace(/[(+)+]+\\(+\\)+/i, "")',
-  ])('none for %s', (expression) => {
-    expect(warningsOf('a', undefined, expression)).toEqual([]);
-  });
 });
 
-describe('what fails on every object', () => {
-  const PATH = 'metadata.annotations["a"]';
-  const found = (patch: Omit<PatchConfig, 'path'>, path = PATH): unknown =>
-    checkPatch({ path, ...patch }).map(
-      ({ field, severity = 'error', message }) => `${severity} ${field}: ${message.split(/[:,;]/u)[0]}`,
-    );
-
-  test.each<[Omit<PatchConfig, 'path'>, string[]]>([
-    [{ expression: '(v) => v' }, ['warning expression: the result is a function']],
-    [{ expression: 'function f() {}' }, ['warning expression: the result is a function']],
-    [{ expression: 'value.toUpprCase()' }, ['warning expression: a string has no method `toUpprCase`']],
-    [{ expression: 'value?.toUpprCase?.()' }, []],
+describe('references that fail on every object', () => {
+  test.each<[Omit<ReferenceConfig, 'apiVersion'> & { apiVersion?: string }, string[]]>([
+    [{ kind: 'Namespace' }, ['warning reference.kind: objects of this kind have no namespace']],
+    [{ kind: 'Namespace', namespacePath: 'ns' }, ['warning reference.namespacePath: the value is a string']],
     [
-      { expression: 'value.trim().toUpprCase()' },
-      ['warning expression: a string has no method `toUpprCase`'],
-    ],
-    [
-      { reference: { apiVersion: 'v1', kind: 'Namespace' } },
+      { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', namePath: 'n' },
       ['warning reference.kind: objects of this kind have no namespace'],
     ],
-    [
-      { reference: { apiVersion: 'v1', kind: 'Namespace', namespacePath: 'ns' } },
-      ['warning reference.namespacePath: the value is a string'],
-    ],
-    [
-      { reference: { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', namePath: 'n' } },
-      ['warning reference.kind: objects of this kind have no namespace'],
-    ],
-    [
-      { reference: { apiVersion: 'v1', kind: 'Secret', namespacePath: 'ns' } },
-      ['warning reference.namespacePath: the value is a string'],
-    ],
-    [{ reference: { apiVersion: 'v1', kind: 'Secret' } }, []],
-  ])('%o', (patch, problems) => {
-    expect(found(patch)).toEqual(problems);
-  });
-
-  test('of ports', () => {
-    expect(found({ expression: 'value.padStart(4)' }, 'subsets[*].ports[*].port')).toEqual([
-      'warning expression: a number has no method `padStart`',
-    ]);
+    [{ kind: 'Secret', namespacePath: 'ns' }, ['warning reference.namespacePath: the value is a string']],
+    [{ kind: 'Secret' }, []],
+  ])('%o', (reference, problems) => {
+    const found = checkPatch({
+      path: 'metadata.annotations["a"]',
+      reference: { apiVersion: 'v1', ...reference },
+    });
+    expect(
+      found.map(({ field, severity, message }) => `${severity} ${field}: ${message.split(/[:,;]/u)[0]}`),
+    ).toEqual(problems);
   });
 });

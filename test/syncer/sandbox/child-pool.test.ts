@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { ChildPool } from '../../../src/syncer/sandbox/child-pool.ts';
 import { readGuestSource } from '../../../src/syncer/sandbox/guest-source.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { LIMITS, recordingLogger, TestSandbox, type LogLine } from './test-sandbox.ts';
+import { LIMITS, recordingLogger, type LogLine } from './test-sandbox.ts';
 
 const pools: ChildPool[] = [];
 afterEach(() => {
@@ -42,18 +42,4 @@ test('starts back off, and after several failures requests fail immediately unti
   expect(failures).toHaveLength(2);
   expect(pool.failure).toBe('the sandbox process does not start: exit code 3');
   expect(log.every(({ message }) => message === 'the sandbox process was ended')).toBe(true);
-});
-
-test('without work for a while, the process ends, and the next work starts another', async () => {
-  const clock = new FakeClock();
-  await using sandbox = await TestSandbox.open({ clock, idleMs: 30_000 });
-  expect(await sandbox.run('value.toUpperCase()', 'a')).toEqual({ value: 'A' });
-  const [first] = sandbox.pids;
-  clock.advance(29_000);
-  expect(sandbox.pids).toEqual([first]);
-  clock.advance(1000);
-  expect(sandbox.pids).toEqual([]);
-  expect(await sandbox.run('value.toUpperCase()', 'b')).toEqual({ value: 'B' });
-  expect(sandbox.pids).not.toContain(first);
-  expect(sandbox.log).toEqual([]);
 });

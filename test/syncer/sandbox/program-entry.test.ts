@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { Memo, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
-import { LIMITS, MIB, outcomeOf, programOf, TestSandbox } from './test-sandbox.ts';
+import { MIB, programOf } from './test-sandbox.ts';
 
 const OBJECT: JsonObject = {
   metadata: { name: 'web', labels: { a: 'b' }, empty: null },
@@ -140,85 +140,5 @@ describe('the budget', () => {
     expect(memo.bytes).toBeGreaterThan(0);
     memo.close(program);
     expect(memo.bytes).toBe(0);
-  });
-});
-
-describe('a sandbox with a result cache', () => {
-  const limits = { ...LIMITS, memoBytes: MIB };
-
-  test('returns cached values and errors without an evaluation', async () => {
-    const seen: [hits: number, misses: number][] = [];
-    const metrics = {
-      memo: (hits: number, misses: number) => void seen.push([hits, misses]),
-      batched() {},
-      sandboxKilled() {},
-    };
-    await using sandbox = await TestSandbox.open({ limits, metrics });
-    const program = sandbox.define(
-      'value === 1 ? undefined : value === 2 ? null.x : value === 3 ? null : [value]',
-    );
-    const first = await sandbox.ask(program, [1, 2, 3, 4, 'a', { b: 1 }]);
-    const request = {
-      program: program.id,
-      object: { namespace: 'ns', name: 'web' },
-      context: { hostObject: null, virtualObject: null },
-      paths: undefined,
-    };
-    const again = sandbox.evaluateNow({ ...request, values: [1, 2, 3, 4, 'a', { b: 1 }] });
-    expect(again).toEqual(first);
-    const partly = await sandbox.ask(program, [5, 4, 6]);
-    expect(partly.values).toEqual([[5], [4], [6]]);
-    expect(seen).toEqual([
-      [0, 6],
-      [6, 0],
-      [1, 2],
-    ]);
-  });
-
-  test('uses only the inputs that the result depends on as key', async () => {
-    await using sandbox = await TestSandbox.open({ limits });
-    const program = sandbox.define('context.virtualObject.metadata.name + context.path + value');
-    const ask = async (name: string, path: string, value: string): Promise<unknown> => {
-      const virtualObject = { metadata: { name, other: Math.random() } };
-      return outcomeOf(await sandbox.ask(program, [value], { virtualObject, paths: [path] }), 0);
-    };
-    for (const name of ['a', 'aa']) {
-      for (const path of ['a', 'aa']) {
-        for (const value of ['a', 'aa']) {
-          expect(await ask(name, path, value)).toEqual({ value: name + path + value });
-          expect(await ask(name, path, value)).toEqual({ value: name + path + value });
-        }
-      }
-    }
-  });
-
-  test('does not cache timeouts and kills', async () => {
-    await using sandbox = await TestSandbox.open({ limits: { ...limits, expressionTimeoutMs: 30 } });
-    const program = sandbox.define('value === "slow" ? (() => { for (;;) {} })() : value');
-    const object = { namespace: 'ns', name: 'web' };
-    expect(outcomeOf(await sandbox.ask(program, ['slow'], { object }), 0)).toMatchObject({
-      error: 'timeout',
-    });
-    // It waits now; that it was not remembered shows in the message.
-    expect(JSON.stringify(outcomeOf(await sandbox.ask(program, ['slow'], { object }), 0))).toContain(
-      'quarantined',
-    );
-  });
-
-  test('evaluates a constant expression once, with any budget', async () => {
-    let batches = 0;
-    const metrics = { memo() {}, batched: () => void batches++, sandboxKilled() {} };
-    await using sandbox = await TestSandbox.open({ metrics });
-    const program = sandbox.define('context.vcluster.name + "-" + [1, 2].join()');
-    for (let i = 0; i < 3; i++)
-      expect((await sandbox.ask(program, [1, 2])).values).toEqual(['vc-1,2', 'vc-1,2']);
-    expect(batches).toBe(1);
-  });
-
-  test('starts no process for a literal', async () => {
-    await using sandbox = await TestSandbox.open();
-    const program = sandbox.define('"constant"');
-    expect((await sandbox.ask(program, [1, 2])).values).toEqual(['constant', 'constant']);
-    expect(sandbox.pids).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 /** A process with a sandbox, to be killed by a test: prints the process ids of its children once they are idle or wedged, as requested. */
 
-import { systemClock } from '../../src/base/clock.ts';
-import { silentLogger } from '../../src/base/logger.ts';
-import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { createSandbox } from '../../src/syncer/sandbox/sandbox.ts';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import { compileExpression } from '../../../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { createSandbox } from '../../../../src/syncer/sandbox/sandbox.ts';
 
 const expressions = ['value + 1', '[].indexOf.call({ length: 2 ** 53 - 1 }, value)'];
 const programs = expressions.flatMap((expression, id) => {

@@ -1,0 +1,69 @@
+/** Batches of many requests to one process, which is replaced when it exits and ends when it has no work. */
+
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { LIMITS, TestSandbox } from './test-sandbox.ts';
+
+const limits = { ...LIMITS, expressionTimeoutMs: 1000 };
+
+test('requests of several programs, with and without objects, return to their callers', async () => {
+  await using sandbox = await TestSandbox.open({ limits });
+  const programs = [
+    sandbox.define('value + 1'),
+    sandbox.define('context.virtualObject.metadata.name + value'),
+    sandbox.define('context.path'),
+    sandbox.define('context.virtualObject.metadata?.labels?.a ?? value'),
+  ];
+  const asked = Array.from({ length: 3000 }, (_, i) => {
+    const program = programs[i % programs.length];
+    if (program === undefined) throw new Error('no program');
+    const virtualObject = {
+      metadata: { name: `n${i}`, ...(i % 8 === 3 ? { labels: { a: `l${i}` } } : {}) },
+    };
+    const count = 1 + (i % 3);
+    const values = Array.from({ length: count }, (_value, m) => i * 10 + m);
+    return sandbox.ask(program, values, { virtualObject, paths: values.map((value) => `p${value}`) });
+  });
+  const responses = await Promise.all(asked);
+  for (const [i, response] of responses.entries()) {
+    const values = Array.from({ length: 1 + (i % 3) }, (_value, m) => i * 10 + m);
+    const expected = values.map((value) =>
+      [value + 1, `n${i}${value}`, `p${value}`, i % 8 === 3 ? `l${i}` : value].at(i % 4),
+    );
+    expect(response).toEqual({ values: expected, errors: undefined });
+  }
+});
+
+test('large values and results are transferred in chunks', async () => {
+  await using sandbox = await TestSandbox.open({ limits });
+  const program = sandbox.define('value + "!"');
+  const values = Array.from({ length: 20 }, (_, i) => String(i).repeat(400_000));
+  const { values: results } = await sandbox.ask(program, values);
+  expect(results).toEqual(values.map((value) => `${value}!`));
+});
+
+test('a child that exits is replaced, and its requests are repeated', async () => {
+  await using sandbox = await TestSandbox.open({ limits });
+  const program = sandbox.define('value + "!"');
+  await sandbox.ask(program, ['warm']);
+  const [pid] = sandbox.pids;
+  const asked = sandbox.ask(program, ['after']);
+  process.kill(pid ?? 0, 'SIGKILL');
+  expect((await asked).values).toEqual(['after!']);
+  expect((await sandbox.ask(program, ['later'])).values).toEqual(['later!']);
+  expect(sandbox.pids).not.toContain(pid);
+});
+
+test('without work for a while, the process ends, and the next work starts another', async () => {
+  const clock = new FakeClock();
+  await using sandbox = await TestSandbox.open({ clock, idleMs: 30_000 });
+  expect(await sandbox.run('value.toUpperCase()', 'a')).toEqual({ value: 'A' });
+  const [first] = sandbox.pids;
+  clock.advance(29_000);
+  expect(sandbox.pids).toEqual([first]);
+  clock.advance(1000);
+  expect(sandbox.pids).toEqual([]);
+  expect(await sandbox.run('value.toUpperCase()', 'b')).toEqual({ value: 'B' });
+  expect(sandbox.pids).not.toContain(first);
+  expect(sandbox.log).toEqual([]);
+});
