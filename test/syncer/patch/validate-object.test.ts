@@ -3,7 +3,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import { endpointIpProblem } from '../../../src/syncer/patch/validate-fields.ts';
 import { printPath } from '../../../src/syncer/patch/path-syntax.ts';
 import {
   validateEndpoints,
@@ -11,9 +10,7 @@ import {
   validateObject,
 } from '../../../src/syncer/patch/validate-object.ts';
 import {
-  BAD_IPS,
   changed,
-  GOOD_IPS,
   REFUSED,
   SLICE_ADDRESSES,
   SLICE_REFUSED,
@@ -95,16 +92,6 @@ describe('an invalid value that the object had before is accepted', () => {
         expect(found === undefined || found.message !== '').toBe(true);
       }),
     );
-  });
-});
-
-describe('addresses', () => {
-  test.each(GOOD_IPS)('%s is fine', (ip) => {
-    expect(endpointIpProblem(ip)).toBeUndefined();
-  });
-
-  test.each(BAD_IPS)('%s is refused', (ip, message) => {
-    expect(endpointIpProblem(ip)).toMatch(message);
   });
 });
 

@@ -1,10 +1,10 @@
 /** The rights that a named kind needs: those of the directions in which it is imported, and no more. */
 
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
-import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
-import { describeRight, requiredRights } from '../../../src/syncer/rights.ts';
-import { GADGET_KIND } from './gadget-kind.ts';
+import type { Config } from '../../src/config/config.ts';
+import type { ReferencedKind } from '../../src/syncer/references/referenced-kind.ts';
+import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
+import { GADGET_KIND } from './references/gadget-kind.ts';
 
 /** Selected. */
 const EVERYTHING = {
