@@ -167,49 +167,9 @@ const ROWS: readonly Row[] = [
     does: 'vshort: none ReferenceNotAllowed',
   },
   {
-    rule: 'host: marked by this virtual cluster',
-    sees: { source: source('tls', { labels: { 'vcluster.loft.sh/managed-by': 'vc' } }) },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
-    rule: 'host: bookkeeping without a marker',
-    sees: { source: source('tls', { annotations: { 'vcluster.loft.sh/object-name': 'x' } }) },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
-    rule: 'host: token of a service account',
-    sees: { source: source('tls', { annotations: { 'kubernetes.io/service-account.name': 'sa' } }) },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
-    rule: 'host: the configured kubeconfig',
-    sees: { source: source('the-kubeconfig') },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
-    rule: "host: vCluster's own kubeconfig",
-    sees: { source: source('vc-vc') },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
-    rule: "host: a neighbour's configuration",
-    sees: { source: source('vc-config-other') },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
-    rule: 'host: certificates of the control plane',
-    sees: { source: source('vc-certs') },
-    does: 'vshort: none ReferenceNotAllowed',
-  },
-  {
     rule: 'host: certificates of an application',
     sees: { source: source('shop-certs') },
     does: 'shop-certs: to-virtual',
-  },
-  {
-    rule: 'host: a Helm release',
-    sees: { source: source('sh.helm.release.v1.x.v1') },
-    does: 'vshort: none ReferenceNotAllowed',
   },
   {
     rule: 'host: a look into it has shown keys',
@@ -255,12 +215,6 @@ describe('a referenced object', () => {
     const { name, action, problem } = decideReference(seen(sees), RULES);
     const text = `${name?.name}: ${action}${problem === undefined ? '' : ` ${problem.reason}`}`;
     expect(text).toBe(does);
-  });
-
-  test('the denied names of Secrets apply to Secrets only', () => {
-    const other = { ...RESOURCE, kind: 'Gadget', group: 'example.com' };
-    const kind = { ...KIND, virtual: other, host: other };
-    expect(decideReference(seen({ kind, source: source('vc-vc') }), RULES).action).toBe('to-virtual');
   });
 });
 

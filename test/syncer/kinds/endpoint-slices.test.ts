@@ -1,0 +1,161 @@
+/** EndpointSlices: which are synced, the labels of a copy, and what a server stores. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
+import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
+import {
+  createEndpointSliceKind,
+  endpointSliceContent,
+  exclusion,
+  MANAGED_BY,
+  SERVICE_NAME,
+} from '../../../src/syncer/kinds/endpoint-slices.ts';
+import { mappings, translators } from '../translate/setup.ts';
+
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+const { names } = translators();
+
+function slice(labels: StringMap, rest: JsonObject = {}): KubeObject {
+  return { metadata: { name: 'web-1', namespace: 'shop', labels }, ...rest };
+}
+
+describe('a slice is synced', () => {
+  test.each<[string, StringMap, boolean, string | undefined]>([
+    ['of a client', { [SERVICE_NAME]: 'web', [MANAGED_BY]: 'me' }, true, undefined],
+    ['without a manager', { [SERVICE_NAME]: 'web' }, true, undefined],
+    ['without a Service', { [MANAGED_BY]: 'me' }, true, 'no service name'],
+    ['of a Service without a name', { [SERVICE_NAME]: '' }, true, 'no service name'],
+    [
+      'of the slice controller',
+      { [SERVICE_NAME]: 'web', [MANAGED_BY]: 'endpointslice-controller.k8s.io' },
+      false,
+      'made by the EndpointSlice controller',
+    ],
+    [
+      'mirrored, beside Endpoints',
+      { [SERVICE_NAME]: 'web', [MANAGED_BY]: MIRRORING },
+      true,
+      'mirrored from Endpoints',
+    ],
+    ['mirrored, without Endpoints', { [SERVICE_NAME]: 'web', [MANAGED_BY]: MIRRORING }, false, undefined],
+    [
+      'managed by a word of every object',
+      { [SERVICE_NAME]: 'web', [MANAGED_BY]: 'toString' },
+      true,
+      undefined,
+    ],
+  ])('%s', (_, labels, isEndpointsSynced, reason) => {
+    expect(exclusion(slice(labels), { isEndpointsSynced })).toBe(reason);
+  });
+});
+
+describe('the labels of a copy', () => {
+  const toHost = (labels: StringMap, translator = names) =>
+    endpointSliceContent.ownLabels?.(slice(labels), translator);
+  const back = (labels: StringMap, namespace = 'test') =>
+    endpointSliceContent.ownLabelsToVirtual?.({ metadata: { name: 'x', namespace, labels } }, 'shop', names);
+
+  test.each<[string, StringMap, StringMap]>([
+    ['name the host Service', { [SERVICE_NAME]: 'web' }, { [SERVICE_NAME]: 'web-x-shop-x-suffix' }],
+    [
+      'keep a name that another syncer has translated',
+      { [SERVICE_NAME]: 'web-x-shop-x-suffix' },
+      { [SERVICE_NAME]: 'web-x-shop-x-suffix' },
+    ],
+    [
+      'translate a name that looks translated, of another namespace',
+      { [SERVICE_NAME]: 'web-x-other-x-suffix' },
+      { [SERVICE_NAME]: names.toHost({ namespace: 'shop', name: 'web-x-other-x-suffix' })?.name ?? '' },
+    ],
+    ['hide the mirroring controller', { [MANAGED_BY]: MIRRORING }, { [MANAGED_BY]: 'endpoint-syncer' }],
+    ['keep another manager', { [MANAGED_BY]: 'me' }, { [MANAGED_BY]: 'me' }],
+    ['are none without own ones', { app: 'x' }, {}],
+  ])('%s', (_, labels, expected) => {
+    expect(toHost(labels)).toEqual(expected);
+  });
+
+  test('name no Service of a namespace that is not mapped', () => {
+    const only = translators(mappings({ a: 'h' }, true)).names;
+    expect(toHost({ [SERVICE_NAME]: 'web' }, only)).toEqual({});
+  });
+
+  test('are those of the virtual slice again, whatever its Service and its manager', () => {
+    const name = fc.stringMatching(/^[a-z]([-a-z0-9]{0,20}[a-z0-9])?$/);
+    fc.assert(
+      fc.property(name, fc.constantFrom(MIRRORING, 'me', ''), (service, manager) => {
+        const labels = { [SERVICE_NAME]: service, [MANAGED_BY]: manager };
+        fc.pre(!names.toVirtualCandidates({ namespace: 'test', name: service }).length);
+        expect(back(toHost(labels) ?? {})).toEqual(labels);
+      }),
+    );
+  });
+
+  test.each([
+    ['a Service of another namespace', 'web-x-other-x-suffix', 'test'],
+    ['a Service of the host', 'nginx', 'test'],
+    ['a Service in a namespace of no copy', 'web-x-shop-x-suffix', 'elsewhere'],
+  ])('that name %s do not reach the virtual slice', (_, service, namespace) => {
+    expect(back({ [SERVICE_NAME]: service }, namespace)).toEqual({});
+  });
+});
+
+test.each<[string, JsonObject, JsonObject]>([
+  [
+    'empty conditions and hints',
+    { endpoints: [{ addresses: ['1.1.1.1'], conditions: {}, hints: {} }] },
+    { endpoints: [{ addresses: ['1.1.1.1'] }] },
+  ],
+  ['no ports', { ports: [], endpoints: null }, {}],
+  ['a port without a protocol', { ports: [{ port: 80 }] }, { ports: [{ port: 80, protocol: 'TCP' }] }],
+  [
+    'a port without a number, which means all',
+    { ports: [{ name: 'a', protocol: 'UDP' }] },
+    { ports: [{ name: 'a', protocol: 'UDP' }] },
+  ],
+])('a server stores %s as it returns it', (_, sent, stored) => {
+  expect(endpointSliceContent.stored(sent)).toEqual(stored);
+});
+
+test('a value of an endpoint belongs to its addresses', () => {
+  const { elementAt } = endpointSliceContent;
+  expect(elementAt(['endpoints', 2, 'zone'])).toEqual({ at: 1, idMember: 'addresses' });
+  for (const path of [
+    ['endpoints', 2, 'addresses', 0],
+    ['endpoints', 2],
+    ['endpoints', '2', 'zone'],
+    ['ports', 0, 'port'],
+  ])
+    expect(elementAt(path)).toBeUndefined();
+});
+
+describe('an address that the Endpoints of the Service have too', () => {
+  const endpoints: KubeObject = {
+    metadata: { name: 'web', namespace: 'shop' },
+    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }],
+  };
+  const kind = createEndpointSliceKind({
+    isEndpointsSynced: true,
+    endpointsOf: (key) => (key === 'shop/web' ? endpoints : undefined),
+  });
+  const reported = (service: string, ip: string, port: JsonObject): string | undefined =>
+    kind.noticeOf(
+      slice({ [SERVICE_NAME]: service }, { endpoints: [{ addresses: [ip] }], ports: [port] }),
+      undefined,
+    )?.note;
+
+  test('is reported', () => {
+    expect(reported('web', '10.0.0.1', { port: 80, protocol: 'TCP' })).toMatch(
+      /^Address "10\.0\.0\.1" port 80 of Service "shop\/web" is also in the Endpoints/u,
+    );
+  });
+
+  test.each<[string, string, string, JsonObject]>([
+    ['another address', 'web', '10.0.0.2', { port: 80 }],
+    ['another port', 'web', '10.0.0.1', { port: 81 }],
+    ['another protocol', 'web', '10.0.0.1', { port: 80, protocol: 'UDP' }],
+    ['another Service', 'db', '10.0.0.1', { port: 80 }],
+  ])('%s is not', (_, service, ip, port) => {
+    expect(reported(service, ip, port)).toBeUndefined();
+  });
+});
