@@ -110,8 +110,8 @@ test.each<[string, JsonObject, JsonObject]>([
   ['a port without a protocol', { ports: [{ port: 80 }] }, { ports: [{ port: 80, protocol: 'TCP' }] }],
   [
     'a port without a number, which means all',
-    { ports: [{ name: 'a', protocol: 'UDP' }] },
-    { ports: [{ name: 'a', protocol: 'UDP' }] },
+    { ports: [{ name: 'a' }] },
+    { ports: [{ name: 'a', protocol: 'TCP' }] },
   ],
 ])('a server stores %s as it returns it', (_, sent, stored) => {
   expect(endpointSliceContent.stored(sent)).toEqual(stored);

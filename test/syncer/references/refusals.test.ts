@@ -16,7 +16,7 @@ const GADGET = { ...SECRET, group: 'example.com', kind: 'Gadget', plural: 'gadge
 
 function rules(references: { refuseSecrets?: string[]; onlyLabelled?: string } = {}) {
   return refusalRules({
-    name: 'vc',
+    name: 'demo',
     virtual: { kubeconfig: '', context: '', secret: 'the-kubeconfig', server: '', adopt: false },
     references: { naming: 'short', refuseSecrets: [], onlyLabelled: '', ...references },
   });
@@ -30,7 +30,7 @@ const labelled = (key: string, value: string): KubeObject => named('tls', { labe
 
 describe('a Secret of the host', () => {
   test.each<[string, KubeObject, string]>([
-    ['a copy of this virtual cluster', labelled('vcluster.loft.sh/managed-by', 'vc'), 'it is the copy of'],
+    ['a copy of this virtual cluster', labelled('vcluster.loft.sh/managed-by', 'demo'), 'it is the copy of'],
     [
       'a copy without a marker',
       named('tls', { annotations: { 'vcluster.loft.sh/object-name': 'x' } }),
@@ -44,7 +44,7 @@ describe('a Secret of the host', () => {
     ['the configured kubeconfig', named('the-kubeconfig'), 'it is the kubeconfig of the virtual cluster'],
     ["vCluster's own kubeconfig", named('vc-vc'), 'it holds keys of a virtual cluster'],
     ["a neighbour's configuration", named('vc-config-other'), 'it holds keys of a virtual cluster'],
-    ['certificates of the control plane', named('vc-certs'), 'it holds keys of a virtual cluster'],
+    ['certificates of the control plane', named('demo-certs'), 'it holds keys of a virtual cluster'],
     ['a Helm release', named('sh.helm.release.v1.x.v1'), 'it is the record of a Helm release'],
     ['a bootstrap token', named('bootstrap-token-abc'), 'it is a bootstrap token'],
     ['the key of the platform', named('vcluster-platform-api-key'), 'it holds a platform key'],
@@ -53,11 +53,14 @@ describe('a Secret of the host', () => {
     expect(refusalOfSource(object, SECRET, rules())).toMatch(why);
   });
 
-  test.each(['shop-certs', 'my-vc-vc', 'other-token', 'helm', 'bootstrap'])('may be named %s', (name) => {
-    expect(refusalOfSource(named(name), SECRET, rules())).toBeUndefined();
-  });
+  test.each(['shop-certs', 'my-vc-vc', 'other-token', 'demo-certs-2', 'helm', 'bootstrap'])(
+    'may be named %s',
+    (name) => {
+      expect(refusalOfSource(named(name), SECRET, rules())).toBeUndefined();
+    },
+  );
 
-  test.each(['vc-vc', 'vc-certs', 'sh.helm.release.v1.x.v1', 'the-kubeconfig'])(
+  test.each(['vc-vc', 'demo-certs', 'demo-token', 'sh.helm.release.v1.x.v1', 'the-kubeconfig'])(
     'may not be named %s, another object may',
     (name) => {
       expect(refusalOfSource(named(name), SECRET, rules())).toBeDefined();
