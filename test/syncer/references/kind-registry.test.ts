@@ -1,0 +1,65 @@
+/** Which kinds are watched, and what is known of the others. */
+
+import { expect, test } from 'vitest';
+import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
+import { KindRegistry } from '../../../src/syncer/references/kind-registry.ts';
+import { kindWorld } from './kind-world.ts';
+
+const SECRET = 'v1 Secret';
+
+async function registryIn(world: ReturnType<typeof kindWorld>) {
+  const { environment, signal } = world;
+  const policy = kindPolicy(environment.config.sync);
+  const heard: string[] = [];
+  const registry = new KindRegistry(
+    environment,
+    await resolveNamedKinds(policy, environment.discoveries, () => undefined),
+    {
+      changed: () => undefined,
+      opened: ({ kind }) => void heard.push(`opened ${kind.id}`),
+      retry: (kind) => void heard.push(`retry ${kind}`),
+    },
+  );
+  registry.start(signal);
+  return { registry, heard };
+}
+
+test('a kind that a patch names is watched from the start', async () => {
+  await using world = kindWorld();
+  const { registry } = await registryIn(world);
+  expect([registry.isOpened, registry.caches(SECRET)]).toEqual([false, undefined]);
+  await registry.whenOpened(world.signal);
+  expect([registry.isOpened, registry.detail, world.state.missing]).toEqual([true, '1 kinds are watched', 0]);
+  expect(registry.caches(SECRET)?.kind.id).toBe(SECRET);
+});
+
+test('a kind that is not served is looked for until it is, and delays nothing', async () => {
+  await using world = kindWorld();
+  world.state.isServed = false;
+  const { registry, heard } = await registryIn(world);
+  await registry.whenOpened(world.signal);
+  expect(registry.isOpened).toBe(true);
+  expect(registry.detail).toBe(`not needed; ${SECRET}: its kind is not served by both clusters`);
+  await world.clock.advanceAsync(600_000);
+  expect([world.state.missing, heard]).toEqual([1, []]);
+  world.state.isServed = true;
+  await world.clock.advanceAsync(120_000);
+  expect([world.state.missing, heard]).toEqual([0, [`opened ${SECRET}`]]);
+  expect(registry.detail).toBe('1 kinds are watched');
+});
+
+test('a kind that only an object names and that is not served is tried again after a minute', async () => {
+  await using world = kindWorld();
+  const { registry, heard } = await registryIn(world);
+  await registry.whenOpened(world.signal);
+  heard.length = 0;
+  await registry.open(['v1 ConfigMap']);
+  expect(registry.whyUnavailable('v1 ConfigMap')).toBe('v1 ConfigMap is not served');
+  // No reconcile waits for it meanwhile.
+  expect(registry.open(['v1 ConfigMap', SECRET])).toBeUndefined();
+  await world.clock.advanceAsync(59_999);
+  expect(heard).toEqual([]);
+  await world.clock.advanceAsync(1);
+  expect(heard).toEqual(['retry v1 ConfigMap']);
+  expect(registry.open(['v1 ConfigMap'])).toBeDefined();
+});

@@ -1,0 +1,67 @@
+/** Referenced kinds on two clusters in memory. */
+
+import { silentLogger } from '../../../src/base/logger.ts';
+import { ServerHistory } from '../../../src/kube/informer/list-watch.ts';
+import { MemoryClient, MemoryCluster, qualifiedPlural } from '../../../src/kube/memory-cluster.ts';
+import { SECRETS, type KubeObject, type Resource } from '../../../src/kube/object.ts';
+import { TerminalError } from '../../../src/base/errors.ts';
+import type { ClusterName } from '../../../src/kube/types.ts';
+import { createMetrics } from '../../../src/syncer/metrics/metrics.ts';
+import type { ReferenceEnvironment } from '../../../src/syncer/references/environment.ts';
+import { createTranslators } from '../../../src/syncer/translation.ts';
+import { configOf } from '../../cli/live/memory-clusters.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { WITH_REFERENCES } from '../memory-world.ts';
+
+export function kindWorld() {
+  const clock = new FakeClock();
+  const clusterOf = (name: ClusterName) => new MemoryCluster({ name, now: () => clock.now() });
+  const clusters = { virtual: clusterOf('virtual'), host: clusterOf('host') };
+  const config = configOf(WITH_REFERENCES);
+  const clientOf = (name: ClusterName) => new MemoryClient(clusters[name], { manager: 'endpoint-syncer' });
+  const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version: '0' });
+  const state = { isServed: true, missing: -1 };
+  const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
+    if (apiVersion === 'v1' && kind === 'Secret' && state.isServed) return SECRETS;
+    throw new TerminalError(`${apiVersion} ${kind} is not served`);
+  };
+  const discovery = { resolve, resolveNamespaced: resolve };
+  const environment: ReferenceEnvironment = {
+    config,
+    ...createTranslators(config),
+    clients: { virtual: clientOf('virtual'), host: clientOf('host') },
+    servers: { virtual: new ServerHistory(), host: new ServerHistory() },
+    owner: undefined,
+    recorder: { event: () => undefined, flush: async () => undefined },
+    dryRun: undefined,
+    clock,
+    random: () => 0.5,
+    logger: silentLogger,
+    objection: async () => undefined,
+    discoveries: { virtual: discovery, host: discovery },
+    metrics: {
+      queue: metrics.queue('references'),
+      writes: metrics.sync,
+      controller: {
+        ...metrics.controller('references', 1),
+        blocked: () => undefined,
+        latency: () => undefined,
+      },
+      kindsMissing: (count) => void (state.missing = count),
+      informer: (cluster, { plural }) => metrics.informer(cluster, plural),
+    },
+  };
+  const stopping = new AbortController();
+  return {
+    clock,
+    environment,
+    state,
+    signal: stopping.signal,
+    store: (cluster: ClusterName, object: KubeObject) =>
+      clusters[cluster].load(qualifiedPlural(SECRETS), object),
+    [Symbol.asyncDispose]: async () => {
+      stopping.abort();
+      await settle();
+    },
+  };
+}
