@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/logger.ts';
+import { TransportError } from '../../src/kube/types.ts';
 import {
   CONFIGURATION,
   leaseName,
@@ -103,10 +104,10 @@ describe('with leader election', () => {
     expect([first.isLeading, second.isLeading]).toEqual([true, false]);
     expect(annotations()?.[CONFIGURATION]).toBe('first');
     expect(() => first.checkWrite()).not.toThrow();
-    expect(() => second.checkWrite()).toThrow();
+    expect(() => second.checkWrite()).toThrow(TransportError);
     expect(second.check()).toMatchObject({
       isOk: true,
-      detail: expect.stringMatching(/^standby, .+ leads$/u),
+      detail: expect.stringMatching(/^standby, .+ leads$/u) as string,
     });
     const ended = first[Symbol.asyncDispose]();
     // Earlier than the Lease would expire.
@@ -125,7 +126,7 @@ describe('with leader election', () => {
     server.write({ ...held, spec: { ...(held['spec'] as object), holderIdentity: 'other' } });
     await clock.advanceAsync(60_000);
     expect(await replica.lost).toBe(`the lease ${LEASE} was lost to other`);
-    expect(() => replica.checkWrite()).toThrow();
+    expect(() => replica.checkWrite()).toThrow(TransportError);
     expect(leads).toEqual([false, true, false]);
   });
 
@@ -136,7 +137,7 @@ describe('with leader election', () => {
     server.isAway = true;
     await clock.advanceAsync(60_000);
     expect(await replica.lost).toMatch(/was not renewed within \d+ s$/u);
-    expect(() => replica.checkWrite()).toThrow();
+    expect(() => replica.checkWrite()).toThrow(TransportError);
   });
 
   test('waiting to lead ends with its signal', async () => {

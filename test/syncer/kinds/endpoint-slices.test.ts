@@ -11,6 +11,7 @@ import {
   MANAGED_BY,
   SERVICE_NAME,
 } from '../../../src/syncer/kinds/endpoint-slices.ts';
+import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
 import { mappings, translators } from '../translate/setup.ts';
 
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
@@ -118,7 +119,7 @@ test.each<[string, JsonObject, JsonObject]>([
 });
 
 test('a value of an endpoint belongs to its addresses', () => {
-  const { elementAt } = endpointSliceContent;
+  const elementAt = (path: ConcretePath) => endpointSliceContent.elementAt(path);
   expect(elementAt(['endpoints', 2, 'zone'])).toEqual({ at: 1, idMember: 'addresses' });
   for (const path of [
     ['endpoints', 2, 'addresses', 0],
