@@ -203,69 +203,6 @@ describe('the cache', () => {
     expect(next).toEqual(['deleted a @51/51 after 40']);
   });
 
-  test('sends only events after the requested revision', async () => {
-    const { cache, list, follow } = prepare();
-    list(10);
-    // A client wrote and read at revision 12, which the cache has not reached yet.
-    const seen = follow(12);
-    cache.event('ADDED', await secret('a', 11));
-    cache.event('MODIFIED', await secret('a', 12));
-    cache.event('MODIFIED', await secret('a', 13));
-    expect(seen).toEqual(['updated a @13/13 after 12']);
-    expect(follow(10, { resource: 'others' })).toEqual([]);
-    expect(follow(10, { resource: 'things', namespace: 'x' })).toEqual([]);
-  });
-
-  test('limits the number and the bytes of events', async () => {
-    const few = prepare({ eventsMax: 3 });
-    few.list(10);
-    for (let i = 11; i <= 20; i++) few.cache.event('ADDED', await secret(`n${i}`, i));
-    expect(few.feed.floor).toBe(17);
-    expect(few.follow(17)).toHaveLength(3);
-    const small = prepare({ bytesMax: 300 });
-    small.list(10);
-    for (let i = 11; i <= 20; i++) small.cache.event('ADDED', await secret(`n${i}`, i));
-    expect(small.feed.floor).toBeGreaterThan(12);
-    expect(small.follow(small.feed.floor).length).toBeGreaterThan(0);
-  });
-
-  test('isolates observers from an error in one of them', async () => {
-    const errors: string[] = [];
-    const logger: Logger = { ...silentLogger, error: (_, message) => void errors.push(message) };
-    const { cache, feed, list, follow } = prepare({ logger });
-    list(10);
-    const bug = (): void => {
-      throw new Error('bug');
-    };
-    feed.subscribe({ resource: 'things' }, 10, { event: bug, end: bug });
-    const seen = follow(10);
-    cache.event('ADDED', await secret('a', 11));
-    expect(seen).toEqual(['created a @11/11']);
-    expect(errors).toEqual(['observer of the store failed']);
-  });
-
-  test('allows observers to subscribe and end while an event is published', async () => {
-    const { cache, feed, list } = prepare();
-    list(10);
-    const late: string[] = [];
-    const first: string[] = [];
-    const stop = feed.subscribe({ resource: 'things' }, 10, {
-      event(event) {
-        first.push(lineOf(event));
-        stop();
-        feed.subscribe({ resource: 'things' }, 10, {
-          event: (again) => void late.push(lineOf(again)),
-          end: () => undefined,
-        });
-      },
-      end: () => undefined,
-    });
-    cache.event('ADDED', await secret('a', 11));
-    cache.event('ADDED', await secret('b', 12));
-    expect(first).toEqual(['created a @11/11']);
-    expect(late).toEqual(['created a @11/11', 'created b @12/12']);
-  });
-
   test('waits for a condition until a timeout', async () => {
     const { cache, list, clock } = prepare();
     list(10);
