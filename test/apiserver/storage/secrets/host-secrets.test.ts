@@ -1,23 +1,17 @@
 /** A host that is unavailable, denies requests or is slow: the errors of the store, and their timing. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  type Fault,
-  type FaultyCluster,
-  startFaultyCluster,
-} from '../../../embedded-cluster/faulty-cluster.ts';
+import { type FaultyCluster, startFaultyCluster } from '../../../embedded-cluster/faulty-cluster.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import { TerminalError } from '../../../../src/base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
 import type { StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { until } from '../../../kube/informer-harness.ts';
 import { keyNamed } from './crowd.ts';
-import { hurried, openReplica, timeless, timerDriven } from './replicas.ts';
+import { failNext, fast, hurried, openReplica, timerDriven } from './replicas.ts';
 import { disconnect } from '../../../support/connections.ts';
 
 let cluster: FaultyCluster;
-/** A backoff of seconds takes milliseconds. */
-const fast = { clock: timeless(50) };
 /**
  * A deadline of 9.6 s: eight delays of 50 ms to 2 s are 7.15 s, and the ninth does not fit. The last attempt has 2.4 s for its response, which
  * pass in real time.
@@ -31,13 +25,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await cluster[Symbol.asyncDispose]();
 });
-
-/** Faults for the next requests for Secrets that are not lists or watches, in order. */
-function once(...faults: Fault[]): void {
-  cluster.intercept(({ resource, verb }) =>
-    resource === 'secrets' && verb !== 'watch' && verb !== 'list' ? faults.shift() : undefined,
-  );
-}
 
 describe('opening', () => {
   test('names missing permissions', async () => {
@@ -175,11 +162,11 @@ describe('a lost response', () => {
       event: (event) => events.push(event),
       end: () => undefined,
     });
-    once('reset-after-commit');
+    failNext(cluster, 'reset-after-commit');
     const created = await store.create(keyNamed('a'), { x: 1 });
-    once('reset-after-commit', { status: 500 });
+    failNext(cluster, 'reset-after-commit', { status: 500 });
     const updated = await store.update(keyNamed('a'), { x: 2 }, created.revision);
-    once('reset-after-commit', 'drop', { status: 503 });
+    failNext(cluster, 'reset-after-commit', 'drop', { status: 503 });
     const deleted = await store.delete(keyNamed('a'), updated.revision);
     await until(() => events.length === 3);
     expect(events.map(({ revision }) => revision)).toEqual(
@@ -190,11 +177,11 @@ describe('a lost response', () => {
   test('to a write that did not happen causes a retry', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), fast);
     const { store } = replica;
-    once('drop');
+    failNext(cluster, 'drop');
     const created = await store.create(keyNamed('a'), { x: 1 });
-    once('drop');
+    failNext(cluster, 'drop');
     const updated = await store.update(keyNamed('a'), { x: 2 }, created.revision);
-    once({ status: 500 });
+    failNext(cluster, { status: 500 });
     await store.delete(keyNamed('a'), updated.revision);
     expect(await store.get(keyNamed('a'))).toBeUndefined();
   });
@@ -204,53 +191,12 @@ describe('a lost response', () => {
     await using other = await openReplica(plainAccess(cluster.url), fast);
     const key = keyNamed('a');
     const { revision } = await other.store.create(key, { x: 1 });
-    once('drop');
+    failNext(cluster, 'drop');
     const creating = replica.store.create(key, { x: 2 });
     await expect(creating).rejects.toMatchObject({ code: 'exists', current: { revision } });
     const { revision: next } = await other.store.update(key, { x: 3 }, revision);
-    once('drop');
+    failNext(cluster, 'drop');
     const updating = replica.store.update(key, { x: 4 }, revision);
     await expect(updating).rejects.toMatchObject({ code: 'conflict', current: { revision: next } });
-  });
-});
-
-describe('notes', () => {
-  test('of several concurrent replicas are all stored', async () => {
-    await using a = await openReplica(plainAccess(cluster.url), fast);
-    await using b = await openReplica(plainAccess(cluster.url), fast);
-    await using c = await openReplica(plainAccess(cluster.url), fast);
-    const expected = new Map<string, string>();
-    await Promise.all(
-      [a, b, c].map(async ({ store }, replica) => {
-        for (let round = 0; round < 3; round++) {
-          const changes = new Map(Array.from({ length: 20 }, (_, i) => [`${replica}-${i}`, String(round)]));
-          for (const key of changes.keys()) expected.set(key, '2');
-          await store.notes('seen').write(changes);
-        }
-      }),
-    );
-    for (const { store } of [a, b, c]) {
-      const notes = await store.notes('seen').read();
-      expect(notes).toEqual(expected);
-    }
-  });
-
-  test('survive lost responses, and removed or damaged Secrets', async () => {
-    await using replica = await openReplica(plainAccess(cluster.url), fast);
-    const notes = replica.store.notes('seen');
-    once('reset-after-commit', { status: 500 }, 'drop');
-    await notes.write(new Map([['a', '1']]));
-    expect(await notes.read()).toEqual(new Map([['a', '1']]));
-    for (const entry of (await cluster.store.list({ resource: 'secrets' })).entries) {
-      await cluster.store.delete(entry.key, entry.revision);
-    }
-    await notes.write(new Map([['a', '2']]));
-    expect(await notes.read()).toEqual(new Map([['a', '2']]));
-    for (const { key, value, revision } of (await cluster.store.list({ resource: 'secrets' })).entries) {
-      await cluster.store.update(key, { ...value, data: { notes: 'bm8=' } }, revision);
-    }
-    expect(await notes.read()).toEqual(new Map());
-    await notes.write(new Map([['a', '3']]));
-    expect(await notes.read()).toEqual(new Map([['a', '3']]));
   });
 });

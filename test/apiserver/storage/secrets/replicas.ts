@@ -11,6 +11,7 @@ import type {
   KubernetesStoreOptions,
 } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/open-store.ts';
+import type { Fault, FaultyCluster } from '../../../embedded-cluster/faulty-cluster.ts';
 import type { HeldEvents } from './held-events.ts';
 
 export interface Replica extends AsyncDisposable {
@@ -31,6 +32,9 @@ export function hurried(times: number): Clock {
 export function timeless(times: number): Clock {
   return { ...hurried(times), monotonicMs: () => 0 };
 }
+
+/** A backoff of seconds takes milliseconds. */
+export const fast = { clock: timeless(50) };
 
 /**
  * Time that passes `times` as fast, and only with its timers: a machine that is late uses up no deadline, so the number of attempts
@@ -80,4 +84,11 @@ export async function openReplica(
       await client[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Faults for the next requests for Secrets that are not lists or watches, in order. */
+export function failNext(cluster: FaultyCluster, ...faults: Fault[]): void {
+  cluster.intercept(({ resource, verb }) =>
+    resource === 'secrets' && verb !== 'watch' && verb !== 'list' ? faults.shift() : undefined,
+  );
 }
