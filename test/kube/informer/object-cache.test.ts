@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { compareVersions, type KubeObject } from '../../../src/kube/object.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 
 function object(version: string, extra: Partial<KubeObject['metadata']> = {}): KubeObject {
   return { metadata: { name: 'a', namespace: 'n', uid: 'one', resourceVersion: version, ...extra } };
@@ -18,27 +18,6 @@ function cacheWith(...objects: KubeObject[]): ObjectCache {
 function version(cache: ObjectCache): string | undefined {
   return cache.indexer.get('n/a')?.metadata.resourceVersion;
 }
-
-describe('versions', () => {
-  test.each([
-    ['9', '10', -1],
-    ['10', '9', 1],
-    ['99999999999999999999998', '99999999999999999999999', -1],
-    ['7', '7', 0],
-  ])('%s against %s', (a, b, sign) => {
-    expect(Math.sign(compareVersions(a, b) ?? NaN)).toBe(sign);
-  });
-
-  test.each([
-    ['abc', '10'],
-    ['07', '8'],
-    ['', '8'],
-    [undefined, '8'],
-    [undefined, undefined],
-  ])('%s against %s cannot be compared', (a, b) => {
-    expect(compareVersions(a, b)).toBeUndefined();
-  });
-});
 
 describe('rule 2: never an older state of the same object', () => {
   test('older and equal versions are ignored, a newer one is stored', () => {
