@@ -3,11 +3,11 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { readMember } from '../../../src/cli/live/hosted.ts';
-import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
-import { parseKey, type Resource } from '../../../src/kube/object.ts';
-import { failure } from '../../../src/kube/status-error.ts';
+import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
+import { parseKey } from '../../../src/kube/object.ts';
 import type { LiveConfig } from '../../../src/cli/live/snapshot.ts';
 import { ANY_KIND } from '../../config/setup.ts';
+import { LimitedClient } from './limited-client.ts';
 
 const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
 const FLEET =
@@ -146,30 +146,6 @@ function read(
     checks: ANY_KIND,
   };
   return readMember(client, { namespace: 'team-a', name: 'one' }, input);
-}
-
-/** May not read one kind. */
-class LimitedClient extends MemoryClient {
-  readonly #forbidden: string;
-
-  constructor(memory: MemoryCluster, forbidden: string) {
-    super(memory, { manager: 'test' });
-    this.#forbidden = forbidden;
-  }
-
-  override async get(...args: Parameters<MemoryClient['get']>): ReturnType<MemoryClient['get']> {
-    this.#check(args[0]);
-    return super.get(...args);
-  }
-
-  override async list(...args: Parameters<MemoryClient['list']>): ReturnType<MemoryClient['list']> {
-    this.#check(args[0]);
-    return super.list(...args);
-  }
-
-  #check({ plural }: Resource): void {
-    if (plural === this.#forbidden) throw failure(403, 'Forbidden', `${plural} is forbidden`);
-  }
 }
 
 function lease(annotations: Record<string, string>): void {
