@@ -1,0 +1,88 @@
+/** The columns of Endpoints and EndpointSlices, and rules that the recorded contract does not reach. */
+
+import { describe, expect, test } from 'vitest';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { builtInTypes } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
+import { endpoints, endpointSlices } from '../../../src/embedded-cluster/kinds/endpoints.ts';
+
+const ENDPOINTS = endpoints(builtInTypes());
+const SLICES = endpointSlices(builtInTypes());
+
+const cell = ({ columns }: typeof ENDPOINTS, name: string, object: JsonObject): JsonValue | undefined =>
+  columns.find((column) => column.name === name)?.value(object, 0);
+
+const ips = (...all: string[]): JsonObject[] => all.map((ip) => ({ ip }));
+
+describe('the column of addresses', () => {
+  test.each<[string, JsonObject[], string]>([
+    ['no subset', [], '<none>'],
+    [
+      'only addresses that are not ready',
+      [{ notReadyAddresses: ips('10.0.0.1'), ports: [{ port: 1 }] }],
+      '<none>',
+    ],
+    ['no port', [{ addresses: ips('10.0.0.1', '::1') }], '10.0.0.1,::1'],
+    ['IPv6 with a port', [{ addresses: ips('2001:db8::1'), ports: [{ port: 80 }] }], '[2001:db8::1]:80'],
+    [
+      'every port of every address, up to three',
+      [{ addresses: ips('10.0.0.1', '10.0.0.2'), ports: [{ port: 1 }, { port: 2 }] }],
+      '10.0.0.1:1,10.0.0.2:1,10.0.0.1:2 + 1 more...',
+    ],
+    [
+      'exactly three, of two subsets',
+      [{ addresses: ips('10.0.0.1', '10.0.0.2') }, { addresses: ips('10.0.0.3'), ports: [{ port: 9 }] }],
+      '10.0.0.1,10.0.0.2,10.0.0.3:9',
+    ],
+  ])('of %s', (_, subsets, text) => {
+    expect(cell(ENDPOINTS, 'Endpoints', { subsets })).toBe(text);
+  });
+
+  test('of a slice', () => {
+    const slice = {
+      ports: [{ port: 80 }, { name: 'any' }],
+      endpoints: [{ addresses: ['10.0.0.1', '10.0.0.2'] }, { addresses: ['10.0.0.3', '10.0.0.4'] }],
+    };
+    expect(cell(SLICES, 'Ports', slice)).toBe('80,<unset>');
+    expect(cell(SLICES, 'Endpoints', slice)).toBe('10.0.0.1,10.0.0.2,10.0.0.3 + 1 more...');
+    expect(cell(SLICES, 'Ports', {})).toBe('<unset>');
+  });
+});
+
+test('omitted protocols and port names are set, and no others', () => {
+  const ports = (): JsonObject[] => [{ port: 1 }, { port: 2, protocol: 'UDP', name: 'dns' }];
+  const [object, slice] = [{ subsets: [{ ports: ports() }] }, { ports: ports() }];
+  ENDPOINTS.applyDefaults(object);
+  SLICES.applyDefaults(slice);
+  const [, second] = ports();
+  expect(object).toEqual({ subsets: [{ ports: [{ port: 1, protocol: 'TCP' }, second] }] });
+  expect(slice).toEqual({ ports: [{ port: 1, protocol: 'TCP', name: '' }, second] });
+});
+
+describe('an EndpointSlice', () => {
+  const fieldsOf = (addressType: string, addresses: string[]): string[] =>
+    SLICES.validate({ addressType, endpoints: [{ addresses }] }, undefined).map(({ field }) => field);
+
+  test.each<[string, addresses: string[], wrong: string[]]>([
+    ['IPv4', ['10.0.0.1', '2001:db8::1', '127.0.0.1'], ['[1]', '[2]']],
+    ['IPv6', ['2001:db8::1', '10.0.0.1', 'FE80::1', 'ff02::1', '::'], ['[1]', '[2]', '[3]', '[4]']],
+    ['FQDN', ['a.example'], []],
+  ])('of type %s has addresses of it alone, none of which is reserved', (type, addresses, wrong) => {
+    expect(fieldsOf(type, addresses)).toEqual(wrong.map((at) => `endpoints[0].addresses${at}`));
+  });
+
+  test('has a type, and an address for each endpoint', () => {
+    expect(fieldsOf('', [])).toEqual(['addressType', 'endpoints[0].addresses']);
+    expect(fieldsOf('Other', ['x'])).toEqual(['addressType']);
+  });
+});
+
+test.each<[string, JsonObject, string[]]>([
+  ['a nodeName that is no name', { ip: '10.0.0.1', nodeName: 'A_' }, ['nodeName']],
+  ['an empty nodeName', { ip: '10.0.0.1', nodeName: '' }, ['nodeName']],
+  ['an empty hostname', { ip: '10.0.0.1', hostname: '' }, []],
+  ['IPv6', { ip: '2001:db8::1' }, []],
+  ['link-local multicast of IPv6', { ip: 'FF02::1' }, ['ip']],
+])('an address with %s', (_, address, wrong) => {
+  const errors = ENDPOINTS.validate({ subsets: [{ addresses: [address] }] }, undefined);
+  expect(errors.map(({ field }) => field)).toEqual(wrong.map((name) => `subsets[0].addresses[0].${name}`));
+});
