@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { coreEvents, EVENT_TYPES, groupEvents } from '../../src/apiserver/event-kinds.ts';
+import type { ResourceDefinition } from '../../src/apiserver/objects/resource-definition.ts';
 import { META_TYPES, TypeTable } from '../../src/apiserver/schema/object-schema.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 
@@ -60,9 +61,9 @@ describe('an Event of events.k8s.io', () => {
     fc.assert(
       fc.property(event, (given) => {
         const core = stored(given);
-        expect(GROUP.columns.map(({ name, value }) => [name, value(given, NOW)])).toEqual(
-          CORE.columns.map(({ name, value }) => [name, value(core, NOW)]),
-        );
+        const cells = ({ columns }: ResourceDefinition, of: JsonObject): unknown[] =>
+          columns.map((column) => [column.name, column.value(of, NOW)]);
+        expect(cells(GROUP, given)).toEqual(cells(CORE, core));
         const coreNames = { regarding: 'involvedObject', reportingController: 'reportingComponent' };
         for (const [name, valueOf] of Object.entries(GROUP.selectableFields)) {
           const coreName = Object.entries(coreNames).reduce(
