@@ -77,7 +77,7 @@ test.each<[string, (series: SyncSeries) => void, Record<string, number>]>([
   ],
   [
     'deletions that are made again',
-    (series) => [true, false].forEach(series.deletionsHeld),
+    (series) => [true, false].forEach((isHeld) => series.deletionsHeld(isHeld)),
     { deletions_held: 0 },
   ],
   ['deletions that are held', (series) => series.deletionsHeld(true), { deletions_held: 1 }],

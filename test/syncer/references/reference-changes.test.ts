@@ -1,0 +1,125 @@
+/** Which references and which referrers a change concerns. */
+
+import { expect, test } from 'vitest';
+import { ENDPOINTS, parseKey, type KubeObject } from '../../../src/kube/object.ts';
+import { KindRegistry } from '../../../src/syncer/references/kind-registry.ts';
+import { ReferenceChanges } from '../../../src/syncer/references/reference-changes.ts';
+import { ReferenceIndex } from '../../../src/syncer/references/reference-index.ts';
+import { ReferenceNotices } from '../../../src/syncer/references/reference-notices.ts';
+import { resolveNamedKinds, kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';
+import { refusalRules } from '../../../src/syncer/references/refusals.ts';
+import { kindWorld } from './kind-world.ts';
+
+const TLS = 'v1 Secret shop/tls';
+const WEB = 'endpoints:shop/web';
+
+function secret(namespace: string, name = 'tls'): KubeObject {
+  return { metadata: { namespace, name, uid: `${namespace}-${name}`, resourceVersion: '5' } };
+}
+
+async function changesIn(world: ReturnType<typeof kindWorld>) {
+  const { environment, signal } = world;
+  const index = new ReferenceIndex();
+  const enqueued: string[] = [];
+  const again: string[] = [];
+  const hostCopy: KubeObject = { metadata: { name: 'db', annotations: { secret: 'tls' } } };
+  const referrers = {
+    virtual: () => undefined,
+    hostCopy: () => hostCopy,
+    enqueue: (id: string) => void again.push(id),
+    all: () => [],
+  };
+  const { discoveries, config, names, recorder, logger } = environment;
+  const kinds = new KindRegistry(
+    environment,
+    await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
+    { changed: () => undefined, opened: () => undefined, retry: () => undefined },
+  );
+  kinds.start(signal);
+  await kinds.whenOpened(signal);
+  const changes = new ReferenceChanges({
+    index,
+    names,
+    rules: refusalRules(config),
+    kinds,
+    notices: new ReferenceNotices({ recorder, index, referrer: () => undefined, logger }),
+    referrers,
+    enqueue: (id) => void enqueued.push(id),
+  });
+  index.observe(changes);
+  const caches = kinds.caches('v1 Secret');
+  if (caches === undefined) throw new Error('Secrets are watched');
+  const target = names.shortToHost({ namespace: 'shop', name: 'tls' });
+  const written = target === undefined ? '' : `${target.namespace}/${target.name}`;
+  const record = (place: string): void =>
+    index.recordReferences(WEB, [
+      {
+        patchIndex: 0,
+        path: '',
+        apiVersion: 'v1',
+        kind: 'Secret',
+        namespace: 'shop',
+        name: 'tls',
+        written: parseKey(place),
+      },
+    ]);
+  const affected = (cluster: 'host' | 'virtual', object: KubeObject): string[] => [
+    ...changes.affectedBy(caches, cluster, {
+      type: 'updated',
+      key: `${object.metadata.namespace}/${object.metadata.name}`,
+      object,
+      previous: object,
+    }),
+  ];
+  return { index, changes, enqueued, again, written, record, affected };
+}
+
+test('a recorded reference is decided; its referrer only if the copy has to name another object', async () => {
+  await using world = kindWorld();
+  world.store('virtual', secret('shop'));
+  const { enqueued, again, index, record, written } = await changesIn(world);
+  record(written);
+  expect([enqueued, again]).toEqual([[TLS], []]);
+  record('host/another');
+  expect([enqueued, again, index.recordsOf(ENDPOINTS).isStale('shop/web')]).toEqual([
+    [TLS, TLS],
+    [WEB],
+    true,
+  ]);
+});
+
+test('an object of the host under the untranslated name is the one that copies have to name', async () => {
+  await using world = kindWorld();
+  world.store('host', secret('host'));
+  const { changes, again, record } = await changesIn(world);
+  record('host/tls');
+  changes.recheck(TLS);
+  expect(again).toEqual([]);
+  record('host/before');
+  expect(again).toEqual([WEB]);
+});
+
+test('events concern the referenced objects of both places on the host, and no others', async () => {
+  await using world = kindWorld();
+  const { affected, index, record, written } = await changesIn(world);
+  const target = secret('host', parseKey(written).name);
+  expect([affected('virtual', secret('shop')), affected('host', target)]).toEqual([[], []]);
+  record(written);
+  expect(affected('virtual', secret('shop'))).toEqual([TLS]);
+  expect(affected('host', target)).toEqual([TLS]);
+  expect(affected('host', secret('host'))).toEqual([TLS]);
+  expect(affected('host', secret('elsewhere'))).toEqual([]);
+  expect(affected('virtual', secret('shop', 'other'))).toEqual([]);
+  index.recordReferences(WEB, []);
+  expect([affected('virtual', secret('shop')), affected('host', target)]).toEqual([[], []]);
+});
+
+test('an import is dispensable once every object is known, and no copy of an unknown one has its name', async () => {
+  await using world = kindWorld();
+  const { changes, index } = await changesIn(world);
+  index.begin(['endpoints:shop/db']);
+  expect(changes.isDispensable(secret('host', 'other'))).toBe(false);
+  index.markReconciled('endpoints:shop/db');
+  expect(changes.isDispensable(secret('host', 'other'))).toBe(true);
+  expect(changes.isDispensable(secret('host', 'tls'))).toBe(false);
+});
