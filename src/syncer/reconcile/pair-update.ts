@@ -111,8 +111,8 @@ function mergedCopy(sync: KindSync, seen: SeenPair, held: ReadonlyMap<string, nu
   });
 }
 
-/** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit loses them. The
- * virtual write completes the sync. */
+/** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit alone loses them.
+ * The virtual write completes the sync. */
 async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Promise<ReconcileResult> {
   const { kind, writers } = sync;
   const { host, key } = seen;
