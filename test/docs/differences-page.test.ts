@@ -42,7 +42,7 @@ const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> =
     'of other types are not copied, those with a selector with an Event',
   ],
   'copies `externalIPs`': [
-    'syncer/kinds/services.test.ts',
+    'syncer/kinds/service-validation.test.ts',
     'so it is copied only if endpointSyncer.services.allow',
   ],
   'builds the Service name': [
