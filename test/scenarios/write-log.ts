@@ -17,25 +17,33 @@ export class WriteLog implements AsyncDisposable {
   readonly events: Written[] = [];
   readonly #abort = new AbortController();
   #watch: Promise<void> = Promise.resolve();
+  /** Everything up to here is known. */
+  #resourceVersion = '';
   #failure: unknown;
 
   /** Records all events after this resolves. `namespace` '' means all namespaces. */
   static async open(cluster: TestCluster, kind: KindName, namespace: string): Promise<WriteLog> {
     const log = new WriteLog();
-    const { resourceVersion } = await cluster.listAt(kind, namespace);
-    const watching = cluster.watch(kind, namespace, {
-      resourceVersion,
-      signal: log.#abort.signal,
-      onEvent: (event) => log.#keep(event),
-    });
-    log.#watch = watching.catch((error: unknown) => {
-      if (!log.#abort.signal.aborted) log.#failure = error;
-    });
+    log.#resourceVersion = (await cluster.listAt(kind, namespace)).resourceVersion;
+    log.#watch = log.#follow(cluster, kind, namespace);
     return log;
   }
 
+  /** A kube-apiserver ends the watch of a client that reads slowly, as on a busy machine: the next one begins where it ended. */
+  async #follow(cluster: TestCluster, kind: KindName, namespace: string): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted && this.#failure === undefined) {
+      const resourceVersion = this.#resourceVersion;
+      const onEvent = (event: WatchEvent): void => this.#keep(event);
+      await cluster.watch(kind, namespace, { resourceVersion, signal, onEvent }).catch((error: unknown) => {
+        if (!signal.aborted && this.#resourceVersion === resourceVersion) this.#failure = error;
+      });
+    }
+  }
+
   #keep({ type, object }: WatchEvent): void {
-    const { name, namespace = '' } = object.metadata;
+    const { name, namespace = '', resourceVersion = this.#resourceVersion } = object.metadata;
+    this.#resourceVersion = resourceVersion;
     if (type === 'BOOKMARK') return;
     this.events.push({ type, name, namespace, object, atMs: performance.now() });
   }
