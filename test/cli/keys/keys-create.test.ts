@@ -1,41 +1,13 @@
 /** `keys bootstrap`, `create` and `rotate`: the commands that print a secret, once. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { ManagementConfig } from '../../../src/config/config.ts';
-import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
-import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { keys, keysFolder, statusOf, type Place } from './keys-setup.ts';
 
 const KEY = /^pak_\w{12}_\w{49}\n$/u;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-keys-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const keys = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
-
-/** A configuration file, and the folder that it names. */
-function configFile(name: string, driver: ManagementConfig['store']['driver'] = 'sqlite', more = ''): Place {
-  const dataDir = join(folder, name);
-  const file = join(folder, `${name}.yaml`);
-  const lines = [`  dataDir: ${dataDir}`, '  bindAddress: 127.0.0.1:0', `  store: {driver: ${driver}}`, more];
-  writeFileSync(file, `managementApi:\n${lines.join('\n')}\nendpointSyncer: {log: {level: silent}}\n`);
-  return { file, dataDir };
-}
-
-interface Place {
-  readonly file: string;
-  readonly dataDir: string;
-}
-
-async function statusOf(api: Composed, key: string): Promise<number> {
-  return (await api.as(key.trim()).send({ method: 'GET', path: KEYS_PATH })).status;
-}
+const { write, configFile } = keysFolder();
 
 describe('keys bootstrap', () => {
   test('before the API has ever run: prints the key, once, and the API accepts it', async () => {
@@ -81,8 +53,7 @@ describe('keys bootstrap', () => {
   });
 
   test('an invalid configuration is exit code 2', async () => {
-    const file = join(folder, 'wrong.yaml');
-    writeFileSync(file, 'managementApi: {store: {driver: etcd}}\n');
+    const file = write('wrong.yaml', 'managementApi: {store: {driver: etcd}}\n');
     const { code, err } = await keys('bootstrap', '--config', file);
     expect([code, err]).toEqual([2, expect.stringContaining('managementApi.store.driver: must be one of')]);
   });

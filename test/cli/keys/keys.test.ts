@@ -1,43 +1,16 @@
 /** `keys`: which keys are listed and revoked, and what errors say. */
 
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { ManagementConfig } from '../../../src/config/config.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { revokeKeys } from '../../../src/cli/keys/keys.ts';
-import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { keys, keysFolder, statusOf, type Place } from './keys-setup.ts';
 
 const MERGE = { headers: { 'content-type': 'application/merge-patch+json' } };
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-keys-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const keys = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
-
-/** A configuration file, and the folder that it names. */
-function configFile(name: string, driver: ManagementConfig['store']['driver'] = 'sqlite', more = ''): Place {
-  const dataDir = join(folder, name);
-  const file = join(folder, `${name}.yaml`);
-  const lines = [`  dataDir: ${dataDir}`, '  bindAddress: 127.0.0.1:0', `  store: {driver: ${driver}}`, more];
-  writeFileSync(file, `managementApi:\n${lines.join('\n')}\nendpointSyncer: {log: {level: silent}}\n`);
-  return { file, dataDir };
-}
-
-interface Place {
-  readonly file: string;
-  readonly dataDir: string;
-}
-
-async function statusOf(api: Composed, key: string): Promise<number> {
-  return (await api.as(key.trim()).send({ method: 'GET', path: KEYS_PATH })).status;
-}
+const { configFile } = keysFolder();
 
 describe('keys list and revoke', () => {
   let api: Composed;
