@@ -5,15 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readDocument } from '../../src/config/document.ts';
 import { excerptAt, positionOf } from '../../src/config/source-file.ts';
-
-function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
-  const { value, problems, source, isReadable } = readDocument('f', text);
-  const places = problems.map(({ offset, message }) => {
-    const { line, column } = positionOf(source, offset);
-    return `${line}:${column} ${message}`;
-  });
-  return { value, problems: places, isReadable };
-}
+import { read } from './read-text.ts';
 
 describe('valid files', () => {
   test.each([

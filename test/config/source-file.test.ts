@@ -3,15 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { readDocument } from '../../src/config/document.ts';
 import { createSourceFile, excerptAt, positionOf } from '../../src/config/source-file.ts';
-
-function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
-  const { value, problems, source, isReadable } = readDocument('f', text);
-  const places = problems.map(({ offset, message }) => {
-    const { line, column } = positionOf(source, offset);
-    return `${line}:${column} ${message}`;
-  });
-  return { value, problems: places, isReadable };
-}
+import { read } from './read-text.ts';
 
 describe('the first syntax error, with what to do', () => {
   test.each([
