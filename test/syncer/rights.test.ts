@@ -12,17 +12,14 @@ const EVERYTHING = {
   namespaces: { include: [], exclude: [] },
 };
 
-function rights(
-  parts: Partial<ReferencedKind>,
-  isDryRun = false,
-  kind: 'single' | 'legacy-multi' = 'single',
-): string[] {
-  const config = {
+/** What rights depend on. */
+function configOf(namespaces: object, more: object = {}): Config {
+  return {
     sync: {
       endpoints: { enabled: true },
       endpointSlices: { enabled: false },
       services: { enabled: false },
-      namespaces: { kind },
+      namespaces,
     },
     services: { mode: 'vcluster', allow: [] },
     ...EVERYTHING,
@@ -30,7 +27,16 @@ function rights(
     host: { namespace: 'team' },
     leaderElection: { enabled: false },
     management: { enabled: false },
-  } as unknown as Config; // what rights depend on
+    ...more,
+  } as unknown as Config; // no more of it is read
+}
+
+function rights(
+  parts: Partial<ReferencedKind>,
+  isDryRun = false,
+  kind: 'single' | 'legacy-multi' = 'single',
+): string[] {
+  const config = configOf({ kind });
   const references = [{ ...GADGET_KIND, ...parts }];
   return requiredRights(config, { isDryRun, references })
     .filter(({ resource }) => resource === 'gadgets')
@@ -75,22 +81,10 @@ describe('the rights of a named kind', () => {
     ['a pattern', { a: 'team-a', 'x-*': 'team-*' }, false, ['']],
     ['namespaces that do not exist yet', { a: 'team-a' }, true, ['']],
   ])('of mappings with %s', (_what, byName, createNamespaces, namespaces) => {
-    const config = {
-      sync: {
-        endpoints: { enabled: true },
-        endpointSlices: { enabled: false },
-        services: { enabled: false },
-        namespaces: { kind: 'mappings', byName, mappingsOnly: false },
-      },
-      name: 'vc',
-      services: { mode: 'vcluster', allow: [] },
-      ...EVERYTHING,
-      virtual: { secret: '' },
-      host: { namespace: 'team' },
-      leaderElection: { enabled: false },
-      management: { enabled: false },
-      createNamespaces,
-    } as unknown as Config; // what rights depend on
+    const config = configOf(
+      { kind: 'mappings', byName, mappingsOnly: false },
+      { name: 'vc', createNamespaces },
+    );
     const references = [{ ...GADGET_KIND, isSynced: true, isImportable: true }];
     const host = requiredRights(config, { isDryRun: false, references }).filter(
       ({ cluster, resource }) => cluster === 'host' && resource !== 'namespaces',
@@ -103,20 +97,7 @@ describe('the rights of a named kind', () => {
   });
 
   test('none without a patch that names it', () => {
-    const config = {
-      sync: {
-        endpoints: { enabled: true },
-        endpointSlices: { enabled: false },
-        services: { enabled: false },
-        namespaces: { kind: 'single' },
-      },
-      services: { mode: 'vcluster', allow: [] },
-      ...EVERYTHING,
-      virtual: { secret: '' },
-      host: { namespace: 'team' },
-      leaderElection: { enabled: false },
-      management: { enabled: false },
-    } as unknown as Config; // what rights depend on
+    const config = configOf({ kind: 'single' });
     expect(requiredRights(config, { isDryRun: false }).map(({ resource }) => resource)).not.toContain(
       'gadgets',
     );
@@ -125,21 +106,10 @@ describe('the rights of a named kind', () => {
 
 describe('the rights of leader election', () => {
   const leases = (isEnabled: boolean, isDryRun: boolean): string[] => {
-    const config = {
-      sync: {
-        endpoints: { enabled: true },
-        endpointSlices: { enabled: false },
-        services: { enabled: false },
-        namespaces: { kind: 'single' },
-      },
-      name: 'my-vcluster',
-      services: { mode: 'vcluster', allow: [] },
-      ...EVERYTHING,
-      virtual: { secret: '' },
-      host: { namespace: 'team' },
-      leaderElection: { enabled: isEnabled },
-      management: { enabled: false },
-    } as unknown as Config; // what rights depend on
+    const config = configOf(
+      { kind: 'single' },
+      { name: 'my-vcluster', leaderElection: { enabled: isEnabled } },
+    );
     return requiredRights(config, { isDryRun })
       .filter(({ resource }) => resource === 'leases')
       .map(describeRight);
