@@ -1,5 +1,6 @@
 /** The generic API server with the kinds of a test, without a cluster and namespaces. */
 
+import { afterEach } from 'vitest';
 import { allowEverything } from '../../src/apiserver/request/request-info.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/api-server.ts';
 import type { Admission } from '../../src/apiserver/objects/object-writer.ts';
@@ -55,5 +56,18 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       deleter.close();
       await store[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Starts servers of these kinds that are closed after each test of the file that calls this. */
+export function serversOfEachTest(table: () => DefinitionTable) {
+  const open: TestServer[] = [];
+  afterEach(async () => {
+    for (const api of open.splice(0)) await api[Symbol.asyncDispose]();
+  });
+  return async (more: Partial<TestServerOptions> = {}): Promise<TestServer> => {
+    const api = await startTestServer({ table: table(), ...more });
+    open.push(api);
+    return api;
   };
 }

@@ -1,24 +1,14 @@
 /** What the server does around each request: limits, rates, the audit log. */
 
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RequestLimits } from '../../../src/apiserver/http/client-limits.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/request-info.ts';
 import { tooManyRequests } from '../../../src/apiserver/status.ts';
 import { accessKeyTable } from '../test-kinds.ts';
-import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
+import { serversOfEachTest } from '../test-server.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
-const open: TestServer[] = [];
-
-afterEach(async () => {
-  for (const api of open.splice(0)) await api[Symbol.asyncDispose]();
-});
-
-async function start(more: Partial<TestServerOptions> = {}): Promise<TestServer> {
-  const api = await startTestServer({ table: accessKeyTable(), ...more });
-  open.push(api);
-  return api;
-}
+const start = serversOfEachTest(accessKeyTable);
 
 test('the number of watches is limited, in total and per user', async () => {
   const api = await start({ watchesMax: 3, watchesPerUserMax: 2 });

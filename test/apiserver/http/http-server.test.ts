@@ -3,25 +3,15 @@
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openHttpServer } from '../../../src/apiserver/http/http-server.ts';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import type { RawWatch } from '../../contract/raw-client.ts';
 import { accessKeyTable } from '../test-kinds.ts';
-import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
+import { serversOfEachTest, type TestServer } from '../test-server.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
-const open: TestServer[] = [];
-
-afterEach(async () => {
-  for (const api of open.splice(0)) await api[Symbol.asyncDispose]();
-});
-
-async function start(more: Partial<TestServerOptions> = {}): Promise<TestServer> {
-  const api = await startTestServer({ table: accessKeyTable(), ...more });
-  open.push(api);
-  return api;
-}
+const start = serversOfEachTest(accessKeyTable);
 
 /** A raw connection to the server. */
 class Wire {
