@@ -1,5 +1,6 @@
 /** A client of one API server, with raw JSON. */
 
+import { setImmediate } from 'node:timers/promises';
 import type { KubeObject, NamespacedName, Resource } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
@@ -77,11 +78,11 @@ class RestClient implements WatchClient {
     });
     const path = collectionPath(resource, options.namespace ?? '') + query;
     const accept = options.isMetadataOnly === true ? METADATA_LIST : 'application/json';
-    return asList(
-      await this.#read({ method: 'GET', path, options, accept, isBulky: true }),
-      resource,
-      options,
-    );
+    const response = await this.#read({ method: 'GET', path, options, accept, isBulky: true });
+    const page = asList(response, resource, options);
+    // undici uses a connection again after a turn of the event loop: without it, each page would wait for a new connection.
+    if (page.continueToken !== '') await setImmediate();
+    return page;
   }
 
   async create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {

@@ -216,6 +216,17 @@ describe('connections', () => {
     expect(wire.connections).toBe(3);
   });
 
+  test('the pages of a list are read on one connection', async () => {
+    const page = { body: '{"metadata":{"continue":"next"},"items":[]}' };
+    const last = { body: '{"metadata":{},"items":[]}' };
+    await using wire = await Wire.open(page, page, last);
+    const client = wire.client();
+    for (let token = 'first'; token !== ''; )
+      token = (await client.list(ENDPOINTS, { continueToken: token })).continueToken;
+    expect(wire.seen.length).toBe(3);
+    expect(wire.connections).toBe(1);
+  });
+
   test('a request that waits for a connection can be cancelled, and is not sent', async () => {
     await using wire = await Wire.open({ isSilent: true });
     const client = wire.client({ connections: 1 });
