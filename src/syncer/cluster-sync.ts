@@ -100,16 +100,13 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
     recorder,
     connection,
   };
-  const [generation] = await Promise.all([
-    prepareGeneration({ ...parts, config, references }),
-    clusters.reportUsers(),
-  ]);
+  const generation = await prepareGeneration({ ...parts, config, references });
   const sync = new RunningSync(parts, { config, generation }, resources.move());
   connection.keep();
   configuration.use(config);
   configuration.read(config);
   generation.start();
-  void sync.reportReady(startedMs);
+  sync.report(startedMs);
   return sync;
 }
 
@@ -136,6 +133,7 @@ class RunningSync implements ClusterSync {
   #running: Running;
   #hasFailed = false;
   readonly #stopping = new AbortController();
+  #reporting: Promise<unknown> = Promise.resolve();
 
   constructor(parts: SyncParts, running: Running, resources: AsyncDisposableStack) {
     this.#parts = parts;
@@ -173,6 +171,7 @@ class RunningSync implements ClusterSync {
     generation.start(previous.importedKinds());
     this.#running = { config, generation };
     this.#parts.configuration.use(config);
+    this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft()]);
   }
 
   reloadFailed(reason: string): void {
@@ -180,17 +179,32 @@ class RunningSync implements ClusterSync {
     this.#parts.metrics.sync.reloaded('error');
   }
 
-  /** One line once every first list is cached, and one for all writes of the first pass. */
-  async reportReady(startedMs: number): Promise<void> {
+  /** Reports what the sync does not depend on: it starts before. */
+  report(startedMs: number): void {
+    this.#reporting = this.#report(startedMs);
+  }
+
+  async #report(startedMs: number): Promise<void> {
     const { clock, clusters, logger } = this.#parts;
     const { signal } = this.#stopping;
     const seconds = (): number => Math.round(clock.monotonicMs() - startedMs) / 1000;
     if (!(await this.whenCached(signal))) return;
     const objects = this.#running.generation.objects();
     logger.info({ servers: clusters.servers, objects, seconds: seconds() }, 'ready');
+    await Promise.all([this.#reportFirstPass(seconds), clusters.reportUsers(), this.#reportCopiesLeft()]);
+  }
+
+  /** One line for all its writes. */
+  async #reportFirstPass(seconds: () => number): Promise<void> {
+    const { signal } = this.#stopping;
     await this.firstPass(signal);
     if (signal.aborted) return;
-    logger.info({ ...this.#running.generation.initialOutcomes(), seconds: seconds() }, 'first pass complete');
+    const outcomes = this.#running.generation.initialOutcomes();
+    this.#parts.logger.info({ ...outcomes, seconds: seconds() }, 'first pass complete');
+  }
+
+  #reportCopiesLeft(): Promise<void> {
+    return reportCopiesLeft({ ...this.#parts, config: this.#running.config });
   }
 
   async isStandby(signal: AbortSignal): Promise<boolean> {
@@ -239,6 +253,7 @@ class RunningSync implements ClusterSync {
       connection.close();
     });
     await this.#running.generation.stop();
+    await this.#reporting;
     await this.#resources.disposeAsync();
     timer.cancel();
     return left;
@@ -262,17 +277,12 @@ async function exceeded(budget: CacheBudget): Promise<string> {
 }
 
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
-  const isSyncing = syncedKinds(options.config).length > 0;
-  const [generation] = await Promise.all([
-    isSyncing ? createGeneration(options) : IDLE_GENERATION,
-    reportCopiesLeft(options),
-  ]);
-  if (isSyncing) return generation;
+  if (syncedKinds(options.config).length > 0) return await createGeneration(options);
   options.logger.warn(
     {},
     'sync.toHost.endpoints.enabled and sync.toHost.endpointSlices.enabled are false: nothing is synced',
   );
-  return generation;
+  return IDLE_GENERATION;
 }
 
 /** The configuration with the host namespace, which may come from the kubeconfig context. Only now can mappings be validated against it. */

@@ -113,6 +113,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
         const vclusterConfig = world.file('values.yaml', values);
         const config = { ...NO_SLICES, endpointSyncer: { vclusterConfig } };
         const daemon = await world.startSync({ config });
+        await daemon.whenLogged(/^ready$/u);
         await daemon.stop();
         return daemon.log.filter(({ copies }) => copies !== undefined);
       };
