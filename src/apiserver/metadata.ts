@@ -43,8 +43,8 @@ function nameErrors(metadata: JsonObject, rules: MetadataRules): FieldError[] {
   const name = text(metadata, 'name');
   const errors: FieldError[] = [];
   const prefix = text(metadata, 'generateName');
-  // The generated suffix begins with a letter or a digit.
-  const wrongPrefix = prefix === '' ? undefined : rules.checkName(`${prefix.replace(/[-.]$/, '')}a`);
+  // As in a kube-apiserver, a letter replaces a dash at the end together with the character before it, whatever that is.
+  const wrongPrefix = prefix === '' ? undefined : rules.checkName(prefix.replace(/.-$/su, 'a'));
   if (wrongPrefix) errors.push(invalidValue('metadata.generateName', prefix, wrongPrefix));
   if (name === '') {
     errors.push(requiredValue('metadata.name', 'name or generateName is required'));

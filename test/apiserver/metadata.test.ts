@@ -53,8 +53,8 @@ describe('invalid are', () => {
   test.each<[string, JsonObject, RegExp]>([
     [
       'a prefix of a generated name',
-      { generateName: 'A-' },
-      /^metadata\.generateName: Invalid value: "A-": a lowercase/u,
+      { generateName: 'a.' },
+      /^metadata\.generateName: Invalid value: "a\.": a lowercase/u,
     ],
     ['no namespace', { namespace: '' }, /^metadata\.namespace: Required value$/u],
     [

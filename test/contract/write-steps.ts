@@ -15,8 +15,28 @@ const slice = (more: JsonObject): JsonObject => ({
   addressType: 'IPv4',
   ...more,
 });
+const GENERATED = 'the message contains the generated name';
 const PRINTED = 'we do not print the object';
 const OWNER = { apiVersion: 'v1', kind: 'Event', name: 'e', uid: 'u' };
+
+/** With a name, so that the response contains no generated one. */
+const withPrefix = (id: string, generateName: string): Step =>
+  send.POST(`create-prefix-${id}`, `${CM}?dryRun=All`, { metadata: { name: 'prefixed', generateName } });
+
+const PREFIXES: Step[] = [
+  withPrefix('dash', 'a-'),
+  withPrefix('dashes', 'a--'),
+  withPrefix('dash-only', '-'),
+  withPrefix('dash-first', '-a'),
+  withPrefix('dot', 'a.'),
+  withPrefix('dot-dash', 'a.-'),
+  withPrefix('dots', 'a..b'),
+  withPrefix('upper-case', 'A'),
+  withPrefix('upper-case-dash', 'A-'),
+  withPrefix('longest', `${'a'.repeat(253)}-`),
+  withPrefix('too-long', 'a'.repeat(254)),
+  send.POST('create-generated-upper-case', CM, { metadata: { generateName: 'A-' } }, { differs: GENERATED }),
+];
 
 const CREATES: Step[] = [
   send.POST(
@@ -157,4 +177,4 @@ const APPLIES: Step[] = [
   send.DELETE('write-cleared', CM),
 ];
 
-export const WRITE_STEPS: readonly Step[] = [...CREATES, ...UPDATES, ...PATCHES, ...APPLIES];
+export const WRITE_STEPS: readonly Step[] = [...PREFIXES, ...CREATES, ...UPDATES, ...PATCHES, ...APPLIES];
