@@ -452,6 +452,26 @@ test.each([1, 3, 4, 6])(
   },
 );
 
+test('an edit of the copy of a Service is synced back before the copy is created again', async () => {
+  const lines: string[] = [];
+  const team = { ...SERVICE, annotations: { [TEAM]: 'v1' } };
+  const edit = { kind: 'annotate', plural: 'services', side: 'host', object: 0, key: TEAM } as const;
+  const operations: readonly Operation[] = [
+    { atMs: 1000, kind: 'put', object: 0, ...ENDPOINTS },
+    { atMs: 2000, kind: 'putService', ...team, form: 'headless' },
+    { atMs: 10_000, kind: 'restart', daemon: 0, downMs: 20_000 },
+    // Its type changes twice, so that the same object gets a cluster IP.
+    { atMs: 12_000, kind: 'putService', ...team, form: 'external' },
+    { atMs: 14_000, kind: 'putService', ...team, form: 'plain' },
+    { atMs: 16_000, ...edit, value: 'team-v2' },
+  ];
+  const settings = { ...SETTINGS, areServicesSynced: true };
+  const parts = { seed: 1, daemons: 1, hasDryRun: false, isCalm: true };
+  const trace = (line: string): void => void lines.push(line);
+  expect(await runHistory({ ...parts, settings, operations, trace })).toEqual([]);
+  expect(lines.findLast((line) => line.includes(' wrote virtual services '))).toContain(`"${TEAM}":"v2"`);
+});
+
 test('of two slices with one host name, that of the Service on the host has its copy, also once another syncer has copied names back', async () => {
   const slice = { kind: 'put', ...ENDPOINTS, plural: 'endpointslices' } as const;
   const left = await run(

@@ -1,7 +1,6 @@
 /** Keeps a pair in step: merges both sides, writes the host and then the virtual object, and backs off from others that overwrite either. */
 
 import { invariant, type PatchError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
 import { parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { RecordedEvent } from '../../kube/types.ts';
@@ -117,8 +116,11 @@ async function writePair(sync: KindSync, seen: SeenPair, merged: MergedCopy): Pr
   const { kind, writers } = sync;
   const { host, key } = seen;
   const reason = merged.correctsDrift ? 'differs from the virtual object' : 'bookkeeping';
-  if (merged.host !== undefined && kind.needsRecreation(merged.host, host))
+  if (merged.host !== undefined && kind.needsRecreation(merged.host, host)) {
+    // A change of the host would be lost with the copy.
+    if (merged.virtual !== undefined) await patchVirtual(sync, seen, merged.virtual, recordOf(host));
     return deleteToRecreate(sync, seen, host);
+  }
   // Before the write, because its response may be lost.
   if (merged.host !== undefined && merged.virtual !== undefined)
     sync.states.of(key).arrivals.note(recordOf(merged.host), 'due');
@@ -159,8 +161,7 @@ async function writeVirtual(
   wanted: KubeObject,
   copy: KubeObject,
 ): Promise<ReconcileResult> {
-  const patch = virtualPatch(sync.kind, seen.virtual, wanted);
-  const patched = await patchVirtual(sync, seen, patch, recordOf(merged.host ?? seen.host));
+  const patched = await patchVirtual(sync, seen, wanted, recordOf(merged.host ?? seen.host));
   const result = { outcome: 'updated', reason: FROM_HOST } as const;
   // The virtual cluster stored another state than was sent, for example because of admission. That is a new change to sync.
   if (patched !== undefined && !isStoredAs(sync.kind, patched, wanted)) return { ...result, waitMs: 0 };
@@ -183,10 +184,11 @@ function isGateOpen(sync: KindSync, { service }: Observation, virtual: KubeObjec
 async function patchVirtual(
   sync: KindSync,
   { key, virtual }: SeenPair,
-  body: JsonObject,
+  wanted: KubeObject,
   record: string | undefined,
 ): Promise<KubeObject | undefined> {
   const { arrivals } = sync.states.of(key);
+  const body = virtualPatch(sync.kind, virtual, wanted);
   try {
     const stored = await sync.writers.virtual.mergePatch(parseKey(key), body, FROM_HOST);
     if (stored !== undefined) {
