@@ -59,6 +59,8 @@ export async function startProgram(
   { endpointSyncer, ...sections }: JsonObject & { readonly endpointSyncer: JsonObject },
 ): Promise<Running> {
   const { directory, vcluster } = place;
+  // Once in this process: what is there may be of other sources.
+  await import('../scripts/build.ts');
   // The commands of the Dockerfile.
   await compileOnce(place, PROGRAM, [
     ['run', '--help'],
