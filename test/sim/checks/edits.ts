@@ -50,6 +50,8 @@ export class Edits {
   #isHostRestored = false;
   /** When the daemons have listed a restored virtual cluster: before, they may not know that it has changed. */
   #listedAtMs = -Infinity;
+  /** Until when the host's admission removes the record of copies of this kind, without which the virtual side wins. */
+  readonly #strippedUntilMs = new Map<string, number>();
 
   /** Before an operation is performed. */
   note(operation: Operation, world: EditWorld): void {
@@ -67,6 +69,10 @@ export class Edits {
         else this.#listedAtMs = operation.atMs + 2 * operation.downMs + LIST_MS;
         this.#agreed.clear();
         return this.#intents.clear();
+      case 'admission':
+        if (operation.form === 'strips')
+          this.#strippedUntilMs.set(operation.plural, operation.atMs + operation.forMs);
+        return;
       case 'configure':
       case 'namespace':
       case 'recreateOwner':
@@ -143,7 +149,8 @@ export class Edits {
     const [virtual, host] = [world.virtual(object), world.host(object)];
     // A change of the virtual side is on its way: the daemon that had seen it may have ended.
     const isBehind = operation.atMs < this.#listedAtMs || !world.isInStep(object);
-    const isUncertain = this.#isHostRestored || (world.isInterrupted && isBehind);
+    const isStripped = operation.atMs < (this.#strippedUntilMs.get(operation.plural) ?? -Infinity);
+    const isUncertain = this.#isHostRestored || isStripped || (world.isInterrupted && isBehind);
     if (virtual === undefined || host === undefined || !world.isWholePair(object) || isUncertain) {
       this.#intents.delete(id);
       return;
