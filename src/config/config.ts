@@ -8,7 +8,6 @@ import {
   isJsonObject,
   jsonEquals,
   ownValue,
-  setOwn,
 } from '../base/json.ts';
 import { type ConfigPath, formatPath } from './finding.ts';
 import type { ParsedConfig } from './schema/schema.ts';
@@ -78,14 +77,12 @@ export type Config = SyncerConfig & {
 // Two configurations.
 
 export interface ConfigDiff {
-  /** Paths below `sync`, `experimental` and the {@link LIVE_SETTINGS}: applied without a restart. */
+  /** Paths of vCluster's values and of the {@link LIVE_SETTINGS}: applied without a restart. */
   readonly live: readonly string[];
   /** Any other path: the running daemon keeps the old value. */
   readonly restart: readonly string[];
 }
 
-/** The sections of vCluster's format that are reloaded. */
-const LIVE_SECTIONS: ReadonlySet<string> = new Set(['sync', 'experimental']);
 /** What is reloaded below `endpointSyncer`. */
 const LIVE_SETTINGS = ['selector', 'namespaces', 'metadata'] as const;
 
@@ -93,8 +90,9 @@ const LIVE_SETTINGS = ['selector', 'namespaces', 'metadata'] as const;
 export function diffConfig(old: Config, next: Config): ConfigDiff {
   const paths = differences(documentOf(old), documentOf(next), []);
   const isLive = ([section, setting]: ConfigPath): boolean =>
-    LIVE_SECTIONS.has(String(section)) ||
-    (section === 'endpointSyncer' && LIVE_SETTINGS.some((live) => live === setting));
+    section === 'endpointSyncer'
+      ? LIVE_SETTINGS.some((live) => live === setting)
+      : section !== 'managementApi';
   return {
     live: paths.filter(isLive).map(formatPath),
     restart: paths.filter((path) => !isLive(path)).map(formatPath),
@@ -103,12 +101,7 @@ export function diffConfig(old: Config, next: Config): ConfigDiff {
 
 /** The old configuration with the live changes of `next`: the effective configuration after a reload. */
 export function withLiveChanges(old: Config, next: Config): Config {
-  const vclusterValues: JsonObject = {};
-  for (const key of new Set([...Object.keys(old.vclusterValues), ...LIVE_SECTIONS])) {
-    const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterValues, key);
-    if (value !== undefined) setOwn(vclusterValues, key, value);
-  }
-  const { sync, selector, namespaces, metadata } = next;
+  const { sync, selector, namespaces, metadata, vclusterValues } = next;
   return { ...old, sync, selector, namespaces, metadata, vclusterValues };
 }
 

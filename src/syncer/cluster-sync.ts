@@ -10,7 +10,13 @@ import { guardedClient } from '../kube/guarded-client.ts';
 import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
 import { ConfigurationInUse } from './configuration-in-use.ts';
 import { reportCopiesLeft } from './copies-left.ts';
-import { createGeneration, type Generation, type GenerationOptions, IDLE_GENERATION } from './generation.ts';
+import {
+  createGeneration,
+  type Generation,
+  type GenerationOptions,
+  IDLE_GENERATION,
+  isSameGeneration,
+} from './generation.ts';
 import { type LeadershipOptions, startLeadership } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
@@ -151,14 +157,22 @@ class RunningSync implements ClusterSync {
     const before = this.#running.config;
     const { live, restart } = diffConfig(before, located(config, clusters.hostNamespace));
     if (restart.length > 0) logger.warn({ paths: restart }, 'configuration changes need a restart');
-    if (live.length > 0) await this.#replace(withLiveChanges(before, config));
+    if (live.length > 0) await this.#use(withLiveChanges(before, config));
     configuration.read(before, restart.length === 0 ? undefined : `${restart.join(', ')}: needs a restart`);
     metrics.sync.reloaded('ok');
     if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
   }
 
-  /** The running generation continues until the new one can start without an error. */
-  async #replace(config: Config): Promise<void> {
+  /** The running generation continues until the new one can start without an error, or where a new one would do the same. */
+  async #use(config: Config): Promise<void> {
+    const { generation } = this.#running;
+    this.#running = isSameGeneration(this.#running.config, config)
+      ? { config, generation }
+      : { config, generation: await this.#replace(config) };
+    this.#parts.configuration.use(config);
+  }
+
+  async #replace(config: Config): Promise<Generation> {
     const { clusters } = this.#parts;
     const references = await clusters.resolveReferences(config);
     await clusters.checkRights(config, references);
@@ -169,9 +183,8 @@ class RunningSync implements ClusterSync {
     await previous.stop();
     signal.throwIfAborted();
     generation.start(previous.importedKinds());
-    this.#running = { config, generation };
-    this.#parts.configuration.use(config);
-    this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft()]);
+    this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft(config)]);
+    return generation;
   }
 
   reloadFailed(reason: string): void {
@@ -191,7 +204,11 @@ class RunningSync implements ClusterSync {
     if (!(await this.whenCached(signal))) return;
     const objects = this.#running.generation.objects();
     logger.info({ servers: clusters.servers, objects, seconds: seconds() }, 'ready');
-    await Promise.all([this.#reportFirstPass(seconds), clusters.reportUsers(), this.#reportCopiesLeft()]);
+    await Promise.all([
+      this.#reportFirstPass(seconds),
+      clusters.reportUsers(),
+      this.#reportCopiesLeft(this.#running.config),
+    ]);
   }
 
   /** One line for all its writes. */
@@ -203,8 +220,8 @@ class RunningSync implements ClusterSync {
     this.#parts.logger.info({ ...outcomes, seconds: seconds() }, 'first pass complete');
   }
 
-  #reportCopiesLeft(): Promise<void> {
-    return reportCopiesLeft({ ...this.#parts, config: this.#running.config });
+  #reportCopiesLeft(config: Config): Promise<void> {
+    return reportCopiesLeft({ ...this.#parts, config });
   }
 
   async isStandby(signal: AbortSignal): Promise<boolean> {

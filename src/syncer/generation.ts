@@ -1,10 +1,12 @@
 /** Everything built from one configuration: name translation, compiled patches, sandbox, engine. A reload replaces the generation. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
+import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 import type { Clusters } from './clusters.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
@@ -70,6 +72,26 @@ export interface Generation {
   readonly importedKinds: () => readonly KindId[];
   stop(): Promise<void>;
   abandon(): number;
+}
+
+/** The generations of both configurations do the same: they differ at most in values of vCluster that no expression reads. */
+export function isSameGeneration(before: Config, after: Config): boolean {
+  const { vclusterValues } = after;
+  if (!isDeepStrictEqual({ ...before, vclusterValues }, after)) return false;
+  const contexts = [before, after].map((config): JsonObject => ({ ...sandboxSettings(config).vcluster }));
+  return compileKinds(syncedKinds(after), after.patches)
+    .flatMap(({ patches }) => patches.programs.flatMap(({ reads }) => reads.vcluster))
+    .every((path) => isSameAt(contexts, path));
+}
+
+/** What is below the first of both that is no mapping belongs to its value, such as the length of a text. */
+function isSameAt(values: readonly (JsonValue | undefined)[], [key, ...below]: readonly string[]): boolean {
+  if (key === undefined || !values.every(isJsonObject))
+    return values.every((one) => jsonEquals(one, values[0]));
+  return isSameAt(
+    values.map((mapping) => ownValue(mapping, key)),
+    below,
+  );
 }
 
 /** Completes every step that can fail, so that the previous generation can run until this one is ready. */

@@ -1,8 +1,9 @@
-/** When a cache is reported as ready. */
+/** When a cache is reported as ready, and which configurations need another generation. */
 
 import { expect, test } from 'vitest';
 import type { ObservableInformer } from '../../src/kube/informer/informer.ts';
-import { informerCheck } from '../../src/syncer/generation.ts';
+import { informerCheck, isSameGeneration } from '../../src/syncer/generation.ts';
+import { validConfig } from '../config/setup.ts';
 
 type Cache = Pick<ObservableInformer, 'condition' | 'isSynced' | 'stalenessMs' | 'size'>;
 
@@ -42,4 +43,23 @@ test.each<[string, Partial<Cache>, boolean, string]>([
 ])('a cache %s', (_, change, isOk, detail) => {
   const cache = { ...SYNCED, ...change } as ObservableInformer; // what is read
   expect(informerCheck(cache)).toEqual({ isOk, detail });
+});
+
+test.each<[string, string, boolean]>([
+  ['a value that no expression reads', 'networking: {podCIDR: 10.2.0.0/16}', true],
+  ['a value beside one that an expression reads', 'controlPlane: {statefulSet: {labels: {other: x}}}', true],
+  ['a value that an expression reads', 'controlPlane: {statefulSet: {labels: {team: shop}}}', false],
+  ['a text of which an expression reads the length', 'exportKubeConfig: {context: longer}', false],
+  ['a kind that is synced', 'sync: {toHost: {endpointSlices: {enabled: false}}}', false],
+])('another generation is needed after a change of %s: %s', (_, change, isSame) => {
+  const expressions = [
+    'context.vcluster.config.controlPlane.statefulSet.labels.team',
+    'context.vcluster.config.exportKubeConfig.context.length',
+  ];
+  const patches = expressions.map((expression, at) => ({ path: `metadata.annotations.a${at}`, expression }));
+  const patched = (text: string) => {
+    const { sync, ...config } = validConfig(`endpointSyncer: {name: vc}\n${text}`);
+    return { ...config, sync: { ...sync, endpoints: { ...sync.endpoints, patches } } };
+  };
+  expect(isSameGeneration(patched(''), patched(change))).toBe(isSame);
 });

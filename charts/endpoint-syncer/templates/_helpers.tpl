@@ -198,5 +198,5 @@ https://{{ include "endpoint-syncer.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
 {{- $syncer := omit $config.endpointSyncer "selector" "namespaces" "metadata" "defaults" }}
 {{- with $syncer.fleet }}{{ $_ := set $syncer "fleet" (omit . "selector") }}{{ end }}
-{{- toYaml (set (omit $config "sync" "experimental") "endpointSyncer" $syncer) }}
+{{- toYaml (set (pick $config "managementApi") "endpointSyncer" $syncer) }}
 {{- end }}

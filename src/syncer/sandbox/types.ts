@@ -46,6 +46,8 @@ export interface ReadSet {
   readonly hostObject: readonly (readonly string[])[];
   /** The same for `context.virtualObject`. */
   readonly virtualObject: readonly (readonly string[])[];
+  /** The same for `context.vcluster`, which is no input of a request, because it is the same in all of them. */
+  readonly vcluster: readonly (readonly string[])[];
 }
 
 /** The constant part of `context`, one per configuration. */

@@ -83,7 +83,7 @@ function setAt(root: JsonObject, path: readonly string[], value: JsonValue): voi
 }
 
 const of = (value: JsonValue | undefined) => ({ value, error: undefined });
-const VALUE = { value: true, path: false, hostObject: [], virtualObject: [] };
+const VALUE = { value: true, path: false, hostObject: [], virtualObject: [], vcluster: [] };
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
 
 describe('keys', () => {

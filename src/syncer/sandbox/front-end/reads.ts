@@ -19,12 +19,13 @@ export function readSet(visits: readonly Visit[]): ReadSet {
     if (MEMBERS.includes(member)) reads.set(member, [...(reads.get(member) ?? []), below]);
     else isDynamic = true;
   }
-  if (isDynamic) return { value, path: true, hostObject: [[]], virtualObject: [[]] };
+  if (isDynamic) return { value, path: true, hostObject: [[]], virtualObject: [[]], vcluster: [[]] };
   return {
     value,
     path: reads.has('path'),
     hostObject: shortest(reads.get('hostObject') ?? []),
     virtualObject: shortest(reads.get('virtualObject') ?? []),
+    vcluster: shortest(reads.get('vcluster') ?? []),
   };
 }
 

@@ -5,15 +5,16 @@ import { compileExpression } from '../../../../src/syncer/sandbox/front-end/comp
 import { programOf } from '../test-sandbox.ts';
 import { call } from './compiled.ts';
 
-const none = { value: false, path: false, hostObject: [], virtualObject: [] };
-const all = { value: false, path: true, hostObject: [[]], virtualObject: [[]] };
+const none = { value: false, path: false, hostObject: [], virtualObject: [], vcluster: [] };
+const all = { value: false, path: true, hostObject: [[]], virtualObject: [[]], vcluster: [[]] };
 
 test.each([
   ['1 + 1', none],
   ['value', { ...none, value: true }],
   ['valueExists', { ...none, value: true }],
   ['((value) => value)(1)', { ...none, value: true }],
-  ['context.vcluster.name', none],
+  ['context.vcluster.name', { ...none, vcluster: [['name']] }],
+  ['context.vcluster.config.a.b[value]', { ...none, value: true, vcluster: [['config', 'a', 'b']] }],
   ['context["path"]', { ...none, path: true }],
   ['context.virtualObject.metadata.name', { ...none, virtualObject: [['metadata', 'name']] }],
   ['context?.path', { ...none, path: true }],
