@@ -43,7 +43,7 @@ import { hostLimits } from './member-limits.ts';
 import { MemberLock } from './member-lock.ts';
 import { MemberNote } from './member-note.ts';
 import { Members, type MemberStart } from './members.ts';
-import { removeCopies } from './removal.ts';
+import { formerMember, removeCopies } from './removal.ts';
 import { replicaOf, Replicas } from './replicas.ts';
 import { fleetRights, usableNamespaces } from './rights.ts';
 import { DEPLOYMENTS, FLEET, serverOf, STATEFUL_SETS } from './vcluster.ts';
@@ -440,9 +440,14 @@ export class RunningFleet implements Fleet {
       if (!(await lock.acquire(AbortSignal.any([signal, giveUp.signal]))))
         throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
       // Until now, it may have been installed again, and its copies are those of its objects then.
-      if (!(await this.#discovery.isDeleted({ namespace: lease.namespace, name: config.name }, signal)))
-        throw new TransportError('the vCluster exists again');
-      const client = guardedClient(host.client, () => checkHeld(lock));
+      const vcluster = { namespace: lease.namespace, name: config.name };
+      const existsAgain = new TransportError('the vCluster exists again');
+      if (!(await this.#discovery.isDeleted(vcluster, signal))) throw existsAgain;
+      const client = guardedClient(host.client, () => {
+        checkHeld(lock);
+        // It may be installed again meanwhile: what is deleted until the caches show it is copied again by its sync.
+        if (this.#discovery.isKnown(vcluster)) throw existsAgain;
+      });
       await removeCopies({ config, client, logger, signal });
     } finally {
       timer.cancel();
@@ -476,16 +481,6 @@ export class RunningFleet implements Fleet {
       () => undefined,
     );
   }
-}
-
-/** The vCluster of a Lease that a fleet wrote. */
-function formerMember(lease: KubeObject): string | undefined {
-  const { namespace = '', name } = lease.metadata;
-  const prefix = leaseName('');
-  const isMember = textAt(asJson(lease), 'metadata', 'annotations', FLEET) !== '';
-  return isMember && name.startsWith(prefix)
-    ? keyOf({ namespace, name: name.slice(prefix.length) })
-    : undefined;
 }
 
 function rulesOf(parts: FleetParts, config: Config): FleetRules {

@@ -4,7 +4,8 @@ import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { LEASES } from '../kube/lease.ts';
-import type { KubeObject, Resource } from '../kube/object.ts';
+import { asJson, keyOf, type KubeObject, type Resource } from '../kube/object.ts';
+import { textAt } from '../base/json.ts';
 import { ignoreNotFound, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 import { TerminalError } from '../base/errors.ts';
@@ -17,6 +18,7 @@ import { listMarked } from '../syncer/reconcile/marked-copies.ts';
 import { recordedKinds, recordOf, type KindId } from '../syncer/translate/last-synced.ts';
 import { namedVirtual } from '../syncer/translate/ownership.ts';
 import { createTranslators } from '../syncer/translation.ts';
+import { FLEET } from './vcluster.ts';
 
 export interface RemovalOptions {
   /** That the vCluster was synced with last. */
@@ -49,6 +51,16 @@ export async function removeCopies(options: RemovalOptions): Promise<void> {
   }
   await removeLease(options);
   logger.info({ copies: deleted }, 'the vCluster was deleted, and its copies with it');
+}
+
+/** The vCluster of a Lease that a fleet wrote. */
+export function formerMember(lease: KubeObject): string | undefined {
+  const { namespace = '', name } = lease.metadata;
+  const prefix = leaseName('');
+  const isMember = textAt(asJson(lease), 'metadata', 'annotations', FLEET) !== '';
+  return isMember && name.startsWith(prefix)
+    ? keyOf({ namespace, name: name.slice(prefix.length) })
+    : undefined;
 }
 
 /** With our record: others are vCluster's own. */

@@ -1,11 +1,13 @@
-/** A fleet in operation, on embedded clusters: a dry run, its rights at the start, and a cleanup after all of its replicas were killed. */
+/** A fleet in operation, on embedded clusters: a dry run, its rights at the start, changed values, an uninstallation that is undone, and a cleanup after
+ * all of its replicas were killed. */
 
 import { describe, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
 import { microTime, type KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { ApiProxy } from './api-proxy.ts';
-import { FLEET_NAMESPACE, newEmbeddedFleet } from './fleet-world.ts';
+import { FLEET_NAMESPACE, newEmbeddedFleet, SWITCHED_OFF } from './fleet-world.ts';
 
 describe.concurrent('a fleet in operation', () => {
   test('a dry run says what it would write, and writes nothing', async ({ expect }) => {
@@ -26,6 +28,60 @@ describe.concurrent('a fleet in operation', () => {
     for (const kind of ['Endpoints', 'Lease', 'Event'] as const)
       expect(await world.host.list(kind, '')).toEqual([]);
     expect(await one.virtual.list('Endpoints', '')).toEqual(before);
+  });
+
+  test('the copies of a vCluster stay that is installed again while they are deleted', async ({ expect }) => {
+    await using world = await newEmbeddedFleet();
+    await using proxy = await ApiProxy.open(world.host.kubeconfigPath);
+    const one = await world.install('one');
+    const kubeconfig = world.file('proxied.kubeconfig', proxy.kubeconfig);
+    const fleet = await world.start({ host: { kubeconfig, namespace: FLEET_NAMESPACE } });
+    const names = ['web', 'db', 'queue'];
+    for (const name of names) await world.createEndpoints(one, name, '10.1.0.1');
+    for (const name of names) await world.whenCopied(one, name, '10.1.0.1');
+    let deletions = 0;
+    proxy.behaviour = {
+      async decide({ method, path }) {
+        if (method !== 'DELETE' || !path.includes('/endpoints/')) return { kind: 'pass' };
+        deletions += 1;
+        await world.setWorkload(one, {});
+        const cached = { cluster: 'host', resource: 'statefulsets' };
+        await fleet.whenMetric('endpoint_syncer_cache_objects', (count) => count === 1, cached);
+        return { kind: 'pass' };
+      },
+    };
+    await world.uninstall(one);
+    await world.whenState(fleet, one, 'starting');
+    expect(deletions).toBe(1);
+    expect(await world.host.list('Endpoints', one.namespace)).toHaveLength(2);
+  });
+
+  test('a value of vCluster that an expression reads is reloaded, and other ones restart nothing either', async ({
+    expect,
+  }) => {
+    await using world = await newEmbeddedFleet();
+    const path = 'metadata.annotations["example.com/by"]';
+    const expression = 'context.vcluster.config.controlPlane.statefulSet.labels.team';
+    const endpoints = { enabled: false, patches: [{ path, expression }] };
+    const labelled = (labels: JsonObject): JsonObject => ({
+      sync: { toHost: { ...SWITCHED_OFF, endpoints } },
+      controlPlane: { statefulSet: { labels } },
+    });
+    const one = await world.install('one', { values: labelled({ team: 'first' }) });
+    const fleet = await world.start();
+    await world.createEndpoints(one, 'web', '10.1.0.1');
+    const by = async (team: string): Promise<void> =>
+      void (await world.host.when(
+        'Endpoints',
+        world.hostKey(one, 'web'),
+        (copy) => copy?.metadata.annotations?.['example.com/by'] === team,
+      ));
+    await by('first');
+    await world.setValues(one, labelled({ team: 'first', other: 'x' }));
+    await fleet.whenLogged(/^configuration reloaded$/u);
+    await world.setValues(one, labelled({ team: 'second', other: 'x' }));
+    await by('second');
+    expect(fleet.log.filter(({ msg }) => msg === 'the sync of this member stopped')).toEqual([]);
   });
 
   test('a fleet that serves the key API does not start without the rights to its store', async ({

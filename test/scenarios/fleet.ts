@@ -122,17 +122,6 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await by('first');
       await world.setValues(one, annotating('second'));
       await by('second');
-      const path = 'metadata.annotations["example.com/by"]';
-      const expression = 'context.vcluster.config.controlPlane.statefulSet.labels.team';
-      const endpoints = { enabled: false, patches: [{ path, expression }] };
-      const labelled = (labels: JsonObject): JsonObject => ({
-        sync: { toHost: { ...SWITCHED_OFF, endpoints } },
-        controlPlane: { statefulSet: { labels } },
-      });
-      await world.setValues(one, labelled({ team: 'third' }));
-      await by('third');
-      await world.setValues(one, labelled({ team: 'fourth', other: 'x' }));
-      await by('fourth');
       expect(stopsOf(fleet, one)).toBe(0);
       await world.setOverlay(one, { endpointSyncer: { requireService: true } });
       await world.whenNoCopy(one, 'web');
