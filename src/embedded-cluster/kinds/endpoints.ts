@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import { type JsonObject, listField, objectList, text } from '../../base/json.ts';
+import { canonicalProblem, notationProblem, rangeProblem } from '../../kube/addresses.ts';
 import { ENDPOINTS } from '../../kube/object.ts';
 import { invalidValue, requiredValue, unsupportedValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
@@ -54,33 +55,17 @@ function subsetErrors(subset: JsonObject, index: number): FieldError[] {
 function addressErrors(address: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const ip = text(address, 'ip');
-  if (!isIP(ip)) {
-    errors.push(
-      invalidValue(`${path}.ip`, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
-    );
-  }
+  const wrongNotation = notationProblem(ip);
+  if (wrongNotation) errors.push(invalidValue(`${path}.ip`, ip, wrongNotation));
   const hostname = text(address, 'hostname');
   const wrongHost = hostname === '' ? undefined : labelProblem(hostname);
   if (wrongHost) errors.push(invalidValue(`${path}.hostname`, hostname, wrongHost));
   const nodeName = address['nodeName'];
   const wrongNode = typeof nodeName === 'string' ? subdomainProblem(nodeName) : undefined;
   if (wrongNode) errors.push(invalidValue(`${path}.nodeName`, nodeName, wrongNode));
-  const why = isIP(ip) ? reservedAddress(ip) : 'must be a valid IP address';
+  const why = rangeProblem(ip);
   if (why) errors.push(invalidValue(`${path}.ip`, ip, why));
   return errors;
-}
-
-/** Why an address cannot be an endpoint; undefined: it can. */
-function reservedAddress(ip: string): string | undefined {
-  if (ip === '0.0.0.0' || ip === '::') return `may not be unspecified (${ip})`;
-  if (ip.startsWith('127.') || ip === '::1') return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
-  if (ip.startsWith('169.254.') || /^fe[89ab]/i.test(ip)) {
-    return 'may not be in the link-local range (169.254.0.0/16, fe80::/10)';
-  }
-  if (ip.startsWith('224.0.0.') || ip.toLowerCase().startsWith('ff02:')) {
-    return 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)';
-  }
-  return undefined;
 }
 
 function portErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
@@ -195,10 +180,14 @@ function validate(next: JsonObject, previous: JsonObject | undefined): FieldErro
 function addressProblem(type: string, address: string): string | undefined {
   switch (type) {
     case 'IPv4':
-      return isIP(address) === 4 ? reservedAddress(address) : 'must be an IPv4 address';
+      return isIP(address) === 4 ? ipProblem(address) : 'must be an IPv4 address';
     case 'IPv6':
-      return isIP(address) === 6 ? reservedAddress(address) : 'must be an IPv6 address';
+      return isIP(address) === 6 ? ipProblem(address) : 'must be an IPv6 address';
     default:
       return undefined;
   }
+}
+
+function ipProblem(ip: string): string | undefined {
+  return notationProblem(ip) ?? canonicalProblem(ip) ?? rangeProblem(ip);
 }

@@ -4,6 +4,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import {
   endpointIpProblem,
+  sliceIpProblem,
   dnsLabelProblem,
   dnsSubdomainProblem,
   qualifiedNameProblem,
@@ -196,7 +197,7 @@ function addressProblem(text: string, addressType: JsonValue | undefined): strin
   if (addressType === 'FQDN') return domainNameProblem(text);
   if (addressType !== 'IPv4' && addressType !== 'IPv6') return undefined;
   const isOfType = addressType === 'IPv6' ? isIPv6(text) : isIPv4(text);
-  return isOfType ? endpointIpProblem(text) : `must be an ${addressType} address, not ${describe(text)}`;
+  return isOfType ? sliceIpProblem(text) : `must be an ${addressType} address, not ${describe(text)}`;
 }
 
 function checkPortNames({ now, old, path }: Place): void {

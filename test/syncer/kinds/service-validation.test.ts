@@ -148,7 +148,7 @@ describe('a patched copy', () => {
   test('may have the addresses that endpointSyncer.services.allow permits, if they are valid', () => {
     expect(validated(base, { ...base, externalIPs: ['1.2.3.4'] }, ['externalIPs'])).toBeUndefined();
     expect(validated(base, { ...base, externalIPs: ['127.0.0.1'] }, ['externalIPs'])).toMatch(
-      /^spec\.externalIPs\.0 must not be in the loopback range/u,
+      /^spec\.externalIPs\.0 may not be in the loopback range/u,
     );
     expect(
       validated({ ...base, externalIPs: ['x'] }, { ...base, externalIPs: ['x'], type: 'NodePort' }),

@@ -136,6 +136,9 @@ export const GOOD_IPS: readonly string[] = [
   'ff05::1',
   '::10.0.0.1',
   '64:ff9b::1.2.3.4',
+  '2001:DB8:0::1',
+  'fe8::1',
+  'ff:2::1',
 ];
 
 export const BAD_IPS: [string, RegExp][] = [
@@ -148,9 +151,11 @@ export const BAD_IPS: [string, RegExp][] = [
   ['169.254.1.1', /link-local range/],
   ['fe80::1', /link-local range/],
   ['febf::1', /link-local range/],
+  ['FE80::1', /link-local range/],
   ['224.0.0.251', /multicast/],
   ['ff02::1', /multicast/],
   ['ff12::1', /multicast/],
+  ['ff32::5', /multicast/],
   ['::ffff:10.0.0.1', /IPv4-mapped/],
   ['::ffff:a00:1', /IPv4-mapped/],
   ['fe80::1%eth0', /must be an IP address/],
@@ -230,7 +235,14 @@ export const SLICE_ADDRESSES: readonly (readonly [
   bad: readonly string[],
 ])[] = [
   ['IPv4', ['10.0.0.1'], ['fd00::1', 'a.example.com']],
-  ['IPv6', ['fd00::1', '2001:db8::5'], ['10.0.0.1', '::1', 'fe80::1%eth0', 'a.example.com']],
+  [
+    'IPv6',
+    ['fd00::1', '2001:db8::5', '::a00:1'],
+    [
+      ...['10.0.0.1', '::1', 'fe80::1%eth0', 'a.example.com', '::ffff:10.0.0.1'],
+      ...['FD00::1', '2001:db8:0::5', '::10.0.0.1'],
+    ],
+  ],
   [
     'FQDN',
     ['a.example.com', 'a.example.com.', '1.example'],
