@@ -22,7 +22,7 @@ import {
 } from './reconcile/kind-sync.ts';
 import { reconcile } from './reconcile/reconciler.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
-import { deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
+import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
@@ -174,15 +174,22 @@ export class Engine {
   }
 
   async #sweepUnmapped(): Promise<void> {
-    const { clients, names, clock, random, references, logger } = this.#options;
+    const { clients, config, names, clock, random, references, logger } = this.#options;
     const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#sweeping.signal };
     const parts = { host: clients.host, names, retry: attempts, logger };
-    await Promise.all([
-      ...this.#kinds.map(({ kind: { resource }, virtual, writers }) =>
-        deleteUnmapped({ ...parts, resource, virtual, writer: writers.host }),
+    const [areListed] = await Promise.all([
+      Promise.all(
+        this.#kinds.map(({ kind: { resource }, virtual, writers }) =>
+          deleteUnmapped({ ...parts, resource, virtual, writer: writers.host }),
+        ),
       ),
       references.sweepUnmapped(attempts),
     ]);
+    if (config.sync.namespaces.kind === 'mappings' && areListed.includes(false) && !attempts.signal.aborted)
+      logger.info(
+        { command: CLEANUP },
+        'if a mapping is removed, its copies stay, because they cannot be listed in all host namespaces; the command removes them',
+      );
     this.#isSwept = true;
   }
 

@@ -131,6 +131,33 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       expect(await there(world, 'a', 'web')).toBeDefined();
     });
 
+    test('leaves its copies without the right to list all host namespaces, which the log says once', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const daemon = await mapBoth(world);
+      await world.virtual.create('Endpoints', endpoints('team-b/web'));
+      await there(world, 'b', 'web');
+      await daemon.stop();
+      const proxy = await world.proxy('host');
+      proxy.behaviour = {
+        decide: ({ path }) =>
+          path.startsWith('/api/v1/endpoints?')
+            ? { kind: 'refuse', status: 403, reason: 'Forbidden' }
+            : { kind: 'pass' },
+      };
+      const kubeconfigs = { host: proxy.path };
+      const next = await world.startDaemon({ config: config(world, 'a'), kubeconfigs });
+      const message = /^if a mapping is removed, its copies stay/u;
+      expect(await next.whenLogged(message)).toMatchObject({
+        level: 'info',
+        command: 'endpoint-syncer cleanup --unused --config FILE',
+      });
+      await world.whenIdle(next);
+      expect(next.log.filter(({ msg }) => message.test(String(msg)))).toHaveLength(1);
+      expect(await there(world, 'b', 'web')).toBeDefined();
+    });
+
     test('is cleaned up by hand too; what may be of another virtual cluster is only named', async ({
       expect,
     }) => {

@@ -80,11 +80,12 @@ const REASON = 'its host namespace is not mapped any more';
 /** The command that removes copies which the daemon leaves. */
 export const CLEANUP = 'endpoint-syncer cleanup --unused --config FILE';
 
-/** Never rejects: what is left is in the log, with the command that removes it. */
-export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
+/** Never rejects: what is left is in the log, with the command that removes it. False: the copies cannot be listed. */
+export async function deleteUnmapped(options: UnmappedOptions): Promise<boolean> {
   const { resource, names, virtual, logger } = options;
   const { kind } = resource;
   const listed = await listAll(options);
+  if (listed === undefined) return false;
   const found = listed.flatMap((copy) => {
     const of = isOptedOut(copy) ? undefined : unmappedVirtual(copy, resource, names);
     return of === undefined ? [] : [{ copy, key: keyOf(of) }];
@@ -106,20 +107,21 @@ export async function deleteUnmapped(options: UnmappedOptions): Promise<void> {
       'host namespaces that are not mapped have copies of objects that this virtual cluster does not have: of deleted objects, or of another ' +
         'virtual cluster of this name',
     );
+  return true;
 }
 
 function namespacesOf(copies: readonly KubeObject[]): string {
   return [...new Set(copies.map(({ metadata: { namespace = '' } }) => namespace))].toSorted().join(', ');
 }
 
-/** Empty without the right to list every namespace. */
+/** Undefined without the right to list every namespace. */
 async function listAll({
   host,
   resource,
   names,
   logger,
   retry: attempts,
-}: UnmappedOptions): Promise<readonly KubeObject[]> {
+}: UnmappedOptions): Promise<readonly KubeObject[] | undefined> {
   const { signal } = attempts;
   const list = (): Promise<readonly KubeObject[]> =>
     listMarked(host, resource, { vcluster: names.vcluster, namespaces: undefined, signal });
@@ -128,7 +130,7 @@ async function listAll({
   } catch (error) {
     const why = messageOf(error);
     logger.debug({ kind: resource.kind, error: why }, 'copies in other host namespaces cannot be listed');
-    return [];
+    return undefined;
   }
 }
 

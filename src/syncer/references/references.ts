@@ -87,7 +87,7 @@ export class References {
   async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
     const { clients, names, logger } = this.#environment;
     const parts = { host: clients.host, names, retry: attempts, logger };
-    const ofKind = ({ virtualCache, sides: { host } }: KindCaches): Promise<void> =>
+    const ofKind = ({ virtualCache, sides: { host } }: KindCaches): Promise<boolean> =>
       deleteUnmapped({ ...parts, resource: host.resource, virtual: virtualCache, writer: host.writer });
     const kinds = this.kinds.all().filter(({ kind }) => kind.isSynced);
     await Promise.all(kinds.map(ofKind));
