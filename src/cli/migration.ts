@@ -24,7 +24,7 @@ import { CONFIG_CHECKS } from './config-options.ts';
 export const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
 export const US = 'endpoint-syncer';
 const VCLUSTER = 'vCluster';
-const NOBODY = 'nobody';
+const NOT_SYNCED = 'not synced';
 export const BY_HAND =
   'no edit leaves everything else as it is, because of an anchor, an alias, a merge key or a second document';
 
@@ -115,11 +115,17 @@ function editedByMeaning(text: string, kinds: readonly string[]): string | undef
   const before = meaning(text);
   if (before === undefined) return undefined;
   const change = disabling(kinds);
-  const edited =
+  const written =
     Object.keys(readDocument('', text).value).length === 0
       ? text.replace(/^(?:null|~|\{\})$/mu, '') + stringify(change)
       : kinds.toReversed().reduce(withDisabled, text);
+  const edited = hasOnlyCrlf(text) ? written.replaceAll(/\r?\n/gu, '\r\n') : written;
   return jsonEquals(meaning(edited), mergeConfig(before, change)) ? edited : undefined;
+}
+
+/** Every line ends in CRLF, so an added one should too. */
+function hasOnlyCrlf(text: string): boolean {
+  return /\n/u.test(text) && !/(?<!\r)\n/u.test(text);
 }
 
 /** vCluster 0.37 reads EndpointSlices of the host whatever it syncs, but its chart grants that with their sync only: without the rule, it does not become ready. */
@@ -185,15 +191,15 @@ export interface Row extends JsonObject {
 export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
   const fields = new Fields(theirs);
   const rows = PATCHED_KEYS.flatMap((key): Row[] => {
-    const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOBODY, NOBODY];
-    if (today === NOBODY) return [{ what: KINDS[key], today, afterwards, differs: '', setting: '' }];
+    const [today, afterwards] = synced.includes(key) ? [VCLUSTER, US] : [NOT_SYNCED, NOT_SYNCED];
+    if (today === NOT_SYNCED) return [{ what: KINDS[key], today, afterwards, differs: '', setting: '' }];
     const list = `sync.toHost.${key}.patches`;
     const patches = patchesIn(fields.value(list)).map(({ path }, index): Row => {
       const problem = lost.find((one) => one.path.startsWith(`${list}[${index}]`));
       const what = `${list}[${index}] ${path}`;
       return problem === undefined
         ? { what, today, afterwards, ...PATCH_DIFFERENCE }
-        : { what, today, afterwards: NOBODY, differs: problem.message, setting: `correct it in ${file}` };
+        : { what, today, afterwards: NOT_SYNCED, differs: problem.message, setting: `correct it in ${file}` };
     });
     const [first = { differs: '', setting: '' }, ...others] = DIFFERENCES[key];
     return [

@@ -118,7 +118,7 @@ test('a patch that this program refuses would be lost: exit 1', async () => {
   const { code, out, err } = await migrate(VALUES.replace(`'"team-" + value'`, 'Math.random()'));
   expect(code).toBe(1);
   expect(out).toMatch(
-    /patches\[0\] metadata.annotations.* +vCluster +nobody +`Math\.random` is not allowed/u,
+    /patches\[0\] metadata.annotations.* +vCluster +not synced +`Math\.random` is not allowed/u,
   );
   expect(err).toMatch(/^vcluster\.yaml:9:23: sync\.toHost\.endpoints\.patches\[0\]\.expression: /u);
 });

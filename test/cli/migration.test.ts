@@ -42,8 +42,8 @@ describe('disables what vCluster syncs, and leaves the rest as it is written', (
       sync: { toHost: { endpoints: { enabled: true }, endpointSlices: { enabled: false } } },
     });
     expect(table.find(({ what }) => what === 'EndpointSlices')).toMatchObject({
-      today: 'nobody',
-      afterwards: 'nobody',
+      today: 'not synced',
+      afterwards: 'not synced',
     });
   });
 });
@@ -134,6 +134,7 @@ describe('what people pass', () => {
         const expected = mergeConfig(withoutEmptyKeys(given as JsonObject), BOTH_OFF);
         const edited = values === undefined ? expected : withoutEmptyKeys(parse(values) as JsonObject);
         expect(edited).toEqual(expected);
+        if (isWindows) expect(values ?? '').not.toMatch(/(?<!\r)\n/u);
         expect(code === 2).toBe(out === '');
         expect(err).toMatch(code === 2 ? /^vcluster.yaml:\d/u : /^/u);
       }),
