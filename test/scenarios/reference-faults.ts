@@ -67,9 +67,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.whenIdle(second);
       expect(await world.host.find('Secret', ...short(world, 'default/s'))).toBeDefined();
       await world.virtual.delete('Endpoints', 'default', 'web');
-      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined, {
-        timeoutMs: 4000,
-      });
+      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
     });
 
     test('a kind that only data names and that may not be watched does not block other objects', async ({

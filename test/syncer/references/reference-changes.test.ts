@@ -123,3 +123,24 @@ test('an import is dispensable once every object is known, and no copy of an unk
   expect(changes.isDispensable(secret('host', 'other'))).toBe(true);
   expect(changes.isDispensable(secret('host', 'tls'))).toBe(false);
 });
+
+test('an import is decided as soon as the object that may name it, and is not translated, is gone', async () => {
+  await using world = kindWorld();
+  const { name, labels } = { name: world.environment.config.name, labels: 'vcluster.loft.sh/managed-by' };
+  const at = (field: string): string => `vcluster.loft.sh/object-${field}`;
+  const annotations = {
+    [at('name')]: 'tls',
+    [at('namespace')]: 'shop',
+    [at('kind')]: '/v1, Kind=Secret',
+    [at('host-name')]: 'tls',
+    [at('host-namespace')]: 'host',
+  };
+  const { metadata } = secret('host');
+  world.store('host', { metadata: { ...metadata, labels: { [labels]: name }, annotations } });
+  const { changes, enqueued, index } = await changesIn(world);
+  index.begin([WEB]);
+  index.markReconciled(WEB);
+  expect([enqueued.splice(0), changes.isDispensable({ metadata })]).toEqual([[TLS], false]);
+  index.recordReferences(WEB, []);
+  expect([enqueued, changes.isDispensable({ metadata })]).toEqual([[TLS], true]);
+});
