@@ -11,33 +11,63 @@ interface Watcher {
   readonly replayed: number;
 }
 
+/** The history is shortened when it exceeds either limit. */
+export interface HistoryLimits {
+  readonly eventsMax: number;
+  /** Total of the sizes that are passed with the events. */
+  readonly bytesMax: number;
+}
+
+interface LoggedEvent {
+  readonly event: StoreEvent;
+  readonly bytes: number;
+}
+
+/** With fewer events than this, the limit of events is exact. */
+const EXACT_BELOW = 64;
+
 export class EventFeed {
+  readonly #limits: HistoryLimits;
   readonly #logger: Logger;
-  readonly #log: EventLog;
+  /** In the order of their revisions. */
+  readonly #events: LoggedEvent[] = [];
+  #bytes = 0;
+  /** Number of events that were removed so far. */
+  #removed = 0;
+  #floor = 0;
   /** By resource: an event concerns only the watches of its kind. */
   readonly #watchers = new Map<string, Set<Watcher>>();
-  /** Number of events so far: several deletions that a list has shown have one revision. */
-  #sequence = 0;
 
-  constructor(limits: HistoryLimits, logger: Logger) {
-    this.#log = new EventLog(limits);
+  constructor({ eventsMax, bytesMax }: HistoryLimits, logger: Logger) {
+    this.#limits = { eventsMax: Math.max(1, eventsMax), bytesMax };
     this.#logger = logger;
   }
 
-  /** A watch can begin after this revision or any later one. */
+  /** The history is complete after this revision: a watch can begin there, or later. */
   get floor(): number {
-    return this.#log.floor;
+    return this.#floor;
   }
 
-  /** The events after a revision. */
-  after(revision: number): Iterable<StoreEvent> {
-    return this.#log.after(revision);
+  /** Number of events so far: several deletions that a list has shown have one revision. */
+  get #sequence(): number {
+    return this.#removed + this.#events.length;
+  }
+
+  /** The events after a revision, including those that are published during the iteration. */
+  *after(revision: number): Generator<StoreEvent, void> {
+    for (let number = this.#removed + this.#firstAfter(revision); ; number++) {
+      const logged = this.#events[number - this.#removed];
+      if (!logged) return;
+      yield logged.event;
+    }
   }
 
   /** `bytes`: the size of the event in the history. */
   publish(event: StoreEvent, bytes: number): void {
-    this.#log.append(event, bytes);
-    const sequence = ++this.#sequence;
+    this.#events.push({ event, bytes });
+    this.#bytes += bytes;
+    const sequence = this.#sequence;
+    this.#shorten();
     for (const watcher of this.#watchers.get(event.entry.key.resource) ?? []) {
       if (watcher.replayed < sequence) this.#send(watcher, event);
     }
@@ -47,20 +77,22 @@ export class EventFeed {
   subscribe(range: StoreRange, afterRevision: number, observer: WatchObserver): () => void {
     if (afterRevision < this.floor) throw compacted(afterRevision, this.floor);
     const watcher: Watcher = { range, afterRevision, observer, replayed: this.#sequence };
-    for (const event of this.#log.after(afterRevision)) this.#send(watcher, event);
+    for (const event of this.after(afterRevision)) this.#send(watcher, event);
     const watchers = this.#watchers.get(range.resource) ?? new Set();
     this.#watchers.set(range.resource, watchers.add(watcher));
     return () => void watchers.delete(watcher);
   }
 
   /** Removes events up to and including `revision`. */
-  forget(revision: number): void {
-    this.#log.compact(revision);
+  compact(revision: number): void {
+    this.#remove(this.#firstAfter(revision));
+    this.#floor = Math.max(this.#floor, revision);
   }
 
   /** The counter has restarted: earlier revisions are meaningless, so all watches end. */
   restart(revision: number): void {
-    this.#log.reset(revision);
+    this.#remove(this.#events.length);
+    this.#floor = revision;
     this.endAll();
   }
 
@@ -97,68 +129,6 @@ export class EventFeed {
       const stack = error instanceof Error ? error.stack : String(error);
       this.#logger.error({ stack }, 'observer of the store failed');
     }
-  }
-}
-
-// A bounded log of events, in the order of their revisions.
-
-/** The log is shortened when it exceeds either limit. */
-export interface HistoryLimits {
-  readonly eventsMax: number;
-  /** Total of the sizes that are passed with the events. */
-  readonly bytesMax: number;
-}
-
-interface LoggedEvent {
-  readonly event: StoreEvent;
-  readonly bytes: number;
-}
-
-/** With fewer events than this, the limit of events is exact. */
-const EXACT_BELOW = 64;
-
-class EventLog {
-  readonly #limits: HistoryLimits;
-  readonly #events: LoggedEvent[] = [];
-  #bytes = 0;
-  /** Number of events that were removed so far. */
-  #removed = 0;
-  #floor = 0;
-
-  constructor(limits: HistoryLimits) {
-    this.#limits = { ...limits, eventsMax: Math.max(1, limits.eventsMax) };
-  }
-
-  /** The log is complete after this revision. */
-  get floor(): number {
-    return this.#floor;
-  }
-
-  append(event: StoreEvent, bytes: number): void {
-    this.#events.push({ event, bytes });
-    this.#bytes += bytes;
-    this.#shorten();
-  }
-
-  /** The events after a revision, including those that are appended during the iteration. */
-  *after(revision: number): Generator<StoreEvent, void> {
-    for (let number = this.#removed + this.#firstAfter(revision); ; number++) {
-      const logged = this.#events[number - this.#removed];
-      if (!logged) return;
-      yield logged.event;
-    }
-  }
-
-  /** Removes events up to and including `revision`. */
-  compact(revision: number): void {
-    this.#remove(this.#firstAfter(revision));
-    this.#floor = Math.max(this.#floor, revision);
-  }
-
-  /** Removes all events; the log begins after `revision`. */
-  reset(revision: number): void {
-    this.#remove(this.#events.length);
-    this.#floor = revision;
   }
 
   /** Removes events in blocks: removing one event per write would move the complete log each time. */

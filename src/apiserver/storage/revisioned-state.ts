@@ -86,7 +86,7 @@ export class RevisionedState {
   /** Sets a counter that is ahead of the entries, and the revision up to which history is compacted. */
   restoreCounters(revision: number, compacted: number): void {
     this.#revision = Math.max(this.#revision, revision);
-    this.#feed.forget(compacted);
+    this.#feed.compact(compacted);
   }
 
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): StoreWatch {
@@ -118,7 +118,7 @@ export class RevisionedState {
 
   compact(revision: number): void {
     if (revision > this.#revision) throw future(revision);
-    this.#feed.forget(revision);
+    this.#feed.compact(revision);
   }
 
   /** Ends every watch; new watches fail. */

@@ -234,7 +234,7 @@ export class KubernetesStore implements Store {
   async compact(revision: number): Promise<void> {
     await this.#checkHappened(revision, this.#budget());
     this.#compacted = Math.max(this.#compacted, revision);
-    this.#feed.forget(revision);
+    this.#feed.compact(revision);
   }
 
   /** Checks only that the host responds: it decides about each Secret when it is written. */

@@ -170,7 +170,7 @@ export class SecretCache implements ListWatchSink {
     if (revision > known) feed.endBetween(known, revision);
     for (const change of this.#changesTo(listed, revision)) this.#apply(change);
     if (revision <= known) return;
-    feed.forget(revision);
+    feed.compact(revision);
     ledger.blind((secretName) => !this.#held.has(secretName));
   }
 
