@@ -71,10 +71,6 @@ export class MeasuredStore implements Store {
     return this.#store.project(resource, projection);
   }
 
-  compact(revision: number): Promise<void> {
-    return this.#store.compact(revision);
-  }
-
   checkWritable(): Promise<void> {
     return this.#store.checkWritable();
   }

@@ -9,10 +9,12 @@ import { orderedKey } from '../../kube/object.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { type Logger, silentLogger } from '../../base/logger.ts';
-import type { HistoryLimits } from './event-feed.ts';
-import { RevisionedState } from './revisioned-state.ts';
+import { EventFeed, type HistoryLimits } from './event-feed.ts';
+import { OrderedEntries } from './ordered-entries.ts';
 import {
   closed,
+  compacted,
+  future,
   StoreError,
   type ListPage,
   type ListResult,
@@ -28,6 +30,9 @@ import {
   type WatchObserver,
   type HistoryOptions,
 } from './store.ts';
+
+/** An empty store is at revision 1, as etcd is: 0 means "any" to clients. */
+export const FIRST_REVISION = 1;
 
 export interface RevisionedStoreOptions extends HistoryLimits {
   readonly engine: Engine;
@@ -58,7 +63,11 @@ const WAITING_MAX = 10_000;
 
 export class RevisionedStore implements Store {
   readonly #options: RevisionedStoreOptions;
-  readonly #state: RevisionedState;
+  readonly #tables = new Map<string, OrderedEntries>();
+  readonly #feed: EventFeed;
+  /** By resource. */
+  readonly #projections = new Map<string, Set<Projection>>();
+  #revision = FIRST_REVISION;
   #waiting: PendingWrite[] = [];
   /** Pending while writes wait or are being committed. */
   #committing: Promise<void> | undefined;
@@ -69,26 +78,49 @@ export class RevisionedStore implements Store {
 
   constructor(options: RevisionedStoreOptions) {
     this.#options = options;
-    this.#state = new RevisionedState(options, options.logger);
+    this.#feed = new EventFeed(options, options.logger);
   }
 
   /** Before the first use of an engine that may hold a log. Rejects with a `TerminalError`. */
   protected async load(): Promise<void> {
     const { engine } = this.#options;
-    await engine.load(this.#state);
-    engine.forget(this.#state.compacted);
+    await engine.load(this);
+    engine.forget(this.#feed.floor);
+  }
+
+  /** The revision of the newest write. */
+  get newest(): number {
+    return this.#revision;
+  }
+
+  get objects(): number {
+    return this.#tables.values().reduce((sum, table) => sum + table.size, 0);
+  }
+
+  /** The current entry. */
+  peek(key: StoreKey): StoredEntry | undefined {
+    return this.#tables.get(key.resource)?.get(orderedKey(key));
   }
 
   async revision(): Promise<number> {
-    return this.#state.revision;
+    return this.#revision;
   }
 
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
-    return this.#state.get(key);
+    return this.peek(key);
   }
 
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
-    return this.#state.list(range, page);
+    const revision = page.atRevision ?? this.#revision;
+    this.#checkRevision(revision);
+    const table = this.#table(range.resource);
+    const limit = page.limit ? page.limit : Number.POSITIVE_INFINITY;
+    const others = this.#differencesAt(range.resource, revision);
+    const [entries, remaining] =
+      others.size === 0
+        ? table.page(range, page.after, limit)
+        : table.pageWith(others, range, { after: page.after, limit });
+    return { entries, revision, remaining };
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
@@ -105,16 +137,37 @@ export class RevisionedStore implements Store {
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
-    return this.#state.watch(range, afterRevision, observer);
+    if (this.#isClosed) throw closed();
+    this.#checkRevision(afterRevision);
+    const close = this.#feed.subscribe(range, afterRevision, observer);
+    const current = (): number => this.#revision;
+    return {
+      // `apply` publishes events, so every event up to the revision has been sent.
+      get revision() {
+        return current();
+      },
+      close,
+    };
   }
 
+  /** Every commit of this process is the only one there is, so a projection is always current. */
   project(resource: string, projection: Projection): Projected {
-    return this.#state.project(resource, projection);
+    projection.reset([...this.#table(resource).values()]);
+    const projections = this.#projections.get(resource) ?? new Set();
+    this.#projections.set(resource, projections.add(projection));
+    return {
+      confirmed: () => undefined,
+      catchUp: () => Promise.resolve(),
+      unconfirmedMs: 0,
+      close: () => void projections.delete(projection),
+    };
   }
 
+  /** Compacts history up to and including `revision`. */
   async compact(revision: number): Promise<void> {
     if (this.#isClosed) throw closed();
-    this.#state.compact(revision);
+    if (revision > this.#revision) throw future(revision);
+    this.#feed.compact(revision);
     await this.#options.engine.compact(revision);
   }
 
@@ -134,13 +187,60 @@ export class RevisionedStore implements Store {
     return this.#options.engine.notes(table);
   }
 
-  /** Completes all pending writes first. */
+  /** Completes all pending writes first; then every watch ends. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#committing;
-    this.#state.close();
+    this.#feed.endAll();
     await this.#options.engine.close();
+  }
+
+  /** Applies one event, to the projections first, and sends it to the watchers; `bytes` is its size in the history. */
+  apply(event: StoreEvent, bytes = 0): void {
+    const { entry, revision } = event;
+    const { key } = entry;
+    const table = this.#table(key.resource);
+    const isDeleted = event.type === 'deleted';
+    if (isDeleted) table.delete(orderedKey(key));
+    else table.set(orderedKey(key), entry);
+    const projections = this.#projections.get(key.resource) ?? [];
+    for (const projection of projections) projection.changed(key, isDeleted ? undefined : entry);
+    this.#revision = revision;
+    this.#feed.publish(event, bytes);
+  }
+
+  /** Adds an entry that is older than the history. */
+  restore(entry: StoredEntry): void {
+    this.#table(entry.key.resource).set(orderedKey(entry.key), entry);
+  }
+
+  /** Sets a counter that is ahead of the entries, and the revision up to which history is compacted. */
+  restoreCounters(revision: number, compactedUpTo: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+    this.#feed.compact(compactedUpTo);
+  }
+
+  #table(resource: string): OrderedEntries {
+    const table = this.#tables.get(resource) ?? new OrderedEntries();
+    this.#tables.set(resource, table);
+    return table;
+  }
+
+  /** The entries that were different at a revision: for each key the state before its first event since. */
+  #differencesAt(resource: string, revision: number): Map<string, StoredEntry | undefined> {
+    const others = new Map<string, StoredEntry | undefined>();
+    for (const event of this.#feed.after(revision)) {
+      if (event.entry.key.resource !== resource) continue;
+      const id = orderedKey(event.entry.key);
+      if (!others.has(id)) others.set(id, event.previous);
+    }
+    return others;
+  }
+
+  #checkRevision(revision: number): void {
+    if (revision > this.#revision) throw future(revision);
+    if (revision < this.#feed.floor) throw compacted(revision, this.#feed.floor);
   }
 
   #write(request: WriteRequest, text: string): Promise<StoredEntry> {
@@ -187,13 +287,13 @@ export class RevisionedStore implements Store {
       return;
     }
     if (events.length > 0) this.#writtenMs = clock.monotonicMs();
-    for (const { event, text } of events) this.#state.apply(event, text.length);
+    for (const { event, text } of events) this.apply(event, text.length);
     for (const [index, { resolve, reject }] of writes.entries()) {
       const outcome = outcomes[index];
       if (outcome instanceof StoreError) reject(outcome);
       else if (outcome) resolve(outcome.entry);
     }
-    engine.forget(this.#state.compacted);
+    engine.forget(this.#feed.floor);
   }
 
   /** Each write is decided on the state after the writes before it. */
@@ -205,8 +305,8 @@ export class RevisionedStore implements Store {
     const events: LoggedEvent[] = [];
     const outcomes = writes.map(({ request, text }) => {
       const id = `${request.key.resource}/${orderedKey(request.key)}`;
-      const current = pending.has(id) ? pending.get(id) : this.#state.get(request.key);
-      const outcome = decideWrite(request, current, this.#state.revision + events.length + 1);
+      const current = pending.has(id) ? pending.get(id) : this.peek(request.key);
+      const outcome = decideWrite(request, current, this.#revision + events.length + 1);
       if (outcome instanceof StoreError) return outcome;
       pending.set(id, outcome.type === 'deleted' ? undefined : outcome.entry);
       events.push({ event: outcome, text });
@@ -256,8 +356,8 @@ export interface Engine {
   readonly name: string;
   /** An append waits for something slow, so the writes of a turn, and those that arrive meanwhile, share the next one. */
   readonly isShared: boolean;
-  /** Fills the state of a new store. Rejects with a `TerminalError` for a log that cannot be used. */
-  load(state: RevisionedState): Promise<void>;
+  /** Fills a new store. Rejects with a `TerminalError` for a log that cannot be used. */
+  load(store: RevisionedStore): Promise<void>;
   /** The object as the log holds it. Its length counts as the size of an event. */
   encode(value: JsonObject): string;
   /** Resolves when all events are durable; undefined: they are. Rejects when none has happened. */

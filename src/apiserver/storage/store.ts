@@ -146,8 +146,6 @@ export interface Store {
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch>;
   /** Keeps `projection` current from now on; it is complete when this returns. */
   project(resource: string, projection: Projection): Projected;
-  /** Compacts history up to and including `revision`. */
-  compact(revision: number): Promise<void>;
   /** Resolves when a write could be made durable now; rejects with `unavailable` otherwise, such as on a full disk. */
   checkWritable(): Promise<void>;
   /** The notes in `table`, which are stored separately from the objects. */

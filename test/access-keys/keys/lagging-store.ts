@@ -105,10 +105,6 @@ export class LaggingStore implements Store {
     };
   }
 
-  compact(revision: number): Promise<void> {
-    return this.#store.compact(revision);
-  }
-
   notes(table: string): Notes {
     return this.#store.notes(table);
   }

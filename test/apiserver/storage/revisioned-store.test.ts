@@ -6,4 +6,5 @@ import { storeContract } from './store-contract.ts';
 storeContract(
   'memory',
   async (historyLimit) => new MemoryStore(historyLimit === undefined ? {} : { historyLimit }),
+  { compact: async (store) => store.compact(await store.revision()) },
 );

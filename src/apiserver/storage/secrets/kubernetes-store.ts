@@ -13,7 +13,6 @@ import type { Random } from '../../../base/random.ts';
 import type { Logger } from '../../../base/logger.ts';
 import {
   closed,
-  compacted,
   future,
   type HistoryOptions,
   type ListPage,
@@ -89,8 +88,6 @@ export class KubernetesStore implements Store {
   readonly #writer: SecretWriter;
   readonly #notes = new Map<string, ShardedNotes>();
   #running: Promise<void> | undefined;
-  /** The argument of the last `compact`. */
-  #compacted = 0;
 
   constructor(options: KubernetesStoreOptions) {
     const { client, namespace, name, logger, clock, random } = options;
@@ -184,10 +181,7 @@ export class KubernetesStore implements Store {
 
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
     const budget = this.#budget();
-    if (page.atRevision !== undefined) {
-      if (page.atRevision < this.#compacted) throw compacted(page.atRevision, this.#compacted);
-      await this.#checkHappened(page.atRevision, budget);
-    }
+    if (page.atRevision !== undefined) await this.#checkHappened(page.atRevision, budget);
     return await this.#reader.list(range, page, budget);
   }
 
@@ -204,7 +198,6 @@ export class KubernetesStore implements Store {
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
-    if (afterRevision < this.#compacted) throw compacted(afterRevision, this.#compacted);
     await this.#checkHappened(afterRevision, this.#budget());
     this.#checkOpen();
     if (this.#listWatch.condition.isRewound) throw notReadAgain();
@@ -228,13 +221,6 @@ export class KubernetesStore implements Store {
       },
       close: this.#projections.add(resource, projection, this.#cache.entries()),
     };
-  }
-
-  /** Compacts the history of this replica only: the host compacts by its own rules. */
-  async compact(revision: number): Promise<void> {
-    await this.#checkHappened(revision, this.#budget());
-    this.#compacted = Math.max(this.#compacted, revision);
-    this.#feed.compact(revision);
   }
 
   /** Checks only that the host responds: it decides about each Secret when it is written. */
@@ -341,7 +327,6 @@ export class KubernetesStore implements Store {
 
   /** The host's revisions have restarted, after a restore from a backup. */
   #restart(): void {
-    this.#compacted = 0;
     this.#reader.forget();
   }
 

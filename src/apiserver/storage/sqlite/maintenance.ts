@@ -4,8 +4,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../../base/errors.ts';
-import { silentLogger } from '../../../base/logger.ts';
-import { RevisionedState } from '../revisioned-state.ts';
+import { MemoryStore } from '../revisioned-store.ts';
 import {
   openForReading,
   syncFolder,
@@ -23,12 +22,12 @@ import { Replay, readCounters, readLog, readPresent, StoreWrites, numberOf } fro
  */
 export function verifyDatabase(file: string): StoreVerdict {
   const problems: string[] = [];
-  const state = new RevisionedState({ eventsMax: 1, bytesMax: 0 }, silentLogger);
+  const store = new MemoryStore({ historyLimit: 1 });
   try {
     using database = openForReading(file);
     database.exec('BEGIN');
     problems.push(...integrityProblems(database));
-    const replay = new Replay(state, readCounters(database));
+    const replay = new Replay(store, readCounters(database));
     for (const row of readLog(database)) replay.addRow(row);
     for (const row of readPresent(database)) replay.addPresent(row);
     replay.finish();
@@ -36,7 +35,7 @@ export function verifyDatabase(file: string): StoreVerdict {
   } catch (error) {
     problems.push(error instanceof TerminalError ? error.message : storageMessage(error, file));
   }
-  return { problems, objects: state.objects, revision: state.revision };
+  return { problems, objects: store.objects, revision: store.newest };
 }
 
 function integrityProblems(database: DatabaseSync): string[] {

@@ -5,7 +5,6 @@ import type { JsonObject } from '../../../base/json.ts';
 import { TerminalError } from '../../../base/errors.ts';
 import { type Logger, silentLogger } from '../../../base/logger.ts';
 import { type Engine, type LoggedEvent, RevisionedStore } from '../revisioned-store.ts';
-import type { RevisionedState } from '../revisioned-state.ts';
 import { closed, type HistoryOptions, type Notes } from '../store.ts';
 import { rowOf, Replay, type NoteRow, type NoteChange } from './tables.ts';
 import { DatabaseWriter } from './database-writer.ts';
@@ -64,11 +63,11 @@ class SqliteEngine implements Engine {
     );
   }
 
-  async load(state: RevisionedState): Promise<void> {
+  async load(store: RevisionedStore): Promise<void> {
     let replay: Replay | undefined;
     this.#writer = await DatabaseWriter.open(this.name, (report) => {
       if (report.kind === 'counters') {
-        replay = new Replay(state, report.counters);
+        replay = new Replay(store, report.counters);
         this.#compacted = report.counters.compacted;
       }
       if (report.kind === 'log') for (const row of report.rows) replay?.addRow(row);

@@ -1,10 +1,10 @@
-/** The tables of a store: migrations, rows, SQL statements, and the replay of all rows into the state of a store. */
+/** The tables of a store: migrations, rows, SQL statements, and the replay of all rows into a store. */
 
 import { orderedKey } from '../../../kube/object.ts';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { TerminalError, InvariantError } from '../../../base/errors.ts';
-import { FIRST_REVISION, type RevisionedState } from '../revisioned-state.ts';
+import { FIRST_REVISION, type RevisionedStore } from '../revisioned-store.ts';
 import { type StoreEvent, type StoredEntry, type StoreKey } from '../store.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 
@@ -278,7 +278,7 @@ export class StoreWrites {
   }
 }
 
-// Replays the rows of a file into the state of a store, and checks every row.
+// Replays the rows of a file into a store, and checks every row.
 
 /** Counters of the log. */
 export interface LogCounters {
@@ -291,15 +291,15 @@ export interface LogCounters {
 const PROBLEMS_MAX = 100;
 
 export class Replay {
-  readonly #state: RevisionedState;
+  readonly #store: RevisionedStore;
   readonly #counters: LogCounters;
   readonly #problems: string[] = [];
   #presentRows = 0;
   #last = 0;
 
-  /** Fills `state`, which must be new. */
-  constructor(state: RevisionedState, counters: LogCounters) {
-    this.#state = state;
+  /** Fills `store`, which must be new. */
+  constructor(store: RevisionedStore, counters: LogCounters) {
+    this.#store = store;
     this.#counters = counters;
     if (counters.compacted > counters.counter) {
       this.#problem(
@@ -332,7 +332,7 @@ export class Replay {
 
   addPresent(row: PresentRow): void {
     this.#presentRows++;
-    const revision = this.#state.get(keyOf(row))?.revision;
+    const revision = this.#store.peek(keyOf(row))?.revision;
     if (revision === row.revision) return;
     const found = revision === undefined ? 'which the log does not have' : `but the log says ${revision}`;
     this.#problem(`${nameOf(row)} is at revision ${row.revision}, ${found}`);
@@ -340,28 +340,28 @@ export class Replay {
 
   /** Must be called after the last row of both kinds. */
   finish(): void {
-    if (this.#presentRows !== this.#state.objects) {
+    if (this.#presentRows !== this.#store.objects) {
       this.#problem(
-        `${this.#presentRows} objects are present, but the log replayed gives ${this.#state.objects}`,
+        `${this.#presentRows} objects are present, but the log replayed gives ${this.#store.objects}`,
       );
     }
-    this.#state.restoreCounters(this.#counters.counter, this.#counters.compacted);
+    this.#store.restoreCounters(this.#counters.counter, this.#counters.compacted);
   }
 
   /** A row from before the history: there is one state for each object, and no deletion. */
   #addState(row: StoredRow, value: JsonObject | undefined): void {
     const key = keyOf(row);
-    if (row.type === 'deleted' || this.#state.get(key)) {
+    if (row.type === 'deleted' || this.#store.peek(key)) {
       this.#problem(
         `revision ${row.revision}, ${nameOf(row)}: should have been compacted with its successor`,
       );
     }
-    if (value) this.#state.restore({ key, value, revision: row.revision });
+    if (value) this.#store.restore({ key, value, revision: row.revision });
   }
 
   #addEvent(row: StoredRow, value: JsonObject | undefined): void {
     const key = keyOf(row);
-    const current = this.#state.get(key);
+    const current = this.#store.peek(key);
     const expected = current?.revision ?? null;
     if (row.previous !== expected) {
       const after = row.previous === null ? 'nothing' : `revision ${row.previous}`;
@@ -369,7 +369,7 @@ export class Replay {
       this.#problem(`revision ${row.revision}, ${nameOf(row)}: follows ${after}, but ${found}`);
     }
     const event = eventOf(row, { key, value, current });
-    if (event) this.#state.apply(event, row.value?.length ?? 0);
+    if (event) this.#store.apply(event, row.value?.length ?? 0);
   }
 
   #parsed(row: StoredRow): JsonObject | undefined {

@@ -41,5 +41,5 @@ storeContract(
       logger: silentLogger,
       ...(historyLimit === undefined ? {} : { historyLimit }),
     }),
-  { runs: 12, isCounterShared: true },
+  { runs: 12, isCounterShared: true, compact: () => cluster.expireHistory() },
 );

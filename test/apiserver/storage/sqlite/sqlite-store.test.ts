@@ -10,9 +10,12 @@ const folder = temporaryFolder();
 let files = 0;
 afterAll(() => folder[Symbol.dispose]());
 
-storeContract('sqlite', (historyLimit) =>
-  SqliteStore.open({
-    file: join(folder.path, `${++files}`, 'management.db'),
-    ...(historyLimit === undefined ? {} : { historyLimit }),
-  }),
+storeContract(
+  'sqlite',
+  (historyLimit) =>
+    SqliteStore.open({
+      file: join(folder.path, `${++files}`, 'management.db'),
+      ...(historyLimit === undefined ? {} : { historyLimit }),
+    }),
+  { compact: async (store) => store.compact(await store.revision()) },
 );

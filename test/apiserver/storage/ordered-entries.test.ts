@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { orderedKey } from '../../../src/kube/object.ts';
-import { OrderedEntries } from '../../../src/apiserver/storage/revisioned-state.ts';
+import { OrderedEntries } from '../../../src/apiserver/storage/ordered-entries.ts';
 import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
 
 // Characters before and after `/`: a namespace is one range of keys although other namespaces begin with its name.
