@@ -34,20 +34,20 @@ const UNUSED_NAME = 'endpoint-syncer.revision';
 /** Secrets of one namespace. Everything rejects as the client does: `StatusError`, `TransportError`. */
 export class HostSecrets {
   readonly #client: WatchClient;
-  readonly #namespace: string;
+  readonly namespace: string;
 
   constructor(client: WatchClient, namespace: string) {
     this.#client = client;
-    this.#namespace = namespace;
+    this.namespace = namespace;
   }
 
   /** The current state: a read without a resourceVersion is never served from a stale cache. */
   async get(name: string, options: RequestOptions): Promise<KubeObject | undefined> {
-    return await ignoreNotFound(this.#client.get(SECRETS, { namespace: this.#namespace, name }, options));
+    return await ignoreNotFound(this.#client.get(SECRETS, { namespace: this.namespace, name }, options));
   }
 
   async create(secret: KubeObject, options: RequestOptions): Promise<KubeObject> {
-    const metadata = { ...secret.metadata, namespace: this.#namespace };
+    const metadata = { ...secret.metadata, namespace: this.namespace };
     const settings = { ...options, fieldManager: FIELD_MANAGER };
     return await this.#client.create(SECRETS, { ...secret, metadata }, settings);
   }
@@ -55,13 +55,13 @@ export class HostSecrets {
   /** A merge patch whose `metadata.resourceVersion` is a precondition. */
   async patch(name: string, body: JsonObject, options: RequestOptions): Promise<KubeObject> {
     const settings = { ...options, fieldManager: FIELD_MANAGER };
-    const key = { namespace: this.#namespace, name };
+    const key = { namespace: this.namespace, name };
     return await this.#client.patch(SECRETS, key, { type: 'merge', body }, settings);
   }
 
   /** Deletes only this revision, so never another Secret with the same name. */
   async delete(name: string, revision: number, options: RequestOptions): Promise<void> {
-    const key = { namespace: this.#namespace, name };
+    const key = { namespace: this.namespace, name };
     await this.#client.delete(SECRETS, key, { resourceVersion: String(revision) }, options);
   }
 
@@ -111,7 +111,7 @@ export class HostSecrets {
     query: Readonly<Record<string, string | number>>,
     options: RequestOptions,
   ): Promise<ObjectList> {
-    const path = collectionPath(SECRETS, this.#namespace) + queryString(query);
+    const path = collectionPath(SECRETS, this.namespace) + queryString(query);
     return asList(await this.#client.request('GET', path, undefined, options), SECRETS);
   }
 }

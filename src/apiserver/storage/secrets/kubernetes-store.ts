@@ -28,11 +28,11 @@ import {
   StoreError,
   type WatchObserver,
 } from '../store.ts';
-import { DamageReport, SecretNames } from './secret-codec.ts';
+import { SecretDecoder, SecretNames } from './secret-codec.ts';
 import { EventFeed } from '../event-feed.ts';
 import { HostContact, unreadable, HostSecrets, RetryBudget } from './host-secrets.ts';
-import { SecretCache, SecretProjections, type ShownState, WriteLedger, writeIds } from './secret-cache.ts';
-import { SecretReader, type KnownRevisions } from './secret-reader.ts';
+import { SecretCache, type ShownState, writeIds } from './secret-cache.ts';
+import { SecretReader } from './secret-reader.ts';
 import { ShardedNotes } from './sharded-notes.ts';
 import { SecretWriter } from './secret-writer.ts';
 
@@ -81,7 +81,6 @@ export class KubernetesStore implements Store {
   readonly #secrets: HostSecrets;
   readonly #feed: EventFeed;
   readonly #cache: SecretCache;
-  readonly #projections = new SecretProjections();
   readonly #contact: HostContact;
   readonly #listWatch: ListWatch;
   readonly #reader: SecretReader;
@@ -92,47 +91,15 @@ export class KubernetesStore implements Store {
   constructor(options: KubernetesStoreOptions) {
     const { client, namespace, name, logger, clock, random } = options;
     this.#options = options;
-    const names = new SecretNames(name);
-    const secrets = new HostSecrets(client, namespace);
-    const ledger = new WriteLedger();
-    const damage = new DamageReport(logger, namespace);
     const { historyLimit: eventsMax = HISTORY_LIMIT, historyBytesMax: bytesMax = HISTORY_BYTES_MAX } =
       options;
+    const names = new SecretNames(name);
+    const decoder = new SecretDecoder(names, logger, namespace);
+    const secrets = new HostSecrets(client, namespace);
     const feed = new EventFeed({ eventsMax, bytesMax }, logger);
-    const restarted = (): void => this.#restart();
-    const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
-    const cache = new SecretCache({
-      names,
-      feed,
-      ledger,
-      projections: this.#projections,
-      damage,
-      clock,
-      bookmarked,
-      restarted,
-    });
-    const revisions: KnownRevisions = {
-      newest: () => this.#listWatch.newestVersion,
-      observe: (revision, known) => this.#listWatch.observe(String(revision), known),
-    };
-    const reader = new SecretReader({ names, secrets, cache, damage, revisions });
-    this.#names = names;
-    this.#secrets = secrets;
-    this.#feed = feed;
-    this.#cache = cache;
-    this.#contact = new HostContact({ ask: () => this.revision(), clock, logger });
-    this.#reader = reader;
-    this.#writer = new SecretWriter({
-      namespace,
-      names,
-      secrets,
-      reader,
-      cache,
-      ledger,
-      newWriteId: writeIds(random),
-      eventWaitMs: options.eventWaitMs ?? EVENT_WAIT_MS,
-    });
-    this.#listWatch = new ListWatch({
+    const bookmarked = (): number => Number(listWatch.resourceVersion);
+    const cache = new SecretCache({ decoder, feed, clock, bookmarked });
+    const listWatch = new ListWatch({
       client,
       resource: SECRETS,
       namespace,
@@ -143,6 +110,22 @@ export class KubernetesStore implements Store {
       logger,
       metrics: options.metrics ?? NO_METRICS,
       reconnectMaxMs: RECONNECT_MAX_MS,
+    });
+    const reader = new SecretReader({ names, secrets, cache, decoder, listWatch });
+    this.#names = names;
+    this.#secrets = secrets;
+    this.#feed = feed;
+    this.#cache = cache;
+    this.#contact = new HostContact({ ask: () => this.revision(), clock, logger });
+    this.#listWatch = listWatch;
+    this.#reader = reader;
+    this.#writer = new SecretWriter({
+      names,
+      secrets,
+      reader,
+      cache,
+      newWriteId: writeIds(random),
+      eventWaitMs: options.eventWaitMs ?? EVENT_WAIT_MS,
     });
   }
 
@@ -202,7 +185,7 @@ export class KubernetesStore implements Store {
     this.#checkOpen();
     if (this.#listWatch.condition.isRewound) throw notReadAgain();
     const close = this.#feed.subscribe(range, afterRevision, observer);
-    const reached = (): number => Math.max(afterRevision, this.#reached);
+    const reached = (): number => Math.max(afterRevision, this.#cache.reached);
     return {
       get revision() {
         return reached();
@@ -219,7 +202,7 @@ export class KubernetesStore implements Store {
       get unconfirmedMs() {
         return contact.silentMs;
       },
-      close: this.#projections.add(resource, projection, this.#cache.entries()),
+      close: this.#cache.projections.add(resource, projection, this.#cache.entries()),
     };
   }
 
@@ -247,11 +230,6 @@ export class KubernetesStore implements Store {
     await this.#running;
   }
 
-  /** Bookmarks advance the list-watch without events. */
-  get #reached(): number {
-    return Math.max(this.#cache.revision, Number(this.#listWatch.resourceVersion));
-  }
-
   /**
    * INVARIANT: the projections show a write before its caller knows of it. A write that is being sent gets a newer revision than all that are known,
    * unless the host was restored. `removed`: the revision that a deletion removes.
@@ -273,24 +251,24 @@ export class KubernetesStore implements Store {
     const { key, revision } = entry;
     const held = this.#cache.held(this.#names.object(key))?.entry;
     // The cache has received all events up to there, so another past has this state.
-    if (revision <= this.#reached && held !== undefined && held.revision < revision) this.#listAgain();
+    if (revision <= this.#cache.reached && held !== undefined && held.revision < revision) this.#listAgain();
     this.#show({ key, entry, revision });
   }
 
   #show(state: ShownState): void {
     const { revision, key } = state;
     const secretName = this.#names.object(key);
-    const isKnown = this.#reached >= revision || this.#projections.isShown(secretName, revision);
+    const isKnown = this.#cache.reached >= revision || this.#cache.projections.isShown(secretName, revision);
     // The revisions of a restored host tell nothing about what was known before.
     if (isKnown && !this.#listWatch.condition.isRewound) return;
-    this.#projections.show(secretName, { ...state, atMs: this.#options.clock.monotonicMs() });
+    this.#cache.projections.show(secretName, { ...state, atMs: this.#options.clock.monotonicMs() });
   }
 
   #confirmed(): Promise<void> | undefined {
     const { isRewound } = this.#listWatch.condition;
     if (isRewound) return Promise.reject(notReadAgain());
     const held = (name: string): StoredEntry | undefined => this.#cache.held(name)?.entry;
-    if (!this.#projections.isUndone(this.#reached, held)) return this.#contact.confirmed();
+    if (!this.#cache.projections.isUndone(this.#cache.reached, held)) return this.#contact.confirmed();
     this.#listAgain();
     return Promise.reject(notReadAgain());
   }
@@ -309,12 +287,12 @@ export class KubernetesStore implements Store {
   async #catchUp(resource: string): Promise<void> {
     const budget = this.#budget();
     const wanted = await this.#reader.revision(budget);
-    const isReached = (): boolean => this.#reached >= wanted;
+    const isReached = (): boolean => this.#cache.reached >= wanted;
     await this.#cache.until(isReached, CATCH_UP_MS);
     if (isReached()) return;
     const { entries, revision } = await this.#reader.list({ resource }, {}, budget);
     if (this.#listWatch.condition.isRewound) throw notReadAgain();
-    const gone = this.#projections.shown(resource, this.#cache.entries());
+    const gone = this.#cache.projections.shown(resource, this.#cache.entries());
     for (const entry of entries) {
       const id = orderedKey(entry.key);
       const isNewer = entry.revision > (gone.get(id)?.revision ?? 0);
@@ -323,11 +301,6 @@ export class KubernetesStore implements Store {
     }
     for (const { key, revision: removed } of gone.values())
       if (removed <= revision) this.#show({ key, entry: undefined, revision, removed });
-  }
-
-  /** The host's revisions have restarted, after a restore from a backup. */
-  #restart(): void {
-    this.#reader.forget();
   }
 
   async #checkHappened(revision: number, budget: RetryBudget): Promise<void> {

@@ -5,29 +5,17 @@ import type { WatchEventType } from '../../../kube/types.ts';
 import { type KubeObject, orderedKey } from '../../../kube/object.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { type StoredEntry, type StoreEvent, type Projection, type StoreKey } from '../store.ts';
-import {
-  type DamageReport,
-  decodeSecret,
-  revisionOf,
-  writeIdOf,
-  type Held,
-  type SecretNames,
-} from './secret-codec.ts';
+import { revisionOf, writeIdOf, type Held, type SecretDecoder } from './secret-codec.ts';
 import { parseRevision } from './host-secrets.ts';
 import type { EventFeed } from '../event-feed.ts';
 import type { Random } from '../../../base/random.ts';
 
 export interface SecretCacheOptions {
-  readonly names: SecretNames;
+  readonly decoder: SecretDecoder;
   readonly feed: EventFeed;
-  readonly ledger: WriteLedger;
-  readonly projections: SecretProjections;
-  readonly damage: DamageReport;
   readonly clock: Clock;
   /** The newest revision of an event or a bookmark. */
   readonly bookmarked: () => number;
-  /** Called when the server's revisions have restarted, and for the first list. */
-  readonly restarted: () => void;
 }
 
 interface Waiter {
@@ -36,6 +24,8 @@ interface Waiter {
 }
 
 export class SecretCache implements ListWatchSink {
+  readonly ledger = new WriteLedger();
+  readonly projections = new SecretProjections();
   readonly #options: SecretCacheOptions;
   /** By the name of the Secret. */
   readonly #held = new Map<string, Held>();
@@ -45,6 +35,7 @@ export class SecretCache implements ListWatchSink {
   #requestedAtMs = 0;
   #isSynced = false;
   #revision = 0;
+  #restarts = 0;
 
   constructor(options: SecretCacheOptions) {
     this.#options = options;
@@ -59,8 +50,13 @@ export class SecretCache implements ListWatchSink {
     return this.#revision;
   }
 
-  /** Every event up to this revision was received, or would have been. */
-  get #known(): number {
+  /** Number of times that the revisions of the server have begun anew; the first list counts too. */
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  /** Every event up to this revision was received, or would have been: bookmarks advance the list-watch without events. */
+  get reached(): number {
     return Math.max(this.#revision, this.#options.bookmarked());
   }
 
@@ -107,13 +103,12 @@ export class SecretCache implements ListWatchSink {
     this.#listed = [];
     const isPast = this.#isPast(listed, revision);
     const isNew = this.#isRewound || !this.#isSynced || isPast;
-    const { projections } = this.#options;
     if (isNew) {
       this.#replace(listed, revision);
-      projections.replaced(revision, this.#requestedAtMs, [...this.entries()]);
+      this.projections.replaced(revision, this.#requestedAtMs, [...this.entries()]);
     } else {
       this.#catchUp(listed, revision);
-      projections.listed(revision, this.#requestedAtMs, (name) => this.#held.get(name)?.entry);
+      this.projections.listed(revision, this.#requestedAtMs, (name) => this.#held.get(name)?.entry);
     }
     this.#isRewound = false;
     this.#isSynced = true;
@@ -140,14 +135,14 @@ export class SecretCache implements ListWatchSink {
       if (held !== undefined) this.#held.set(secret.metadata.name, held);
     }
     this.#revision = 0;
-    this.#options.ledger.blind();
-    this.#options.restarted();
+    this.ledger.blind();
+    this.#restarts++;
     this.#options.feed.restart(revision);
   }
 
   /** True when the list has another past than the cache: a backup was restored, and its revisions have passed the old ones since. */
   #isPast(listed: readonly KubeObject[], listRevision: number): boolean {
-    const known = this.#known;
+    const known = this.reached;
     const names = new Set(listed.map(({ metadata: { name } }) => name));
     if (listRevision <= known && [...this.#held.keys()].some((name) => !names.has(name))) return true;
     return listed.some((secret) => {
@@ -165,13 +160,13 @@ export class SecretCache implements ListWatchSink {
    * deleted meanwhile, nor the revision of a deletion. A watch that began in this time may have seen more, so it ends.
    */
   #catchUp(listed: readonly KubeObject[], revision: number): void {
-    const { feed, ledger } = this.#options;
-    const known = this.#known;
+    const { feed } = this.#options;
+    const known = this.reached;
     if (revision > known) feed.endBetween(known, revision);
     for (const change of this.#changesTo(listed, revision)) this.#apply(change);
     if (revision <= known) return;
     feed.compact(revision);
-    ledger.blind((secretName) => !this.#held.has(secretName));
+    this.ledger.blind((secretName) => !this.#held.has(secretName));
   }
 
   /** In the order of their revisions; deletions have the revision of the list. */
@@ -204,9 +199,9 @@ export class SecretCache implements ListWatchSink {
     const { secretName, before, after, revision } = change;
     if (after === undefined) this.#held.delete(secretName);
     else this.#held.set(secretName, after);
-    this.#options.ledger.observe(change);
+    this.ledger.observe(change);
     const key = (after ?? before)?.entry.key;
-    this.#options.projections.event(secretName, after?.entry, key, revision);
+    this.projections.event(secretName, after?.entry, key, revision);
     const event = eventOf(before, after, revision);
     if (event !== undefined) this.#options.feed.publish(event, (after ?? before)?.bytes ?? 0);
   }
@@ -217,8 +212,7 @@ export class SecretCache implements ListWatchSink {
   }
 
   #decode(secret: KubeObject): Held | undefined {
-    const decoded = decodeSecret(this.#options.names, secret);
-    if (decoded.state === 'damaged') this.#options.damage.found(secret, decoded.why);
+    const decoded = this.#options.decoder.decode(secret);
     return decoded.state === 'held' ? decoded : undefined;
   }
 }
@@ -363,40 +357,32 @@ interface Change {
   readonly isExact: boolean;
 }
 
-export interface PendingWrite {
+export interface PendingWrite extends Disposable {
+  readonly secretName: string;
+  readonly sought: Sought;
   /** The state that this write created, once its event was received; for a deletion the last state, at the revision of the deletion. */
-  readonly seen: StoredEntry | undefined;
+  seen: StoredEntry | undefined;
   /** Events of this Secret were missed, so a missing event proves nothing. */
-  readonly isBlind: boolean;
-  close(): void;
+  isBlind: boolean;
 }
 
 /** Identifies a write by its id, or a deletion by the revision that it removes. */
 export type Sought = { readonly writeId: string } | { readonly deletedRevision: number };
 
-interface Pending {
-  readonly secretName: string;
-  readonly sought: Sought;
-  seen: StoredEntry | undefined;
-  isBlind: boolean;
-}
-
 export class WriteLedger {
-  readonly #pending = new Set<Pending>();
+  readonly #pending = new Set<PendingWrite>();
 
   /** Must be opened before the request is sent. */
   open(secretName: string, sought: Sought): PendingWrite {
-    const pending: Pending = { secretName, sought, seen: undefined, isBlind: false };
-    this.#pending.add(pending);
-    return {
-      get seen() {
-        return pending.seen;
-      },
-      get isBlind() {
-        return pending.isBlind;
-      },
-      close: () => void this.#pending.delete(pending),
+    const pending: PendingWrite = {
+      secretName,
+      sought,
+      seen: undefined,
+      isBlind: false,
+      [Symbol.dispose]: () => void this.#pending.delete(pending),
     };
+    this.#pending.add(pending);
+    return pending;
   }
 
   observe(change: Change): void {

@@ -270,23 +270,32 @@ function base32(text: string): string {
   return result + (BASE32[(held << (5 - bits)) & 31] ?? '');
 }
 
-// Logs once for each Secret of the store that it cannot be read.
+// Decodes Secrets, and logs once for each that it cannot be read.
 
 const REMEMBERED_MAX = 1000;
 
-export class DamageReport {
+export class SecretDecoder {
+  readonly #names: SecretNames;
   readonly #logger: Logger;
   readonly #namespace: string;
   /** Name of a Secret → its version that was reported. */
   readonly #reported = new Map<string, string>();
 
-  constructor(logger: Logger, namespace: string) {
+  constructor(names: SecretNames, logger: Logger, namespace: string) {
+    this.#names = names;
     this.#logger = logger;
     this.#namespace = namespace;
   }
 
+  /** See {@link decodeSecret}. */
+  decode(secret: KubeObject, known?: Held): Decoded {
+    const decoded = decodeSecret(this.#names, secret, known);
+    if (decoded.state === 'damaged') this.#report(secret, decoded.why);
+    return decoded;
+  }
+
   /** The Secret is never deleted or overwritten, so that the operator can repair it. */
-  found({ metadata: { name, resourceVersion = '' } }: KubeObject, why: string): void {
+  #report({ metadata: { name, resourceVersion = '' } }: KubeObject, why: string): void {
     if (this.#reported.get(name) === resourceVersion) return;
     if (this.#reported.size >= REMEMBERED_MAX) this.#reported.clear();
     this.#reported.set(name, resourceVersion);

@@ -10,7 +10,8 @@ import {
   type StoreKey,
   type StoreRange,
 } from '../store.ts';
-import { type DamageReport, decodeSecret, type SecretNames } from './secret-codec.ts';
+import type { SecretDecoder, SecretNames } from './secret-codec.ts';
+import type { ListWatch } from '../../../kube/informer/list-watch.ts';
 import type { HostSecrets, SecretList, RetryBudget } from './host-secrets.ts';
 import type { SecretCache } from './secret-cache.ts';
 
@@ -23,19 +24,12 @@ export type LookUp =
   /** The Secret is being deleted, but has a finalizer. */
   | { readonly state: 'terminating'; readonly why: string };
 
-/** The newest revision of the host that this replica knows. */
-export interface KnownRevisions {
-  newest(): string;
-  /** `knownWhenSent`: the {@link newest} when a request was sent whose response cannot show an older revision, unless the host was restored. */
-  observe(revision: number, knownWhenSent?: string): void;
-}
-
 export interface SecretReaderOptions {
   readonly names: SecretNames;
   readonly secrets: HostSecrets;
   readonly cache: SecretCache;
-  readonly damage: DamageReport;
-  readonly revisions: KnownRevisions;
+  readonly decoder: SecretDecoder;
+  readonly listWatch: Pick<ListWatch, 'newestVersion' | 'observe'>;
 }
 
 /** A complete, ordered range at a revision. It is immutable, so it can be cached. */
@@ -57,17 +51,16 @@ export class SecretReader {
   }
 
   async lookUp(key: StoreKey, budget: RetryBudget): Promise<LookUp> {
-    const { names, secrets, cache, damage, revisions } = this.#options;
+    const { names, secrets, cache, decoder, listWatch } = this.#options;
     const name = names.object(key);
     const secret = await budget.read((request) => secrets.get(name, request));
     if (secret === undefined) return { state: 'missing' };
-    const decoded = decodeSecret(names, secret, cache.held(name));
+    const decoded = decoder.decode(secret, cache.held(name));
     switch (decoded.state) {
       case 'held':
-        revisions.observe(decoded.entry.revision);
+        listWatch.observe(String(decoded.entry.revision));
         return { state: 'entry', entry: decoded.entry, writeId: decoded.writeId };
       case 'damaged':
-        damage.found(secret, decoded.why);
         return {
           state: 'damaged',
           why: `its Secret ${name} cannot be read, ${decoded.why}: restore it from a backup, or delete it`,
@@ -82,10 +75,10 @@ export class SecretReader {
 
   /** The current revision. */
   async revision(budget: RetryBudget): Promise<number> {
-    const { secrets, revisions } = this.#options;
-    const known = revisions.newest();
+    const { secrets, listWatch } = this.#options;
+    const known = listWatch.newestVersion;
     const revision = await budget.read((request) => secrets.revision(request));
-    revisions.observe(revision, known);
+    listWatch.observe(String(revision), known);
     return revision;
   }
 
@@ -99,42 +92,36 @@ export class SecretReader {
     return { entries: all.slice(0, limit), revision: snapshot.revision, remaining };
   }
 
-  /** The revisions of the host have restarted. */
-  forget(): void {
-    this.#snapshots.clear();
-  }
-
   async #snapshot(range: StoreRange, atRevision: number | undefined, budget: RetryBudget): Promise<Snapshot> {
     if (atRevision !== undefined) {
-      const kept = this.#snapshots.get(snapshotKey(range, atRevision));
+      const kept = this.#snapshots.get(this.#keyOf(range, atRevision));
       if (kept !== undefined) return kept;
     }
     const selector = this.#options.names.objectSelector(range);
-    const { secrets, revisions } = this.#options;
-    const known = atRevision === undefined ? revisions.newest() : undefined;
+    const { secrets, listWatch } = this.#options;
+    const known = atRevision === undefined ? listWatch.newestVersion : undefined;
     const list = await budget
       .read((request) => secrets.list(selector, request, atRevision))
       .catch((error: unknown) => {
         throw listError(error, atRevision);
       });
-    revisions.observe(list.revision, known);
+    listWatch.observe(String(list.revision), known);
     // The resourceVersion of an exact list is not specified.
     return { revision: atRevision ?? list.revision, entries: this.#decoded(list) };
   }
 
   #decoded({ secrets }: SecretList): readonly StoredEntry[] {
-    const { names, cache, damage } = this.#options;
+    const { cache, decoder } = this.#options;
     const found: [string, StoredEntry][] = [];
     for (const secret of secrets) {
-      const decoded = decodeSecret(names, secret, cache.held(secret.metadata.name));
-      if (decoded.state === 'damaged') damage.found(secret, decoded.why);
+      const decoded = decoder.decode(secret, cache.held(secret.metadata.name));
       if (decoded.state === 'held') found.push([orderedKey(decoded.entry.key), decoded.entry]);
     }
     return found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, entry]) => entry);
   }
 
   #keep(range: StoreRange, snapshot: Snapshot): void {
-    const key = snapshotKey(range, snapshot.revision);
+    const key = this.#keyOf(range, snapshot.revision);
     this.#snapshots.delete(key);
     this.#snapshots.set(key, snapshot);
     if (this.#snapshots.size <= SNAPSHOTS_MAX) return;
@@ -143,10 +130,11 @@ export class SecretReader {
       return;
     }
   }
-}
 
-function snapshotKey({ resource, namespace }: StoreRange, revision: number): string {
-  return JSON.stringify([resource, namespace ?? null, revision]);
+  /** A restored host assigns revisions again. */
+  #keyOf({ resource, namespace }: StoreRange, revision: number): string {
+    return JSON.stringify([resource, namespace ?? null, revision, this.#options.cache.restarts]);
+  }
 }
 
 function entriesAfter(entries: readonly StoredEntry[], after: string): readonly StoredEntry[] {

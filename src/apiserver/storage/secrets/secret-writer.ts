@@ -1,6 +1,6 @@
 /** Create, update and delete: each is one request to the host with a precondition. */
 
-import { type KubeObject, orderedKey } from '../../../kube/object.ts';
+import { orderedKey } from '../../../kube/object.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { type StoredEntry, StoreError, type StoreKey } from '../store.ts';
 import {
@@ -10,23 +10,31 @@ import {
   type HostSecrets,
   type RetryBudget,
 } from './host-secrets.ts';
-import type { SecretCache, PendingWrite, WriteLedger } from './secret-cache.ts';
+import type { SecretCache, PendingWrite, Sought } from './secret-cache.ts';
 import type { LookUp, SecretReader } from './secret-reader.ts';
 import { encodeSecret, revisionOf, updatePatch, type SecretNames } from './secret-codec.ts';
 import type { RequestOptions } from '../../../kube/types.ts';
 import type { StatusError } from '../../../kube/status-error.ts';
 
 export interface SecretWriterOptions {
-  readonly namespace: string;
   readonly names: SecretNames;
   readonly secrets: HostSecrets;
   readonly reader: SecretReader;
   readonly cache: SecretCache;
-  readonly ledger: WriteLedger;
   /** Unique among all replicas. */
   readonly newWriteId: () => string;
   /** Timeout of waiting for the event of a write. */
   readonly eventWaitMs: number;
+}
+
+/** One write, which is sent until its outcome is known. */
+interface Write {
+  readonly key: StoreKey;
+  readonly sought: Sought;
+  /** The revision that it replaces or removes; undefined: a create. */
+  readonly expectedRevision: number | undefined;
+  readonly budget: RetryBudget;
+  send(request: RequestOptions, pending: PendingWrite): Promise<StoredEntry>;
 }
 
 const MISSED = 'the events that would tell the outcome were missed';
@@ -39,25 +47,16 @@ export class SecretWriter {
   }
 
   async create(key: StoreKey, value: JsonObject, budget: RetryBudget): Promise<StoredEntry> {
-    const { names, secrets, ledger, reader, namespace } = this.#options;
-    const writeId = this.#options.newWriteId();
+    const { names, secrets, newWriteId } = this.#options;
+    const writeId = newWriteId();
     const secret = await encodeSecret(names, { key, value, writeId });
-    const { name } = secret.metadata;
-    const pending = ledger.open(name, { writeId });
-    try {
-      return await persist(budget, namespace, {
-        send: async (request) => written(key, value, await secrets.create(secret, request)),
-        settle: () => this.#outcomeOf(key, { writeId, pending, budget }),
-        rejection: async (error) => {
-          // The namespace does not exist.
-          if (error.code === 404) throw rejectedByHost(error, namespace);
-          const found = await reader.lookUp(key, budget);
-          return found.state === 'missing' ? undefined : exists(key, found);
-        },
-      });
-    } finally {
-      pending.close();
-    }
+    return this.#persist({
+      key,
+      sought: { writeId },
+      expectedRevision: undefined,
+      budget,
+      send: async (request) => ({ key, value, revision: revisionOf(await secrets.create(secret, request)) }),
+    });
   }
 
   async update(
@@ -66,41 +65,67 @@ export class SecretWriter {
     expectedRevision: number,
     budget: RetryBudget,
   ): Promise<StoredEntry> {
-    const { names, secrets, ledger, namespace } = this.#options;
-    const writeId = this.#options.newWriteId();
+    const { names, secrets, newWriteId } = this.#options;
+    const writeId = newWriteId();
     const secret = await encodeSecret(names, { key, value, writeId });
     const { name } = secret.metadata;
     const body = updatePatch(secret, expectedRevision);
-    const pending = ledger.open(name, { writeId });
-    try {
-      return await persist(budget, namespace, {
-        send: async (request) => written(key, value, await secrets.patch(name, body, request)),
-        settle: () => this.#outcomeOf(key, { writeId, pending, budget, expectedRevision }),
-        rejection: () => this.#mismatch(key, expectedRevision, budget),
-      });
-    } finally {
-      pending.close();
-    }
+    return this.#persist({
+      key,
+      sought: { writeId },
+      expectedRevision,
+      budget,
+      send: async (request) => ({
+        key,
+        value,
+        revision: revisionOf(await secrets.patch(name, body, request)),
+      }),
+    });
   }
 
   async delete(key: StoreKey, expectedRevision: number, budget: RetryBudget): Promise<StoredEntry> {
-    const { names, secrets, ledger, cache, namespace } = this.#options;
+    const { names, secrets, cache } = this.#options;
     const name = names.object(key);
     const known = cache.held(name)?.entry;
     const last =
       known?.revision === expectedRevision ? known : await this.#expect(key, expectedRevision, budget);
-    const pending = ledger.open(name, { deletedRevision: expectedRevision });
-    try {
-      return await persist(budget, namespace, {
-        send: async (request) => {
-          await secrets.delete(name, expectedRevision, request);
-          return await this.#deletion(last, pending, budget);
-        },
-        settle: () => this.#outcomeOfDeletion(last, pending, budget),
-        rejection: () => this.#mismatch(key, expectedRevision, budget),
-      });
-    } finally {
-      pending.close();
+    return this.#persist({
+      key,
+      sought: { deletedRevision: expectedRevision },
+      expectedRevision,
+      budget,
+      send: async (request, pending) => {
+        await secrets.delete(name, expectedRevision, request);
+        return await this.#deletion(last, pending, budget);
+      },
+    });
+  }
+
+  /** INVARIANT: after a lost response the write is looked for before it is sent again, so it never happens twice and never conflicts with itself. */
+  async #persist(write: Write): Promise<StoredEntry> {
+    const { names, secrets, cache } = this.#options;
+    const { key, sought, budget } = write;
+    using pending = cache.ledger.open(names.object(key), sought);
+    for (;;) {
+      let failure: unknown;
+      try {
+        return await write.send(budget.request, pending);
+      } catch (error) {
+        failure = error;
+      }
+      budget.checkOpen();
+      const kind = failureKindOf(failure);
+      if (kind === 'permanent') throw rejectedByHost(failure, secrets.namespace);
+      if (kind === 'outcome-unknown') budget.markOutcomeUnknown();
+      if (budget.isOutcomeUnknown) {
+        const done = await this.#outcomeOf(write, pending);
+        if (done !== undefined) return done;
+      }
+      if (kind === 'decided') {
+        const rejection = await this.#rejection(write, failure as StatusError); // only a StatusError is `decided`
+        if (rejection !== undefined) throw rejection;
+      }
+      await budget.pause(failure);
     }
   }
 
@@ -108,71 +133,34 @@ export class SecretWriter {
    * The last state at the revision of its deletion, which only the event has. Without the event in time, the current revision is used.
    */
   async #deletion(last: StoredEntry, pending: PendingWrite, budget: RetryBudget): Promise<StoredEntry> {
-    const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
-    await this.#until(isOver, budget, this.#options.eventWaitMs);
+    await this.#until(() => isOver(pending), budget, this.#options.eventWaitMs);
     if (pending.seen !== undefined) return pending.seen;
     // The deletion has happened: a later error must not claim the opposite.
     budget.markOutcomeUnknown();
     return { ...last, revision: await this.#options.reader.revision(budget) };
   }
 
-  /** The outcome of a write whose response was lost. */
-  async #outcomeOf(
-    key: StoreKey,
-    write: { writeId: string; pending: PendingWrite; budget: RetryBudget; expectedRevision?: number },
-  ): Promise<StoredEntry | undefined> {
-    const { writeId, pending, budget, expectedRevision } = write;
-    const { reader } = this.#options;
+  /** After a lost response: the result of the write, or undefined when it has not happened. Throws when the outcome cannot be determined. */
+  async #outcomeOf(write: Write, pending: PendingWrite): Promise<StoredEntry | undefined> {
+    const { key, sought, expectedRevision, budget } = write;
+    const { reader, cache, names, eventWaitMs } = this.#options;
     if (pending.seen !== undefined) return pending.seen;
     const found = await reader.lookUp(key, budget);
     if (found.state === 'entry') {
-      const { entry } = found;
-      if (found.writeId === writeId) return entry;
-      if (entry.revision === expectedRevision) return undefined;
+      if ('writeId' in sought && found.writeId === sought.writeId) return found.entry;
+      if (found.entry.revision === expectedRevision) return undefined;
     }
-    if (found.state === 'missing' && expectedRevision === undefined) {
-      // Without an object and without an event, the create has not happened.
-      const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
-      await this.#until(isOver, budget, this.#options.eventWaitMs);
-      if (pending.seen === undefined && pending.isBlind) throw budget.exhausted(MISSED);
-      return pending.seen;
-    }
-    // Another write came later, perhaps after this one: the cache receives the events of both.
-    return await this.#fromEvents(key, found, { pending, budget, expectedRevision: expectedRevision ?? 0 });
-  }
-
-  /** The outcome of a deletion whose response was lost. */
-  async #outcomeOfDeletion(
-    last: StoredEntry,
-    pending: PendingWrite,
-    budget: RetryBudget,
-  ): Promise<StoredEntry | undefined> {
-    if (pending.seen !== undefined) return pending.seen;
-    const found = await this.#options.reader.lookUp(last.key, budget);
-    if (found.state === 'entry' && found.entry.revision === last.revision) return undefined;
-    return await this.#fromEvents(last.key, found, { pending, budget, expectedRevision: last.revision });
-  }
-
-  /** Waits until the cache has reached the state that was `found`; its events then tell whether this write happened before. */
-  async #fromEvents(
-    key: StoreKey,
-    found: LookUp,
-    write: { pending: PendingWrite; budget: RetryBudget; expectedRevision: number },
-  ): Promise<StoredEntry | undefined> {
-    const { cache, names } = this.#options;
-    const { pending, budget, expectedRevision } = write;
-    const name = names.object(key);
+    // Without an object and without an event, a create has not happened.
+    const isCreateMissing = found.state === 'missing' && expectedRevision === undefined;
+    // Otherwise another write came later, perhaps after this one: the cache receives the events of both.
     const hasCaughtUp = (): boolean =>
       found.state === 'entry'
         ? cache.revision >= found.entry.revision
-        : cache.revision >= expectedRevision && cache.held(name) === undefined;
-    await this.#until(
-      () => pending.seen !== undefined || pending.isBlind || hasCaughtUp(),
-      budget,
-      budget.leftMs,
-    );
+        : cache.revision >= (expectedRevision ?? 0) && cache.held(names.object(key)) === undefined;
+    const isKnown = (): boolean => isOver(pending) || (!isCreateMissing && hasCaughtUp());
+    await this.#until(isKnown, budget, isCreateMissing ? eventWaitMs : budget.leftMs);
     if (pending.seen !== undefined) return pending.seen;
-    if (!pending.isBlind && hasCaughtUp()) return undefined;
+    if (!pending.isBlind && (isCreateMissing || hasCaughtUp())) return undefined;
     throw budget.exhausted(MISSED);
   }
 
@@ -182,12 +170,16 @@ export class SecretWriter {
     throw mismatch(key, expectedRevision, found);
   }
 
-  async #mismatch(
-    key: StoreKey,
-    expectedRevision: number,
-    budget: RetryBudget,
+  /** The error that a 404, 409 or 410 stands for; undefined when the state has changed since, so that a retry makes sense. */
+  async #rejection(
+    { key, expectedRevision, budget }: Write,
+    error: StatusError,
   ): Promise<StoreError | undefined> {
-    const found = await this.#options.reader.lookUp(key, budget);
+    const { reader, secrets } = this.#options;
+    // The namespace does not exist.
+    if (expectedRevision === undefined && error.code === 404) throw rejectedByHost(error, secrets.namespace);
+    const found = await reader.lookUp(key, budget);
+    if (expectedRevision === undefined) return found.state === 'missing' ? undefined : exists(key, found);
     if (found.state === 'entry' && found.entry.revision === expectedRevision) return undefined;
     return mismatch(key, expectedRevision, found);
   }
@@ -198,8 +190,8 @@ export class SecretWriter {
   }
 }
 
-function written(key: StoreKey, value: JsonObject, secret: KubeObject): StoredEntry {
-  return { key, value, revision: revisionOf(secret) };
+function isOver({ seen, isBlind }: PendingWrite): boolean {
+  return seen !== undefined || isBlind;
 }
 
 function exists(key: StoreKey, found: Exclude<LookUp, { state: 'missing' }>): StoreError {
@@ -213,41 +205,4 @@ function mismatch(key: StoreKey, expectedRevision: number, found: LookUp): Store
   if (found.state !== 'entry') return new StoreError('missing', `${what} does not exist`);
   const message = `${what} is at revision ${found.entry.revision}, not ${expectedRevision}`;
   return new StoreError('conflict', message, found.entry);
-}
-
-interface Attempt<T> {
-  send(request: RequestOptions): Promise<T>;
-  /** After a lost response: the result of the write, or undefined when it has not happened. Throws when the outcome cannot be determined. */
-  settle(): Promise<T | undefined>;
-  /** The error that a 404, 409 or 410 stands for; undefined when the state has changed since, so that a retry makes sense. */
-  rejection(error: StatusError): Promise<Error | undefined>;
-}
-
-/** INVARIANT: after a lost response the write is looked for before it is sent again, so it never happens twice and never conflicts with itself. */
-async function persist<T>(
-  budget: RetryBudget,
-  namespace: string,
-  attempt: Attempt<NonNullable<T>>,
-): Promise<NonNullable<T>> {
-  for (;;) {
-    let failure: unknown;
-    try {
-      return await attempt.send(budget.request);
-    } catch (error) {
-      failure = error;
-    }
-    budget.checkOpen();
-    const kind = failureKindOf(failure);
-    if (kind === 'permanent') throw rejectedByHost(failure, namespace);
-    if (kind === 'outcome-unknown') budget.markOutcomeUnknown();
-    if (budget.isOutcomeUnknown) {
-      const done = await attempt.settle();
-      if (done !== undefined) return done;
-    }
-    if (kind === 'decided') {
-      const rejection = await attempt.rejection(failure as StatusError); // only a StatusError is `decided`
-      if (rejection !== undefined) throw rejection;
-    }
-    await budget.pause(failure);
-  }
 }

@@ -3,16 +3,16 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import {
-  DamageReport,
   encodeSecret,
+  SecretDecoder,
   SecretNames,
 } from '../../../../src/apiserver/storage/secrets/secret-codec.ts';
 import { EventFeed } from '../../../../src/apiserver/storage/event-feed.ts';
-import {
-  SecretCache,
+import type {
   SecretProjections,
   WriteLedger,
 } from '../../../../src/apiserver/storage/secrets/secret-cache.ts';
+import { SecretCache } from '../../../../src/apiserver/storage/secrets/secret-cache.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import { type Projection, StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -48,20 +48,10 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
   const { eventsMax = 100, bytesMax = 1_000_000, logger = silentLogger } = limits;
   const clock = new FakeClock();
   const feed = new EventFeed({ eventsMax, bytesMax }, logger);
-  const ledger = new WriteLedger();
-  const damage = new DamageReport(silentLogger, 'ns');
-  const projections = new SecretProjections();
+  const decoder = new SecretDecoder(names, silentLogger, 'ns');
   let bookmarked = 0;
-  const cache = new SecretCache({
-    names,
-    feed,
-    ledger,
-    projections,
-    damage,
-    clock,
-    bookmarked: () => bookmarked,
-    restarted: () => undefined,
-  });
+  const cache = new SecretCache({ decoder, feed, clock, bookmarked: () => bookmarked });
+  const { ledger, projections } = cache;
   const bookmark = (revision: number): void => void (bookmarked = revision);
   const follow: Harness['follow'] = (after, range = { resource: 'things' }) => {
     const seen: string[] = [];
