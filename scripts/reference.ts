@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { issuedTokens, keySeries } from '../src/access-keys/metrics.ts';
 import { apiServerSeries } from '../src/apiserver/metrics.ts';
 import { DefinitionTable } from '../src/apiserver/objects/resource-definition.ts';
-import { MeasuredStore } from '../src/apiserver/storage/measured-store.ts';
+import { measuredStore } from '../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../src/apiserver/storage/revisioned-store.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.ts';
@@ -173,7 +173,7 @@ function describedSeries(): readonly Described[] {
   keySeries(registry, { all: () => [], expiresAtMs: () => undefined, unconfirmedMs: 0 }, systemClock);
   issuedTokens(registry);
   apiServerSeries(registry, new DefinitionTable([]));
-  new MeasuredStore(new MemoryStore(), systemClock, registry);
+  measuredStore(new MemoryStore(), systemClock, registry);
   return registry.described;
 }
 

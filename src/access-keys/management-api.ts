@@ -14,7 +14,7 @@ import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
 import { apiServerSeries } from '../apiserver/metrics.ts';
-import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
+import { measuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/grants.ts';
 import { isDelegated, SENDER_RULES } from './identity.ts';
@@ -86,7 +86,7 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   await makeDataDir(config.dataDir, logger);
   const cluster = undo.use(new HostCluster(options));
   const opened = undo.use(await openStore(options, cluster));
-  const store = options.metrics ? new MeasuredStore(opened, clock, options.metrics) : opened;
+  const store = options.metrics ? measuredStore(opened, clock, options.metrics) : opened;
   const dependentResources = [KEY_STORAGE, SIGNING_KEYS];
   const { dataDir } = config;
   const masterKey = await openMasterKey({ dataDir, store, dependentResources, randomBytes, logger });

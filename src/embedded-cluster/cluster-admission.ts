@@ -2,7 +2,7 @@
 
 import { metadataOf } from '../kube/object.ts';
 import { listField, text } from '../base/json.ts';
-import { StatusError, failure } from '../kube/status-error.ts';
+import { ignoreNotFound, failure } from '../kube/status-error.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Store, type StoredEntry, StoreError } from '../apiserver/storage/store.ts';
 import type { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
@@ -96,18 +96,7 @@ export class ClusterAdmission implements Admission {
   }
 
   async #delete(definition: ResourceDefinition, namespace: string, name: string): Promise<void> {
-    const options = {
-      isDryRun: false,
-      gracePeriodSeconds: undefined,
-      uid: undefined,
-      resourceVersion: undefined,
-      propagationPolicy: '' as const,
-    };
-    try {
-      await this.#options.deleter().delete({ definition, namespace, name }, options);
-    } catch (error) {
-      if (!(error instanceof StatusError) || error.code !== 404) throw error;
-    }
+    await ignoreNotFound(this.#options.deleter().delete({ definition, namespace, name }, {}));
   }
 
   async #release(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {

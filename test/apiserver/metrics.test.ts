@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { apiServerSeries } from '../../src/apiserver/metrics.ts';
-import { MeasuredStore } from '../../src/apiserver/storage/measured-store.ts';
+import { measuredStore } from '../../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -65,7 +65,7 @@ test('requests are counted by verb, resource and status, and a path that is not 
 
 test('the store reports the latency of its requests', async () => {
   const registry = new SeriesRegistry();
-  await using store = new MeasuredStore(new MemoryStore(), new FakeClock(), registry);
+  await using store = measuredStore(new MemoryStore(), new FakeClock(), registry);
   const name = 'endpoint_syncer_store_request_duration_seconds_count{operation="get"}';
   expect((await valuesOf(registry)).get(name)).toBe(0);
   await store.get({ resource: 'r', namespace: '', name: 'n' });

@@ -153,13 +153,7 @@ class KeyRun {
   }
 
   #delete(keys: Keys, name: string): Promise<unknown> {
-    return keys.deleter.delete(this.#target(keys, name), {
-      isDryRun: false,
-      gracePeriodSeconds: undefined,
-      uid: undefined,
-      resourceVersion: undefined,
-      propagationPolicy: '',
-    });
+    return keys.deleter.delete(this.#target(keys, name), {});
   }
 
   #patch(keys: Keys, name: string, patch: JsonObject): Promise<Written> {

@@ -306,12 +306,11 @@ export class KeyRemoval {
     const { deleter, logger } = this.#options;
     try {
       await deleter.delete(this.#target(key), {
-        isDryRun: false,
         gracePeriodSeconds: why === 'graceOver' ? 0 : undefined,
         uid: key.uid,
         // A key that changed in the meantime is decided again.
         resourceVersion: String(key.revision),
-        propagationPolicy: isForeground ? 'Foreground' : '',
+        propagationPolicy: isForeground ? 'Foreground' : undefined,
       });
       logger.info({ key: key.name, uid: key.uid, why }, 'access key deleted');
       return true;

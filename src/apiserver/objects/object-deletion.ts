@@ -158,13 +158,7 @@ export class ObjectDeleter {
 
   async #reap(target: Target, uid: string): Promise<void> {
     try {
-      await this.delete(target, {
-        isDryRun: false,
-        gracePeriodSeconds: 0,
-        uid,
-        resourceVersion: undefined,
-        propagationPolicy: '',
-      });
+      await this.delete(target, { gracePeriodSeconds: 0, uid });
     } catch {
       // The object is removed already, or its name belongs to another object.
     }
@@ -179,8 +173,8 @@ export class ObjectDeleter {
 const POLICY_FINALIZERS = { Orphan: [ORPHAN], Foreground: [FOREGROUND], Background: [] };
 
 /** The finalizers with that of the policy instead of those of other policies; undefined when nothing changes. */
-function withPolicy(finalizers: JsonArray, policy: PropagationPolicy): JsonArray | undefined {
-  if (policy === '') return undefined;
+function withPolicy(finalizers: JsonArray, policy: PropagationPolicy | undefined): JsonArray | undefined {
+  if (policy === undefined) return undefined;
   const next = [...withoutCollectorFinalizers(finalizers), ...POLICY_FINALIZERS[policy]];
   const present = new Set(finalizers);
   const isSame = next.length === finalizers.length && next.every((name) => present.has(name));

@@ -31,7 +31,7 @@ export class ObjectViews {
       texts = new WeakMap();
       this.#texts.set(definition, texts);
     }
-    const version = definition.view?.overlay?.version(entry.value) ?? '';
+    const version = definition.view.overlay?.version(entry.value) ?? '';
     const known = texts.get(entry);
     if (known?.version === version) return known.text;
     const text = JSON.stringify(this.object(definition, entry));
@@ -49,13 +49,12 @@ export class ObjectViews {
 }
 
 function viewOf(definition: ResourceDefinition, stored: JsonObject, resourceVersion: string): KubeObject {
-  const value = definition.view ? definition.view.fromStorage(stored) : stored;
-  return presented(definition, overlaid(definition, value), resourceVersion);
+  return presented(definition, overlaid(definition, definition.view.fromStorage(stored)), resourceVersion);
 }
 
 /** The object with the facts that are stored separately. */
 export function overlaid(definition: ResourceDefinition, value: JsonObject): JsonObject {
-  return definition.view?.overlay?.over(value) ?? value;
+  return definition.view.overlay?.over(value) ?? value;
 }
 
 /** An object in the shape of its kind, as a client sees it. `resourceVersion` `''`: not stored. */
@@ -86,8 +85,7 @@ export function storedForm(
 ): JsonObject {
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
   const { resourceVersion: _version, ...metadata } = metadataOf(object);
-  const bare = { ...rest, metadata };
-  return definition.view ? definition.view.toStorage(bare, stored) : bare;
+  return definition.view.toStorage({ ...rest, metadata }, stored);
 }
 
 // Tables: the rows that `kubectl get` prints.

@@ -99,12 +99,12 @@ export class ObjectWriter {
       const current = await this.#store.get(key);
       if (current) throw new StoreError('exists', 'the name is taken', current);
       // Nothing is stored, so secrets that are shown only once are not shown.
-      const object = definition.view ? definition.view.fromStorage(stored) : next;
-      return { object, resourceVersion: '', isCreated: true, isDeleted: false };
+      const shown = definition.view.fromStorage(stored);
+      return { object: shown, resourceVersion: '', isCreated: true, isDeleted: false };
     }
     const create = (): Promise<StoredEntry> => this.#store.create(key, stored);
     const entry = await this.commit(definition, 'created', create, context.recheck);
-    const shown = definition.view?.firstShown?.(next) ?? next;
+    const shown = definition.view.firstShown?.(next) ?? next;
     return { object: shown, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
   }
 
@@ -149,7 +149,7 @@ export class ObjectWriter {
     await this.admit({ target, next, previous, entry }, context);
     rejectInvalid(target, next, previous);
     const stored = storedForm(definition, next, entry.value);
-    if (definition.view) next = definition.view.fromStorage(stored);
+    next = definition.view.fromStorage(stored);
     const same = { resourceVersion: String(entry.revision), isCreated: false, isDeleted: false };
     if (isNoOpUpdate(stored, entry.value)) return { object: previous, ...same };
     if (context.isDryRun) return { object: next, ...same };

@@ -247,16 +247,16 @@ export function parseWriteOptions(query: URLSearchParams, kind: string, patch?: 
   };
 }
 
-export type PropagationPolicy = 'Background' | 'Foreground' | 'Orphan' | '';
+export type PropagationPolicy = 'Background' | 'Foreground' | 'Orphan';
 
 export interface DeleteOptions {
-  readonly isDryRun: boolean;
+  readonly isDryRun?: boolean;
   /** Absent: the kind's default. */
-  readonly gracePeriodSeconds: number | undefined;
+  readonly gracePeriodSeconds?: number | undefined;
   /** Absent: any. No object has an empty uid. */
-  readonly uid: string | undefined;
-  readonly resourceVersion: string | undefined;
-  readonly propagationPolicy: PropagationPolicy;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly propagationPolicy?: PropagationPolicy | undefined;
 }
 
 /** Values in the body take precedence over the query. Throws 400 for a field of the wrong type, 422 for an invalid value. */
@@ -300,8 +300,8 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
 }
 
 /** The policy that the deprecated `orphanDependents` stands for. */
-function policyOf(orphanDependents: JsonValue | undefined): PropagationPolicy {
-  if (typeof orphanDependents !== 'boolean') return '';
+function policyOf(orphanDependents: JsonValue | undefined): PropagationPolicy | undefined {
+  if (typeof orphanDependents !== 'boolean') return undefined;
   return orphanDependents ? 'Orphan' : 'Background';
 }
 

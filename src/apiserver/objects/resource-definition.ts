@@ -119,8 +119,8 @@ export interface ResourceDefinition extends Resource {
   readonly responseContainsSecret: boolean;
   /** Whether the kind is served below this prefix of the URL; `''`: the server itself. */
   isServedUnder(prefix: string): boolean;
-  /** Converts between the stored object and this kind; undefined when they are equal. */
-  readonly view: ObjectView | undefined;
+  /** Converts between the stored object and this kind. Default: they are equal. */
+  readonly view: ObjectView;
   readonly strategy: Strategy;
 }
 
@@ -170,6 +170,8 @@ export interface ObjectView {
   readonly overlay?: Overlay;
 }
 
+const SAME: ObjectView = { toStorage: (object) => object, fromStorage: (stored) => stored };
+
 /** Facts that clients see in an object but that are stored separately, so that they change without a new revision. */
 export interface Overlay {
   /** Changes whenever the result of {@link over} for the same object does. */
@@ -209,7 +211,7 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     respond: undefined,
     responseContainsSecret: false,
     isServedUnder: (prefix) => prefix === '',
-    view: undefined,
+    view: SAME,
     ...input,
     strategy: { ...PLAIN_STRATEGY, ...input.strategy },
   };
@@ -309,7 +311,7 @@ export function groupName(definition: ResourceDefinition): GroupName {
 
 /** Validation errors name the kind instead of the resource. */
 export function kindName(definition: ResourceDefinition): GroupName {
-  return { group: definition.view?.validationGroup ?? definition.group, resource: definition.kind };
+  return { group: definition.view.validationGroup ?? definition.group, resource: definition.kind };
 }
 
 export function storeKey({ definition, namespace, name }: Target): StoreKey {
@@ -318,7 +320,7 @@ export function storeKey({ definition, namespace, name }: Target): StoreKey {
 
 /** The stored object in the shape of this kind, without kind and apiVersion. */
 export function currentForm(definition: ResourceDefinition, entry: StoredEntry): JsonObject {
-  return definition.view ? definition.view.fromStorage(entry.value) : entry.value;
+  return definition.view.fromStorage(entry.value);
 }
 
 /** Throws 400 unless name and namespace of the body are those of the URL. */

@@ -1,7 +1,7 @@
 /** WATCH: the events after a revision, first from history, then as they happen. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
-import { StatusError, type Status } from '../../kube/status-error.ts';
+import { isTransient, type Status } from '../../kube/status-error.ts';
 import {
   StoreError,
   type Store,
@@ -161,8 +161,4 @@ export class ObjectWatch {
   close(): void {
     this.#end();
   }
-}
-
-function isTransient(error: unknown): boolean {
-  return error instanceof StatusError && (error.code === 429 || error.code >= 500);
 }
