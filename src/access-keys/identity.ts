@@ -173,12 +173,14 @@ export interface ScopeRule {
   readonly virtualClusters?: readonly { readonly name?: string; readonly namespace?: string }[];
 }
 
+export const TARGET_KINDS = ['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'] as const;
+
 /** The API that a request is for, by the prefix of its URL. */
-export type RequestTarget =
-  | { readonly kind: 'Management' }
-  | { readonly kind: 'Cluster'; readonly cluster: string }
-  | { readonly kind: 'ProjectSpace'; readonly project: string; readonly space: string }
-  | { readonly kind: 'ProjectVirtualCluster'; readonly project: string; readonly virtualCluster: string };
+export interface RequestTarget {
+  readonly kind: (typeof TARGET_KINDS)[number];
+  /** Of the cluster, or of the project and the space or virtual cluster in it; in a pattern each may be `*`. */
+  readonly names: readonly string[];
+}
 
 /** An OwnedAccessKey as authentication and tokens need it. Immutable: each change of the object creates a new record. */
 export interface KeyRecord {

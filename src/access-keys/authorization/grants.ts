@@ -7,9 +7,6 @@ import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
 /** Matches every name; never part of a name. */
 export const ANY = '*';
 
-/** A target whose names may be `*`. */
-export type TargetPattern = RequestTarget;
-
 /** A pattern of requests; an undefined field matches everything. */
 export interface RequestPattern {
   /** `any`: both resources and paths. */
@@ -27,7 +24,7 @@ export interface RequestPattern {
 export interface Grant {
   /** The entry of the scope, `projects[0]`. */
   readonly place: string;
-  readonly targets: readonly TargetPattern[];
+  readonly targets: readonly RequestTarget[];
   readonly requests: RequestPattern;
 }
 
@@ -41,30 +38,11 @@ export const EVERYTHING: RequestPattern = {
   url: ANY,
 };
 
-/** Whether `outer` contains every target of `inner`. A target is a pattern without wildcards. */
-export function holdsTarget(outer: TargetPattern, inner: TargetPattern): boolean {
-  switch (outer.kind) {
-    case 'Management':
-      return inner.kind === 'Management';
-    case 'Cluster':
-      return inner.kind === 'Cluster' && holdsName(outer.cluster, inner.cluster);
-    case 'ProjectSpace':
-      return (
-        inner.kind === 'ProjectSpace' &&
-        holdsName(outer.project, inner.project) &&
-        holdsName(outer.space, inner.space)
-      );
-    case 'ProjectVirtualCluster':
-      return (
-        inner.kind === 'ProjectVirtualCluster' &&
-        holdsName(outer.project, inner.project) &&
-        holdsName(outer.virtualCluster, inner.virtualCluster)
-      );
-  }
-}
-
-function holdsName(outer: string, inner: string): boolean {
-  return outer === ANY || outer === inner;
+/** Whether the pattern `outer` contains `inner`, a target or a pattern. */
+export function holdsTarget(outer: RequestTarget, inner: RequestTarget): boolean {
+  return (
+    outer.kind === inner.kind && outer.names.every((name, at) => name === ANY || name === inner.names[at])
+  );
 }
 
 /** Whether `outer` contains `inner`; either may have wildcards. Subresources as `pods/log`. */
@@ -145,9 +123,7 @@ function missedPart(pattern: RequestPattern, request: AccessRequest): (typeof PA
 
 // The API that a request is for, by the prefix of its URL.
 
-export const TARGET_KINDS = ['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'] as const;
-
-const MANAGEMENT: RequestTarget = { kind: 'Management' };
+export const MANAGEMENT: RequestTarget = { kind: 'Management', names: [] };
 /** The prefix of this API in the layout of the platform. */
 const MANAGEMENT_PREFIX = '/kubernetes/management';
 /** Segments of `/kubernetes/cluster/a` and of `/kubernetes/project/a/space/b`, including the empty one before the first slash. */
@@ -177,26 +153,25 @@ export function targetOf(prefix: string): RequestTarget | undefined {
   const segments = decoded(prefix);
   if (segments?.[0] !== 'kubernetes' || segments.includes('')) return undefined;
   const [, kind, name = '', part, inner = ''] = segments;
-  if (kind === 'cluster' && segments.length === 3) return { kind: 'Cluster', cluster: name };
+  if (kind === 'cluster' && segments.length === 3) return { kind: 'Cluster', names: [name] };
   if (kind !== 'project' || segments.length !== 5) return undefined;
-  if (part === 'space') return { kind: 'ProjectSpace', project: name, space: inner };
-  if (part === 'virtualcluster')
-    return { kind: 'ProjectVirtualCluster', project: name, virtualCluster: inner };
-  return undefined;
+  const names = [name, inner];
+  if (part === 'space') return { kind: 'ProjectSpace', names };
+  return part === 'virtualcluster' ? { kind: 'ProjectVirtualCluster', names } : undefined;
 }
 
 /** The target in messages: `cluster "a"`. */
-export function targetText(target: RequestTarget): string {
-  const quote = (name: string): string => JSON.stringify(name);
-  switch (target.kind) {
+export function targetText({ kind, names }: RequestTarget): string {
+  const [first, second] = names.map((name) => JSON.stringify(name));
+  switch (kind) {
     case 'Management':
       return 'the management API';
     case 'Cluster':
-      return `cluster ${quote(target.cluster)}`;
+      return `cluster ${first}`;
     case 'ProjectSpace':
-      return `space ${quote(target.space)} of project ${quote(target.project)}`;
+      return `space ${second} of project ${first}`;
     case 'ProjectVirtualCluster':
-      return `virtual cluster ${quote(target.virtualCluster)} of project ${quote(target.project)}`;
+      return `virtual cluster ${second} of project ${first}`;
   }
 }
 

@@ -9,30 +9,30 @@
  *   a cluster matches only requests to this cluster, one that names virtual clusters only requests to these.
  */
 
-import type { Scope, ScopeRole, ScopeRule } from '../identity.ts';
+import { TARGET_KINDS, type RequestTarget, type Scope, type ScopeRole, type ScopeRule } from '../identity.ts';
 import {
   ANY,
   EVERYTHING,
   type Grant,
   type RequestPattern,
-  type TargetPattern,
   CLI_REQUESTS,
+  MANAGEMENT,
   ROLE_NAMES,
   TOKEN_REQUESTS,
-  TARGET_KINDS,
   holdsResource,
   holdsTarget,
   holdsUrl,
   targetText,
 } from './grants.ts';
-import { excessOf } from './scope-validation.ts';
-import { isJsonObject, type JsonValue, ownValue } from '../../base/json.ts';
-
-const MANAGEMENT: readonly TargetPattern[] = [{ kind: 'Management' }];
+import { excessOf, SCOPE_TYPES } from './scope-validation.ts';
+import { decodeObject } from '../../apiserver/schema/decode.ts';
+import { TypeTable } from '../../apiserver/schema/object-schema.ts';
+import { isJsonObject, type JsonValue } from '../../base/json.ts';
 
 /** No grants for a value that is not a scope. */
-export function grantsOf(scope: unknown): readonly Grant[] {
-  if (!isScope(scope)) return [];
+export function grantsOf(value: unknown): readonly Grant[] {
+  const scope = scopeIn(value);
+  if (scope === undefined) return [];
   const entries = entryGrants(scope);
   const roles = (scope.roles ?? []).map((role, index) => roleGrants(role, `roles[${index}]`));
   const containsTarget = entries.length > 0 || roles.some((grants) => grants.some(isOutside));
@@ -50,26 +50,26 @@ function isOutside({ targets }: Grant): boolean {
 }
 
 function requests(place: string, patterns: readonly RequestPattern[]): Grant[] {
-  return patterns.map((pattern) => ({ place, targets: MANAGEMENT, requests: pattern }));
+  return patterns.map((pattern) => ({ place, targets: [MANAGEMENT], requests: pattern }));
 }
 
-function entryGrants(scope: Scope): Grant[] {
-  const everything = (place: string, targets: readonly TargetPattern[]): Grant[] =>
-    targets.length === 0 ? [] : [{ place, targets, requests: EVERYTHING }];
-  return [
-    ...(scope.projects ?? []).flatMap(({ project }, index) =>
-      everything(`projects[${index}]`, projectTargets(project)),
+/** Everything in the targets of each entry. */
+function entryGrants({ projects = [], spaces = [], virtualClusters = [], clusters = [] }: Scope): Grant[] {
+  const lists = {
+    projects: projects.map(({ project }) => projectTargets(project)),
+    spaces: spaces.map(({ project, space }) => targetsOf('ProjectSpace', project, space)),
+    virtualClusters: virtualClusters.map(({ project, virtualCluster }) =>
+      targetsOf('ProjectVirtualCluster', project, virtualCluster),
     ),
-    ...(scope.spaces ?? []).flatMap(({ project, space }, index) =>
-      everything(`spaces[${index}]`, spaceTargets(project, space)),
-    ),
-    ...(scope.virtualClusters ?? []).flatMap(({ project, virtualCluster }, index) =>
-      everything(`virtualClusters[${index}]`, virtualClusterTargets(project, virtualCluster)),
-    ),
-    ...(scope.clusters ?? []).flatMap(({ cluster }, index) =>
-      everything(`clusters[${index}]`, clusterTargets(cluster)),
-    ),
-  ];
+    clusters: clusters.map(({ cluster }) => targetsOf('Cluster', cluster)),
+  };
+  return Object.entries(lists).flatMap(([list, entries]) =>
+    entries.flatMap((targets, index) => everythingIn(`${list}[${index}]`, targets)),
+  );
+}
+
+function everythingIn(place: string, targets: readonly RequestTarget[]): Grant[] {
+  return targets.length === 0 ? [] : [{ place, targets, requests: EVERYTHING }];
 }
 
 function roleGrants({ role = '', projects = [], virtualClusters = [] }: ScopeRole, place: string): Grant[] {
@@ -78,28 +78,19 @@ function roleGrants({ role = '', projects = [], virtualClusters = [] }: ScopeRol
     virtualClusters.length === 0
       ? projects.flatMap(projectTargets)
       : (projects.length === 0 ? [ANY] : projects).flatMap((project) =>
-          virtualClusters.flatMap((name) => virtualClusterTargets(project, name)),
+          virtualClusters.flatMap((name) => targetsOf('ProjectVirtualCluster', project, name)),
         );
-  const reached: Grant[] = targets.length === 0 ? [] : [{ place, targets, requests: EVERYTHING }];
-  return [...reached, ...requests(place, CLI_REQUESTS)];
+  return [...everythingIn(place, targets), ...requests(place, CLI_REQUESTS)];
 }
 
-function projectTargets(project: string | undefined): TargetPattern[] {
-  return [...spaceTargets(project, ANY), ...virtualClusterTargets(project, ANY)];
+function projectTargets(project: string | undefined): RequestTarget[] {
+  return [...targetsOf('ProjectSpace', project, ANY), ...targetsOf('ProjectVirtualCluster', project, ANY)];
 }
 
-// An entry without a name names nothing.
-function spaceTargets(project = '', space = ''): TargetPattern[] {
-  return project === '' || space === '' ? [] : [{ kind: 'ProjectSpace', project, space }];
-}
-
-function virtualClusterTargets(project = '', virtualCluster = ''): TargetPattern[] {
-  if (project === '' || virtualCluster === '') return [];
-  return [{ kind: 'ProjectVirtualCluster', project, virtualCluster }];
-}
-
-function clusterTargets(cluster = ''): TargetPattern[] {
-  return cluster === '' ? [] : [{ kind: 'Cluster', cluster }];
+/** An entry without a name names nothing. */
+function targetsOf(kind: RequestTarget['kind'], ...sent: readonly (string | undefined)[]): RequestTarget[] {
+  const names = sent.map((name) => name ?? '');
+  return names.includes('') ? [] : [{ kind, names }];
 }
 
 function ruleGrants(rule: ScopeRule, place: string): Grant[] {
@@ -111,31 +102,27 @@ function ruleGrants(rule: ScopeRule, place: string): Grant[] {
 /** The namespace of a project's virtual clusters is `p-` and the project. */
 const PROJECT_NAMESPACE = 'p-';
 
-function ruleTargets(rule: ScopeRule): TargetPattern[] {
-  const kinds: readonly string[] = isListed(rule.requestTargets) ? rule.requestTargets : TARGET_KINDS;
-  const hasCluster = rule.cluster !== undefined && rule.cluster !== '';
-  if (hasCluster) return kinds.includes('Cluster') ? clusterTargets(rule.cluster) : [];
-  if (isListed(rule.virtualClusters))
-    return kinds.includes('ProjectVirtualCluster') ? rule.virtualClusters.flatMap(ruleVirtualCluster) : [];
-  return [
-    ...(kinds.includes('Management') ? MANAGEMENT : []),
-    ...(kinds.includes('Cluster') ? clusterTargets(ANY) : []),
-    ...(kinds.includes('ProjectSpace') ? spaceTargets(ANY, ANY) : []),
-    ...(kinds.includes('ProjectVirtualCluster') ? virtualClusterTargets(ANY, ANY) : []),
-  ];
+function ruleTargets({ requestTargets, cluster, virtualClusters }: ScopeRule): RequestTarget[] {
+  const kinds: readonly string[] = isListed(requestTargets) ? requestTargets : TARGET_KINDS;
+  const named =
+    cluster !== undefined && cluster !== ''
+      ? targetsOf('Cluster', cluster)
+      : isListed(virtualClusters)
+        ? virtualClusters.flatMap(ruleVirtualCluster)
+        : [
+            MANAGEMENT,
+            ...targetsOf('Cluster', ANY),
+            ...targetsOf('ProjectSpace', ANY, ANY),
+            ...targetsOf('ProjectVirtualCluster', ANY, ANY),
+          ];
+  return named.filter(({ kind }) => kinds.includes(kind));
 }
 
-function ruleVirtualCluster({
-  name = '',
-  namespace = '',
-}: {
-  name?: string;
-  namespace?: string;
-}): TargetPattern[] {
-  const virtualCluster = name === '' ? ANY : name;
-  if (namespace === '') return virtualClusterTargets(ANY, virtualCluster);
-  if (!namespace.startsWith(PROJECT_NAMESPACE)) return [];
-  return virtualClusterTargets(namespace.slice(PROJECT_NAMESPACE.length), virtualCluster);
+function ruleVirtualCluster(entry: { readonly name?: string; readonly namespace?: string }): RequestTarget[] {
+  const { name = '', namespace = '' } = entry;
+  if (namespace !== '' && !namespace.startsWith(PROJECT_NAMESPACE)) return [];
+  const project = namespace === '' ? ANY : namespace.slice(PROJECT_NAMESPACE.length);
+  return targetsOf('ProjectVirtualCluster', project, name === '' ? ANY : name);
 }
 
 function rulePatterns(rule: ScopeRule): RequestPattern[] {
@@ -175,48 +162,22 @@ function intersection(
   return new Set([...a].filter((item) => b.has(item)));
 }
 
-type Check = (value: JsonValue) => boolean;
+const SCOPE = new TypeTable([SCOPE_TYPES]).get('management.AccessKeyScope');
 
-const isText: Check = (value) => typeof value === 'string';
-const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-const fieldsOf =
-  (checks: Readonly<Record<string, Check>>): Check =>
-  (value) => {
-    if (!isJsonObject(value)) return false;
-    return Object.entries(checks).every(([field, check]) => {
-      const member = ownValue(value, field);
-      return member === undefined || check(member);
-    });
-  };
+/** Undefined for a value that is not a scope. */
+function scopeIn(value: unknown): Scope | undefined {
+  if (!isJsonObject(value) || excessOf(value) !== undefined) return undefined;
+  try {
+    // Decoded as an item of a list, null would be an entry without restrictions.
+    return hasNull(value) ? undefined : (decodeObject(SCOPE, value).value as Scope); // as its schema says
+  } catch {
+    // It has other types, or is nested too deeply.
+    return undefined;
+  }
+}
 
-const texts = listOf(isText);
-
-const checkScope = fieldsOf({
-  roles: listOf(fieldsOf({ role: isText, projects: texts, virtualClusters: texts })),
-  projects: listOf(fieldsOf({ project: isText })),
-  spaces: listOf(fieldsOf({ project: isText, space: isText })),
-  virtualClusters: listOf(fieldsOf({ project: isText, virtualCluster: isText })),
-  clusters: listOf(fieldsOf({ cluster: isText })),
-  rules: listOf(
-    fieldsOf({
-      verbs: texts,
-      resources: listOf(fieldsOf({ group: isText, resources: texts, resourceNames: texts })),
-      resourceNames: texts,
-      namespaces: texts,
-      nonResourceURLs: texts,
-      requestTargets: texts,
-      cluster: isText,
-      virtualClusters: listOf(fieldsOf({ name: isText, namespace: isText })),
-    }),
-  ),
-  allowPlatformCli: (value) => typeof value === 'boolean',
-});
-
-function isScope(value: unknown): value is Scope {
-  return isJsonObject(value) && checkScope(value) && excessOf(value) === undefined;
+function hasNull(value: JsonValue): boolean {
+  return value === null || (typeof value === 'object' && Object.values(value).some(hasNull));
 }
 
 // Whether one scope contains another: a key creates nothing with a wider scope. Sound: the outer scope allows everything that the inner scope
@@ -250,26 +211,12 @@ export function widerThan(inner: Scope | undefined, outer: Scope | undefined): W
 /** The targets with all requests granted, by name: these lists can be long. */
 function wholeTargets(grants: readonly Grant[]): ReadonlySet<string> {
   const whole = grants.filter(({ requests }) => requests === EVERYTHING);
-  return new Set(whole.flatMap(({ targets }) => targets.map((target) => JSON.stringify(namesOf(target)))));
-}
-
-function namesOf(target: TargetPattern): readonly string[] {
-  switch (target.kind) {
-    case 'Management':
-      return [target.kind];
-    case 'Cluster':
-      return [target.kind, target.cluster];
-    case 'ProjectSpace':
-      return [target.kind, target.project, target.space];
-    case 'ProjectVirtualCluster':
-      return [target.kind, target.project, target.virtualCluster];
-  }
+  return new Set(whole.flatMap(({ targets }) => targets.map(({ kind, names }) => JSON.stringify([kind, ...names]))));
 }
 
 /** The target itself, and every pattern with wildcards that matches it. */
-function namesHolding(target: TargetPattern): string[] {
-  const [kind = '', ...names] = namesOf(target);
-  let patterns = [[kind]];
+function namesHolding({ kind, names }: RequestTarget): string[] {
+  let patterns: string[][] = [[kind]];
   for (const name of names)
     patterns = patterns.flatMap((start) => [
       [...start, name],
@@ -278,7 +225,7 @@ function namesHolding(target: TargetPattern): string[] {
   return patterns.map((pattern) => JSON.stringify(pattern));
 }
 
-function holds(outer: Grant, target: TargetPattern, requests: RequestPattern): boolean {
+function holds(outer: Grant, target: RequestTarget, requests: RequestPattern): boolean {
   return (
     outer.targets.some((pattern) => holdsTarget(pattern, target)) && holdsRequests(outer.requests, requests)
   );

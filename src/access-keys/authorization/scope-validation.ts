@@ -8,8 +8,8 @@ import {
   invalidValue,
 } from '../../apiserver/status.ts';
 import { type JsonObject, isJsonObject, listField, objectList, text } from '../../base/json.ts';
-import { textsOf } from '../identity.ts';
-import { ANY, ROLE_NAMES, TARGET_KINDS } from './grants.ts';
+import { TARGET_KINDS, textsOf } from '../identity.ts';
+import { ANY, ROLE_NAMES } from './grants.ts';
 import { subdomainProblem, NAME_LENGTH_MAX, pathSegmentProblem } from '../../kube/names.ts';
 
 /** The lists of a scope and the required fields of their entries. */

@@ -19,17 +19,12 @@ const NOTHING: AccessRequest = {
   path: '',
   prefix: '',
 };
-const MANAGEMENT: RequestTarget = { kind: 'Management' };
-const cluster = (name: string): RequestTarget => ({ kind: 'Cluster', cluster: name });
-const space = (project: string, name: string): RequestTarget => ({
-  kind: 'ProjectSpace',
-  project,
-  space: name,
-});
-const virtualCluster = (project: string, name: string): RequestTarget => ({
+const MANAGEMENT: RequestTarget = { kind: 'Management', names: [] };
+const cluster = (name: string): RequestTarget => ({ kind: 'Cluster', names: [name] });
+const space = (...names: [project: string, name: string]): RequestTarget => ({ kind: 'ProjectSpace', names });
+const virtualCluster = (...names: [project: string, name: string]): RequestTarget => ({
   kind: 'ProjectVirtualCluster',
-  project,
-  virtualCluster: name,
+  names,
 });
 
 const POD = { ...NOTHING, resource: 'pods', namespace: 'n', name: 'x' };
@@ -392,14 +387,11 @@ describe('paths', () => {
 });
 
 test.each([
-  ['', { kind: 'Management' }],
-  ['/kubernetes/cluster/a', { kind: 'Cluster', cluster: 'a' }],
-  ['/kubernetes/cluster/a%20b', { kind: 'Cluster', cluster: 'a b' }],
-  ['/kubernetes/project/a/space/s', { kind: 'ProjectSpace', project: 'a', space: 's' }],
-  [
-    '/kubernetes/project/a/virtualcluster/v',
-    { kind: 'ProjectVirtualCluster', project: 'a', virtualCluster: 'v' },
-  ],
+  ['', MANAGEMENT],
+  ['/kubernetes/cluster/a', cluster('a')],
+  ['/kubernetes/cluster/a%20b', cluster('a b')],
+  ['/kubernetes/project/a/space/s', space('a', 's')],
+  ['/kubernetes/project/a/virtualcluster/v', virtualCluster('a', 'v')],
   ['/kubernetes/cluster/a/b', undefined],
   ['/other/cluster/a', undefined],
 ])('the prefix %s', (prefix, target) => {

@@ -124,7 +124,7 @@ test('a request that a scope allows is allowed by every scope that contains it',
         if (widerThan(inner, outer)) return;
         held++;
         for (const request of asked) {
-          const target = targetOf(request.prefix) ?? { kind: 'Management' };
+          const target = targetOf(request.prefix) ?? { kind: 'Management', names: [] };
           if (!matchGrants(grantsOf(inner), request, target).isAllowed) continue;
           expect(matchGrants(grantsOf(outer), request, target).isAllowed).toBe(true);
         }

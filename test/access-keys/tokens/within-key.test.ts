@@ -41,18 +41,13 @@ const scope: fc.Arbitrary<Scope> = fc.record(
   { requiredKeys: [] },
 );
 
+const known = fc.constantFrom(...NAMES);
 const target: fc.Arbitrary<RequestTarget> = fc.oneof(
-  fc.constant({ kind: 'Management' as const }),
-  fc.record({ kind: fc.constant('Cluster' as const), cluster: fc.constantFrom(...NAMES) }),
+  fc.constant({ kind: 'Management' as const, names: [] }),
+  fc.record({ kind: fc.constant('Cluster' as const), names: fc.tuple(known) }),
   fc.record({
-    kind: fc.constant('ProjectSpace' as const),
-    project: fc.constantFrom(...NAMES),
-    space: fc.constantFrom(...NAMES),
-  }),
-  fc.record({
-    kind: fc.constant('ProjectVirtualCluster' as const),
-    project: fc.constantFrom(...NAMES),
-    virtualCluster: fc.constantFrom(...NAMES),
+    kind: fc.constantFrom('ProjectSpace' as const, 'ProjectVirtualCluster' as const),
+    names: fc.tuple(known, known),
   }),
 );
 
