@@ -10,7 +10,14 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../base/json.ts';
-import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from './status.ts';
+import {
+  forbiddenValue,
+  invalidValue,
+  problemErrors,
+  requiredValue,
+  tooLong,
+  type FieldError,
+} from './status.ts';
 import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from '../kube/names.ts';
 
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
@@ -40,35 +47,28 @@ export function validateMetadata(metadata: JsonObject, rules: MetadataRules): Fi
 }
 
 function nameErrors(metadata: JsonObject, rules: MetadataRules): FieldError[] {
-  const name = text(metadata, 'name');
-  const errors: FieldError[] = [];
-  const prefix = text(metadata, 'generateName');
+  const [name, prefix] = [text(metadata, 'name'), text(metadata, 'generateName')];
   // As in a kube-apiserver, a letter replaces a dash at the end together with the character before it, whatever that is.
   const wrongPrefix = prefix === '' ? undefined : rules.checkName(prefix.replace(/.-$/su, 'a'));
-  if (wrongPrefix) errors.push(invalidValue('metadata.generateName', prefix, wrongPrefix));
-  if (name === '') {
-    errors.push(requiredValue('metadata.name', 'name or generateName is required'));
-  } else {
-    const wrong = rules.checkName(name) ?? pathSegmentProblem(name);
-    if (wrong) errors.push(invalidValue('metadata.name', name, wrong));
-  }
-  if (rules.isNamespaced && text(metadata, 'namespace') === '') {
-    errors.push(requiredValue('metadata.namespace'));
-  }
-  return errors;
+  const isUnplaced = rules.isNamespaced && text(metadata, 'namespace') === '';
+  return [
+    ...problemErrors('metadata.generateName', prefix, wrongPrefix),
+    ...(name === ''
+      ? [requiredValue('metadata.name', 'name or generateName is required')]
+      : problemErrors('metadata.name', name, rules.checkName(name) ?? pathSegmentProblem(name))),
+    ...(isUnplaced ? [requiredValue('metadata.namespace')] : []),
+  ];
 }
 
 /** Validates labels anywhere in an object, such as in a selector. */
 export function labelErrors(labels: JsonObject, field = 'metadata.labels'): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const key of Object.keys(labels)) {
-    const wrongKey = labelKeyProblem(key);
-    if (wrongKey) errors.push(invalidValue(field, key, wrongKey));
+  return Object.keys(labels).flatMap((key) => {
     const value = text(labels, key);
-    const wrongValue = labelValueProblem(value);
-    if (wrongValue) errors.push(invalidValue(field, value, wrongValue));
-  }
-  return errors;
+    return [
+      ...problemErrors(field, key, labelKeyProblem(key)),
+      ...problemErrors(field, value, labelValueProblem(value)),
+    ];
+  });
 }
 
 function annotationErrors(annotations: JsonObject): FieldError[] {
@@ -77,8 +77,7 @@ function annotationErrors(annotations: JsonObject): FieldError[] {
   let bytes = 0;
   for (const key of Object.keys(annotations)) {
     // Annotation keys may have upper-case letters in the prefix.
-    const wrong = labelKeyProblem(key.toLowerCase());
-    if (wrong) errors.push(invalidValue(field, key, wrong));
+    errors.push(...problemErrors(field, key, labelKeyProblem(key.toLowerCase())));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(text(annotations, key));
   }
   if (bytes > ANNOTATIONS_BYTES_MAX) errors.push(tooLong(field, ANNOTATIONS_BYTES_MAX));
@@ -118,11 +117,9 @@ function isEvent(owner: JsonObject): boolean {
 
 function finalizerErrors(finalizers: JsonArray): FieldError[] {
   const field = 'metadata.finalizers';
-  const errors: FieldError[] = [];
-  for (const finalizer of finalizers) {
-    const wrong = labelKeyProblem(typeof finalizer === 'string' ? finalizer : '');
-    if (wrong) errors.push(invalidValue(field, finalizer, wrong));
-  }
+  const errors = finalizers.flatMap((finalizer) =>
+    problemErrors(field, finalizer, labelKeyProblem(typeof finalizer === 'string' ? finalizer : '')),
+  );
   if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
     errors.push({
       ...invalidValue(field, '', ''),
@@ -151,13 +148,10 @@ export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): 
       errors.push(invalidValue(`metadata.${field}`, text(next, field), 'field is immutable'));
     }
   }
-  if (!jsonEquals(next['deletionTimestamp'], previous['deletionTimestamp'])) {
-    const value = next['deletionTimestamp'] ?? null;
-    errors.push(invalidValue('metadata.deletionTimestamp', value, 'field is immutable'));
-  }
-  if (!jsonEquals(next['deletionGracePeriodSeconds'], previous['deletionGracePeriodSeconds'])) {
-    const value = next['deletionGracePeriodSeconds'] ?? null;
-    errors.push(invalidValue('metadata.deletionGracePeriodSeconds', value, 'field is immutable'));
+  for (const field of ['deletionTimestamp', 'deletionGracePeriodSeconds']) {
+    if (!jsonEquals(next[field], previous[field])) {
+      errors.push(invalidValue(`metadata.${field}`, next[field] ?? null, 'field is immutable'));
+    }
   }
   if (text(previous, 'deletionTimestamp') !== '') {
     const before = new Set(listField(previous, 'finalizers'));

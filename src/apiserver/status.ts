@@ -215,6 +215,20 @@ export function invalidValue(field: string, value: unknown, detail: string): Fie
   return { reason: 'FieldValueInvalid', field, message: `Invalid value: ${shown(value)}: ${detail}` };
 }
 
+/** No error without a problem. */
+export function problemErrors(field: string, value: unknown, problem: string | undefined): FieldError[] {
+  return problem === undefined ? [] : [invalidValue(field, value, problem)];
+}
+
+/** The errors of the items of a list, each with its path. */
+export function itemErrors<Item>(
+  items: readonly Item[],
+  path: string,
+  errorsOf: (item: Item, path: string) => FieldError[],
+): FieldError[] {
+  return items.flatMap((item, index) => errorsOf(item, `${path}[${index}]`));
+}
+
 export function requiredValue(field: string, detail = ''): FieldError {
   const message = detail === '' ? 'Required value' : `Required value: ${detail}`;
   return { reason: 'FieldValueRequired', field, message };

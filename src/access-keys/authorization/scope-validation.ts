@@ -1,6 +1,8 @@
 /** Validation of `spec.scope`; its deprecated rules as Kubernetes validates the rules of an audit policy. */
 
 import {
+  itemErrors,
+  problemErrors,
   requiredValue,
   tooManyItems,
   unsupportedValue,
@@ -29,28 +31,26 @@ export function validateScope(scope: JsonObject, path: string): FieldError[] {
   if (excess)
     return [tooManyItems(excess.list === '' ? path : `${path}.${excess.list}`, excess.count, excess.max)];
   return [
-    ...objectList(scope, 'roles').flatMap((role, index) => roleErrors(role, `${path}.roles[${index}]`)),
+    ...itemErrors(objectList(scope, 'roles'), `${path}.roles`, roleErrors),
     ...ENTRY_LISTS.flatMap(([list, fields]) =>
-      objectList(scope, list).flatMap((entry, index) =>
-        fields.flatMap((field) => nameErrors(text(entry, field), `${path}.${list}[${index}].${field}`)),
+      itemErrors(objectList(scope, list), `${path}.${list}`, (entry, at) =>
+        fields.flatMap((field) => nameErrors(text(entry, field), `${at}.${field}`)),
       ),
     ),
-    ...objectList(scope, 'rules').flatMap((rule, index) => validateRule(rule, `${path}.rules[${index}]`)),
+    ...itemErrors(objectList(scope, 'rules'), `${path}.rules`, ruleErrors),
   ];
 }
 
 function roleErrors(role: JsonObject, path: string): FieldError[] {
   const name = text(role, 'role');
-  const errors: FieldError[] = [];
-  if (name === '') errors.push(requiredValue(`${path}.role`));
-  else if (!ROLE_NAMES.includes(name)) errors.push(unsupportedValue(`${path}.role`, name, ROLE_NAMES));
-  for (const list of ['projects', 'virtualClusters']) {
-    for (const [index, item] of listField(role, list).entries()) {
-      const given = typeof item === 'string' ? item : '';
-      errors.push(...nameErrors(given, `${path}.${list}[${index}]`));
-    }
-  }
-  return errors;
+  const isKnown = ROLE_NAMES.includes(name);
+  const error =
+    name === '' ? requiredValue(`${path}.role`) : unsupportedValue(`${path}.role`, name, ROLE_NAMES);
+  return [
+    ...(isKnown ? [] : [error]),
+    ...itemErrors(textsOf(role, 'projects'), `${path}.projects`, nameErrors),
+    ...itemErrors(textsOf(role, 'virtualClusters'), `${path}.virtualClusters`, nameErrors),
+  ];
 }
 
 // A deprecated rule. Messages and most checks are those of Kubernetes for the rules of an audit policy
@@ -58,29 +58,24 @@ function roleErrors(role: JsonObject, path: string): FieldError[] {
 
 const URL_LENGTH_MAX = 2_048;
 
-function validateRule(rule: JsonObject, path: string): FieldError[] {
+function ruleErrors(rule: JsonObject, path: string): FieldError[] {
   return [
-    ...textsOf(rule, 'verbs').flatMap((verb, index) => verbErrors(verb, `${path}.verbs[${index}]`)),
-    ...objectList(rule, 'resources').flatMap((entry, index) =>
-      resourceErrors(entry, `${path}.resources[${index}]`),
-    ),
+    ...itemErrors(textsOf(rule, 'verbs'), `${path}.verbs`, verbErrors),
+    ...itemErrors(objectList(rule, 'resources'), `${path}.resources`, resourceErrors),
     ...resourceNameErrors(rule, path),
     ...entryErrors(rule, path),
-    ...textsOf(rule, 'namespaces').flatMap((name, index) =>
-      name === '' ? [] : plainNameErrors(name, `${path}.namespaces[${index}]`),
-    ),
+    ...itemErrors(textsOf(rule, 'namespaces'), `${path}.namespaces`, optionalNameErrors),
     ...urlErrors(rule, `${path}.nonResourceURLs`),
-    ...textsOf(rule, 'requestTargets').flatMap((target, index) =>
+    ...itemErrors(textsOf(rule, 'requestTargets'), `${path}.requestTargets`, (target, at) =>
       (TARGET_KINDS as readonly string[]).includes(target)
         ? []
-        : [unsupportedValue(`${path}.requestTargets[${index}]`, target, TARGET_KINDS)],
+        : [unsupportedValue(at, target, TARGET_KINDS)],
     ),
     ...clusterErrors(rule, path),
   ];
 }
 
 function verbErrors(verb: string, path: string): FieldError[] {
-  if (verb === '') return [requiredValue(path)];
   // In an audit policy "*" is a verb of that name, which never matches.
   if (verb === ANY) return [invalidValue(path, verb, 'leave the list empty to match every verb')];
   return plainNameErrors(verb, path);
@@ -88,20 +83,20 @@ function verbErrors(verb: string, path: string): FieldError[] {
 
 function resourceErrors(entry: JsonObject, path: string): FieldError[] {
   const group = text(entry, 'group');
-  const wrong = group === '' ? undefined : subdomainProblem(group);
-  const errors = wrong ? [invalidValue(`${path}.group`, group, wrong)] : [];
   const resources = textsOf(entry, 'resources');
   const names = textsOf(entry, 'resourceNames');
-  if (names.length > 0 && resources.length === 0) {
-    errors.push(
-      invalidValue(`${path}.resourceNames`, names, 'using resourceNames requires at least one resource'),
-    );
-  }
-  errors.push(...instanceErrors(names, `${path}.resourceNames`));
-  const shapes = resources.flatMap((resource, index) =>
-    resourceShapeErrors(resource, `${path}.resources[${index}]`),
-  );
-  return [...errors, ...shapes, ...(shapes.length > 0 ? [] : overlapErrors(resources, `${path}.resources`))];
+  const shapes = itemErrors(resources, `${path}.resources`, resourceShapeErrors);
+  return [
+    ...problemErrors(`${path}.group`, group, group === '' ? undefined : subdomainProblem(group)),
+    ...(names.length > 0 && resources.length === 0 ? [namesWithoutResource(names, path)] : []),
+    ...itemErrors(names, `${path}.resourceNames`, plainNameErrors),
+    ...shapes,
+    ...(shapes.length > 0 ? [] : overlapErrors(resources, resources, path)),
+  ];
+}
+
+function namesWithoutResource(names: readonly string[], path: string): FieldError {
+  return invalidValue(`${path}.resourceNames`, names, 'using resourceNames requires at least one resource');
 }
 
 function resourceShapeErrors(resource: string, path: string): FieldError[] {
@@ -114,30 +109,27 @@ function resourceShapeErrors(resource: string, path: string): FieldError[] {
   return [invalidValue(path, resource, detail)];
 }
 
-/** No entry may be contained in an entry with a wildcard, in any order. */
-function overlapErrors(resources: readonly string[], path: string): FieldError[] {
-  return resources.flatMap((resource, index) => overlapWith(resource, resources, `${path}[${index}]`));
-}
-
-function overlapWith(resource: string, others: readonly string[], path: string): FieldError[] {
-  const [name = '', subresource] = resource.split('/');
-  const covering = [
-    ...(resource === ANY ? [] : [ANY]),
-    ...(subresource === undefined || subresource === ANY ? [] : [`${name}/*`]),
-    ...(subresource === undefined || name === ANY ? [] : [`*/${subresource}`]),
-  ];
-  // `a/*` and `*/b` have a/b in common.
-  if (subresource === ANY) covering.push(...others.filter((other) => other.startsWith('*/')));
-  const found = covering.find((wildcard) => wildcard !== resource && others.includes(wildcard));
-  if (found === undefined) return [];
-  return [invalidValue(path, resource, `if '${found}' is present, must not specify ${resource}`)];
+/** No resource may be contained in one of `others` with a wildcard, in any order. */
+function overlapErrors(resources: readonly string[], others: readonly string[], path: string): FieldError[] {
+  return itemErrors(resources, `${path}.resources`, (resource, at) => {
+    const [name = '', subresource] = resource.split('/');
+    const covering = [
+      ...(resource === ANY ? [] : [ANY]),
+      ...(subresource === undefined || subresource === ANY ? [] : [`${name}/*`]),
+      ...(subresource === undefined || name === ANY ? [] : [`*/${subresource}`]),
+    ];
+    // `a/*` and `*/b` have a/b in common.
+    if (subresource === ANY) covering.push(...others.filter((other) => other.startsWith('*/')));
+    const found = covering.find((wildcard) => wildcard !== resource && others.includes(wildcard));
+    return problemErrors(at, resource, found && `if '${found}' is present, must not specify ${resource}`);
+  });
 }
 
 /** Resources that another entry of the rule contains, and entries of which no name is one of the rule's. */
 function entryErrors(rule: JsonObject, path: string): FieldError[] {
   const entries = objectList(rule, 'resources');
   const names = textsOf(rule, 'resourceNames');
-  return entries.flatMap((entry, index) => {
+  return itemErrors(entries, `${path}.resources`, (entry, at) => {
     const others = entries.filter(
       (other) =>
         other !== entry &&
@@ -145,16 +137,12 @@ function entryErrors(rule: JsonObject, path: string): FieldError[] {
         listField(other, 'resourceNames').length === 0,
     );
     const wildcards = others.flatMap((other) => textsOf(other, 'resources'));
-    const place = `${path}.resources[${index}]`;
     const own = textsOf(entry, 'resourceNames');
     const isUnreachable = names.length > 0 && own.length > 0 && !own.some((name) => names.includes(name));
+    const never = isUnreachable ? 'never matches: none is in resourceNames of the rule' : undefined;
     return [
-      ...textsOf(entry, 'resources').flatMap((resource, at) =>
-        overlapWith(resource, wildcards, `${place}.resources[${at}]`),
-      ),
-      ...(isUnreachable
-        ? [invalidValue(`${place}.resourceNames`, own, 'never matches: none is in resourceNames of the rule')]
-        : []),
+      ...overlapErrors(textsOf(entry, 'resources'), wildcards, at),
+      ...problemErrors(`${at}.resourceNames`, own, never),
     ];
   });
 }
@@ -163,23 +151,20 @@ function resourceNameErrors(rule: JsonObject, path: string): FieldError[] {
   const names = textsOf(rule, 'resourceNames');
   if (names.length === 0) return [];
   const entries = objectList(rule, 'resources');
-  if (entries.length > 0 && entries.every((entry) => listField(entry, 'resources').length > 0)) {
-    return instanceErrors(names, `${path}.resourceNames`);
-  }
-  const detail = 'using resourceNames requires at least one resource';
-  return [invalidValue(`${path}.resourceNames`, names, detail)];
-}
-
-function instanceErrors(names: readonly string[], path: string): FieldError[] {
-  return names.flatMap((name, index) =>
-    name === '' ? [requiredValue(`${path}[${index}]`)] : plainNameErrors(name, `${path}[${index}]`),
-  );
+  const hasResources = entries.every((entry) => listField(entry, 'resources').length > 0);
+  if (entries.length === 0 || !hasResources) return [namesWithoutResource(names, path)];
+  return itemErrors(names, `${path}.resourceNames`, plainNameErrors);
 }
 
 /** Names that are compared literally: a wildcard would silently match nothing. */
 function plainNameErrors(name: string, path: string): FieldError[] {
+  return name === '' ? [requiredValue(path)] : optionalNameErrors(name, path);
+}
+
+function optionalNameErrors(name: string, path: string): FieldError[] {
+  if (name === '') return [];
   const problem = name === ANY ? 'wildcards are not allowed: leave the list empty' : nameProblem(name);
-  return problem === undefined ? [] : [invalidValue(path, name, problem)];
+  return problemErrors(path, name, problem);
 }
 
 function urlErrors(rule: JsonObject, path: string): FieldError[] {
@@ -187,11 +172,8 @@ function urlErrors(rule: JsonObject, path: string): FieldError[] {
   const isMixed = listField(rule, 'resources').length > 0 || listField(rule, 'namespaces').length > 0;
   const mixed = 'rules cannot apply to both regular resources and non-resource URLs';
   return [
-    ...(urls.length > 0 && isMixed ? [invalidValue(path, urls, mixed)] : []),
-    ...urls.flatMap((url, index) => {
-      const problem = urlProblem(url);
-      return problem === undefined ? [] : [invalidValue(`${path}[${index}]`, url, problem)];
-    }),
+    ...problemErrors(path, urls, urls.length > 0 && isMixed ? mixed : undefined),
+    ...itemErrors(urls, path, (url, at) => problemErrors(at, url, urlProblem(url))),
   ];
 }
 
@@ -206,46 +188,33 @@ function urlProblem(url: string): string | undefined {
   return /[\p{Cc}\s]/u.test(url) ? 'must not contain spaces or control characters' : undefined;
 }
 
+/** A rule with a cluster allows no requests to virtual clusters, and the kind of what a rule names is among its targets. */
 function clusterErrors(rule: JsonObject, path: string): FieldError[] {
   const cluster = text(rule, 'cluster');
-  const errors = cluster === '' ? [] : plainNameErrors(cluster, `${path}.cluster`);
   const entries = objectList(rule, 'virtualClusters');
-  errors.push(...unreachableErrors(rule, path));
-  for (const [index, entry] of entries.entries()) {
-    for (const field of ['name', 'namespace']) {
-      const name = text(entry, field);
-      if (name !== '') errors.push(...plainNameErrors(name, `${path}.virtualClusters[${index}].${field}`));
-    }
-  }
-  return errors;
-}
-
-/** A rule with a cluster allows no requests to virtual clusters, and the kind of what a rule names is among its targets. */
-function unreachableErrors(rule: JsonObject, path: string): FieldError[] {
   const targets = textsOf(rule, 'requestTargets');
-  const [hasCluster, entries] = [text(rule, 'cluster') !== '', listField(rule, 'virtualClusters')];
-  const never =
-    hasCluster && entries.length > 0 ? 'never matches: cluster allows requests to that cluster only' : '';
-  const needed = [
-    ...(hasCluster ? [['Cluster', 'cluster']] : []),
-    ...(entries.length > 0 ? [['ProjectVirtualCluster', 'virtualClusters']] : []),
-  ] as const;
+  const isOfBoth = cluster !== '' && entries.length > 0;
+  const never = isOfBoth ? 'never matches: cluster allows requests to that cluster only' : undefined;
+  const missing = (isNamed: boolean, kind: string, field: string): FieldError[] => {
+    const isReachable = !isNamed || targets.length === 0 || targets.includes(kind);
+    const problem = isReachable ? undefined : `must contain ${kind}, or ${field} never matches`;
+    return problemErrors(`${path}.requestTargets`, targets, problem);
+  };
   return [
-    ...(never === '' ? [] : [invalidValue(`${path}.virtualClusters`, entries, never)]),
-    ...needed
-      .filter(([kind = '']) => targets.length > 0 && !targets.includes(kind))
-      .map(([kind, field]) =>
-        invalidValue(`${path}.requestTargets`, targets, `must contain ${kind}, or ${field} never matches`),
-      ),
+    ...optionalNameErrors(cluster, `${path}.cluster`),
+    ...problemErrors(`${path}.virtualClusters`, entries, never),
+    ...missing(cluster !== '', 'Cluster', 'cluster'),
+    ...missing(entries.length > 0, 'ProjectVirtualCluster', 'virtualClusters'),
+    ...itemErrors(entries, `${path}.virtualClusters`, (entry, at) =>
+      ['name', 'namespace'].flatMap((field) => optionalNameErrors(text(entry, field), `${at}.${field}`)),
+    ),
   ];
 }
 
 /** A name that can be a segment of a URL, or {@link ANY}. */
 function nameErrors(name: string, path: string): FieldError[] {
   if (name === '') return [requiredValue(path, 'a name, or * for all')];
-  if (name === ANY) return [];
-  const problem = nameProblem(name);
-  return problem === undefined ? [] : [invalidValue(path, name, problem)];
+  return problemErrors(path, name, name === ANY ? undefined : nameProblem(name));
 }
 
 function nameProblem(name: string): string | undefined {

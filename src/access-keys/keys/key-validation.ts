@@ -2,22 +2,17 @@
 
 import {
   invalidValue,
+  itemErrors,
+  problemErrors,
   requiredValue,
   tooLong,
   tooManyItems,
   unsupportedValue,
   type FieldError,
 } from '../../apiserver/status.ts';
-import {
-  isJsonObject,
-  jsonEquals,
-  valueAt,
-  type JsonObject,
-  listField,
-  objectField,
-  text,
-} from '../../base/json.ts';
+import { isJsonObject, jsonEquals, valueAt, type JsonObject, objectField, text } from '../../base/json.ts';
 import { validateScope } from '../authorization/scope-validation.ts';
+import { textsOf } from '../identity.ts';
 import { suppliedKeyProblem } from '../credentials/access-key.ts';
 
 /** The first is the default. */
@@ -146,13 +141,14 @@ function platformNameErrors(spec: JsonObject): FieldError[] {
 
 /** Names of users and groups: any printable text, such as `system:node:a` or `a@example.com`. */
 function nameErrors(name: string, field: string): FieldError[] {
-  if (name === '') return [invalidValue(field, name, 'must not be empty')];
   if (name.length > SUBJECT_LENGTH_MAX) return [tooLong(field, SUBJECT_LENGTH_MAX)];
-  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) {
-    return [invalidValue(field, name, 'must not contain control characters or line breaks')];
-  }
-  if (name.trim() !== name) return [invalidValue(field, name, 'must not begin or end with a space')];
-  return [];
+  return problemErrors(field, name, nameProblem(name));
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name === '') return 'must not be empty';
+  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) return 'must not contain control characters or line breaks';
+  return name.trim() === name ? undefined : 'must not begin or end with a space';
 }
 
 /** An unchanged ttl is valid even if the maximum was lowered. */
@@ -228,11 +224,9 @@ export function keyBytes(key: JsonObject): number {
 }
 
 function groupErrors(spec: JsonObject): FieldError[] {
-  const groups = listField(spec, 'groups');
+  const groups = textsOf(spec, 'groups');
   if (groups.length > GROUPS_MAX) return [tooManyItems('spec.groups', groups.length, GROUPS_MAX)];
-  return groups.flatMap((group, index) =>
-    nameErrors(typeof group === 'string' ? group : '', `spec.groups[${index}]`),
-  );
+  return itemErrors(groups, 'spec.groups', nameErrors);
 }
 
 function scopeErrors(spec: JsonObject): FieldError[] {

@@ -2,7 +2,7 @@
 
 import { setOwn, jsonEquals, type JsonObject, objectField, text } from '../../base/json.ts';
 import { SECRETS } from '../../kube/object.ts';
-import { forbiddenValue, invalidValue, type FieldError } from '../../apiserver/status.ts';
+import { forbiddenValue, invalidValue, problemErrors, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
@@ -88,10 +88,9 @@ function count(object: JsonObject, field: string): number {
 }
 
 function keyErrors(object: JsonObject, field: string): FieldError[] {
-  return Object.keys(objectField(object, field)).flatMap((key) => {
-    const wrong = dataKeyProblem(key);
-    return wrong ? [invalidValue(`${field}[${key}]`, key, wrong)] : [];
-  });
+  return Object.keys(objectField(object, field)).flatMap((key) =>
+    problemErrors(`${field}[${key}]`, key, dataKeyProblem(key)),
+  );
 }
 
 function sharedKeyErrors(object: JsonObject): FieldError[] {

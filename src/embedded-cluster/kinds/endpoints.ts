@@ -4,7 +4,14 @@ import { isIP } from 'node:net';
 import { type JsonObject, listField, objectList, text } from '../../base/json.ts';
 import { canonicalProblem, notationProblem, rangeProblem } from '../../kube/addresses.ts';
 import { ENDPOINTS } from '../../kube/object.ts';
-import { invalidValue, requiredValue, unsupportedValue, type FieldError } from '../../apiserver/status.ts';
+import {
+  invalidValue,
+  itemErrors,
+  problemErrors,
+  requiredValue,
+  unsupportedValue,
+  type FieldError,
+} from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
@@ -31,14 +38,13 @@ export function endpoints(types: TypeTable): ResourceDefinition {
         for (const port of objectList(subset, 'ports')) port['protocol'] ??= 'TCP';
       }
     },
-    validate: (object) => objectList(object, 'subsets').flatMap(subsetErrors),
+    validate: (object) => itemErrors(objectList(object, 'subsets'), 'subsets', subsetErrors),
   });
 }
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
-function subsetErrors(subset: JsonObject, index: number): FieldError[] {
-  const path = `subsets[${index}]`;
+function subsetErrors(subset: JsonObject, path: string): FieldError[] {
   const addresses = objectList(subset, 'addresses');
   const notReady = objectList(subset, 'notReadyAddresses');
   if (addresses.length === 0 && notReady.length === 0) {
@@ -46,38 +52,35 @@ function subsetErrors(subset: JsonObject, index: number): FieldError[] {
   }
   const ports = objectList(subset, 'ports');
   return [
-    ...addresses.flatMap((address, at) => addressErrors(address, `${path}.addresses[${at}]`)),
-    ...notReady.flatMap((address, at) => addressErrors(address, `${path}.notReadyAddresses[${at}]`)),
-    ...ports.flatMap((port, at) => portErrors(port, `${path}.ports[${at}]`, ports.length > 1)),
+    ...itemErrors(addresses, `${path}.addresses`, addressErrors),
+    ...itemErrors(notReady, `${path}.notReadyAddresses`, addressErrors),
+    ...itemErrors(ports, `${path}.ports`, (port, at) => portErrors(port, at, ports.length > 1)),
   ];
 }
 
 function addressErrors(address: JsonObject, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const ip = text(address, 'ip');
-  const wrongNotation = notationProblem(ip);
-  if (wrongNotation) errors.push(invalidValue(`${path}.ip`, ip, wrongNotation));
-  const hostname = text(address, 'hostname');
-  const wrongHost = hostname === '' ? undefined : labelProblem(hostname);
-  if (wrongHost) errors.push(invalidValue(`${path}.hostname`, hostname, wrongHost));
-  const nodeName = address['nodeName'];
-  const wrongNode = typeof nodeName === 'string' ? subdomainProblem(nodeName) : undefined;
-  if (wrongNode) errors.push(invalidValue(`${path}.nodeName`, nodeName, wrongNode));
-  const why = rangeProblem(ip);
-  if (why) errors.push(invalidValue(`${path}.ip`, ip, why));
-  return errors;
+  const [ip, hostname, { nodeName }] = [text(address, 'ip'), text(address, 'hostname'), address];
+  return [
+    ...problemErrors(`${path}.ip`, ip, notationProblem(ip)),
+    ...problemErrors(`${path}.hostname`, hostname, hostname === '' ? undefined : labelProblem(hostname)),
+    ...problemErrors(
+      `${path}.nodeName`,
+      nodeName,
+      typeof nodeName === 'string' ? subdomainProblem(nodeName) : undefined,
+    ),
+    ...problemErrors(`${path}.ip`, ip, rangeProblem(ip)),
+  ];
 }
 
-function portErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
-  const errors: FieldError[] = [];
-  const name = text(port, 'name');
-  if (name === '' && isNameNeeded) errors.push(requiredValue(`${path}.name`));
-  const wrongName = name === '' ? undefined : labelProblem(name);
-  if (wrongName) errors.push(invalidValue(`${path}.name`, name, wrongName));
-  errors.push(...portNumberErrors(port['port'], `${path}.port`));
-  const protocol = text(port, 'protocol');
-  if (!PROTOCOLS.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS));
-  return errors;
+/** Of the name, the number and the protocol, which the ports of a Service have too. */
+export function portErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
+  const [name, protocol] = [text(port, 'name'), text(port, 'protocol')];
+  return [
+    ...(name === '' && isNameNeeded ? [requiredValue(`${path}.name`)] : []),
+    ...problemErrors(`${path}.name`, name, name === '' ? undefined : labelProblem(name)),
+    ...portNumberErrors(port['port'], `${path}.port`),
+    ...(PROTOCOLS.includes(protocol) ? [] : [unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS)]),
+  ];
 }
 
 export function portNumberErrors(port: unknown, path: string): FieldError[] {
@@ -165,16 +168,15 @@ function validate(next: JsonObject, previous: JsonObject | undefined): FieldErro
   if (previous && type !== text(previous, 'addressType')) {
     errors.push(invalidValue('addressType', type, 'field is immutable'));
   }
-  for (const [index, endpoint] of objectList(next, 'endpoints').entries()) {
-    const path = `endpoints[${index}].addresses`;
+  const endpointErrors = (endpoint: JsonObject, path: string): FieldError[] => {
     const addresses = listField(endpoint, 'addresses').map(String);
-    if (addresses.length === 0) errors.push(requiredValue(path, 'must contain at least 1 address'));
-    for (const [at, address] of addresses.entries()) {
-      const wrong = addressProblem(type, address);
-      if (wrong) errors.push(invalidValue(`${path}[${at}]`, address, wrong));
-    }
-  }
-  return errors;
+    if (addresses.length === 0)
+      return [requiredValue(`${path}.addresses`, 'must contain at least 1 address')];
+    return itemErrors(addresses, `${path}.addresses`, (address, at) =>
+      problemErrors(at, address, addressProblem(type, address)),
+    );
+  };
+  return [...errors, ...itemErrors(objectList(next, 'endpoints'), 'endpoints', endpointErrors)];
 }
 
 function addressProblem(type: string, address: string): string | undefined {

@@ -12,7 +12,7 @@ import {
 import { SERVICES } from '../../kube/object.ts';
 import {
   duplicateValue,
-  invalidValue,
+  itemErrors,
   requiredValue,
   unsupportedValue,
   type FieldError,
@@ -22,7 +22,7 @@ import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
 import { labelErrors } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
-import { portNumberErrors } from './endpoints.ts';
+import { portErrors, portNumberErrors } from './endpoints.ts';
 
 export function services(types: TypeTable): ResourceDefinition {
   const schema = types.get('Service');
@@ -101,7 +101,6 @@ function allocate(spec: JsonObject): void {
 }
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
-const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
 function validate(object: JsonObject): FieldError[] {
   const spec = objectField(object, 'spec');
@@ -111,9 +110,16 @@ function validate(object: JsonObject): FieldError[] {
   const isHeadless = text(spec, 'clusterIP') === 'None';
   if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(requiredValue('spec.ports'));
   const names = new Set<string>();
-  for (const [index, port] of ports.entries()) {
-    errors.push(...portErrors(port, `spec.ports[${index}]`, { isNameNeeded: ports.length > 1, names }));
-  }
+  const duplicates = itemErrors(ports, 'spec.ports', (port, path) => {
+    const name = text(port, 'name');
+    const isRepeated = name !== '' && names.has(name);
+    names.add(name);
+    return isRepeated ? [duplicateValue(`${path}.name`, name)] : [];
+  });
+  errors.push(
+    ...itemErrors(ports, 'spec.ports', (port, path) => servicePortErrors(port, path, ports.length > 1)),
+    ...duplicates,
+  );
   errors.push(...labelErrors(objectField(spec, 'selector'), 'spec.selector'));
   if (!['ClientIP', 'None'].includes(text(spec, 'sessionAffinity'))) {
     errors.push(
@@ -124,25 +130,12 @@ function validate(object: JsonObject): FieldError[] {
   return errors;
 }
 
-function portErrors(
-  port: JsonObject,
-  path: string,
-  { isNameNeeded, names }: { isNameNeeded: boolean; names: Set<string> },
-): FieldError[] {
-  const errors: FieldError[] = [];
-  const name = text(port, 'name');
-  if (name === '' && isNameNeeded) errors.push(requiredValue(`${path}.name`));
-  const wrong = name === '' ? undefined : labelProblem(name);
-  if (wrong) errors.push(invalidValue(`${path}.name`, name, wrong));
-  if (name !== '' && names.has(name)) errors.push(duplicateValue(`${path}.name`, name));
-  names.add(name);
-  errors.push(...portNumberErrors(port['port'], `${path}.port`));
-  if (typeof port['targetPort'] === 'number') {
-    errors.push(...portNumberErrors(port['targetPort'], `${path}.targetPort`));
-  }
-  const protocol = text(port, 'protocol');
-  if (!PROTOCOLS.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS));
-  return errors;
+function servicePortErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
+  const isNumber = typeof port['targetPort'] === 'number';
+  return [
+    ...portErrors(port, path, isNameNeeded),
+    ...(isNumber ? portNumberErrors(port['targetPort'], `${path}.targetPort`) : []),
+  ];
 }
 
 function orNone(value: string): string {
