@@ -3,18 +3,20 @@
  * create an Event of the same name, so that there is one per key.
  */
 
-import type { AuditEvent } from '../../apiserver/request/request-info.ts';
+import { auditEvent, type AuditEvent, type RequestRecord } from '../../apiserver/request/request-info.ts';
 import { KEEP_EXPIRED_MS } from './stored-key.ts';
 import { randomUUID } from 'node:crypto';
 import {
   MANAGEMENT_API_VERSION,
   MANAGEMENT_GROUP,
+  MANAGEMENT_VERSION,
   SERVER_WRITE,
   SUBJECT_ANNOTATION,
   subjectOfEvent,
 } from '../identity.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { KEYS } from '../authorization/grants.ts';
 import { SERVER_USER } from '../../apiserver/user.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
@@ -34,7 +36,6 @@ export const EVENTS_PER_SUBJECT_MAX = 100;
 const EVENTS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 200;
 const COMPONENT = 'endpoint-syncer';
-const KEY_PATH = `/apis/${MANAGEMENT_API_VERSION}/ownedaccesskeys`;
 
 export interface ExpiryEventsOptions {
   /** Event of events.k8s.io/v1. */
@@ -166,31 +167,27 @@ function eventOf(key: IndexedKey, endMs: number, nowMs: number): JsonObject {
 }
 
 function auditEntry(key: IndexedKey, endMs: number, nowMs: number): AuditEvent {
-  const time = microTime(nowMs);
-  return {
-    kind: 'Event',
-    apiVersion: 'audit.k8s.io/v1',
-    level: 'Metadata',
-    auditID: randomUUID(),
-    stage: 'ResponseComplete',
-    requestURI: `${KEY_PATH}/${key.name}`,
+  const record: RequestRecord = {
+    id: randomUUID(),
+    url: `/apis/${MANAGEMENT_API_VERSION}/${KEYS}/${key.name}`,
+    address: '',
+    userAgent: '',
+    receivedMs: nowMs,
     verb: 'delete',
-    user: { username: SERVER_USER.name, groups: SERVER_USER.groups },
-    sourceIPs: [],
-    objectRef: {
-      resource: 'ownedaccesskeys',
+    path: {
+      group: MANAGEMENT_GROUP,
+      version: MANAGEMENT_VERSION,
+      resource: KEYS,
+      namespace: '',
       name: key.name,
-      apiGroup: MANAGEMENT_GROUP,
-      apiVersion: 'v1',
+      subresource: '',
     },
-    responseStatus: { metadata: {}, code: 200 },
-    requestReceivedTimestamp: time,
-    stageTimestamp: time,
-    annotations: {
-      'authorization.k8s.io/decision': 'allow',
-      'authorization.k8s.io/reason': '',
-      'platform.sh/expired-at': timeText(endMs),
-      'platform.sh/key-uid': key.uid,
-    },
+    user: SERVER_USER,
+    decision: 'allow',
+    reason: '',
+    writtenName: '',
   };
+  const event = auditEvent(record, 200, nowMs);
+  const facts = { 'platform.sh/expired-at': timeText(endMs), 'platform.sh/key-uid': key.uid };
+  return { ...event, sourceIPs: [], annotations: { ...event.annotations, ...facts } };
 }

@@ -1,7 +1,7 @@
 /** What the query of a request asks for: lists and watches, writes, and the parsing of integers and booleans as a kube-apiserver does it. */
 
 import { type StringMap, metadataOf } from '../../kube/object.ts';
-import { type JsonObject, isJsonObject, type JsonValue, objectField, text } from '../../base/json.ts';
+import { type JsonObject, type JsonValue, objectField, text } from '../../base/json.ts';
 import type { StoredEntry, StoreRange } from '../storage/store.ts';
 import { currentForm, type Target, type ResourceDefinition } from './resource-definition.ts';
 import { type LabelPredicate, parseLabelSelector, SelectorError } from '../../kube/label-selector.ts';
@@ -259,14 +259,9 @@ export interface DeleteOptions {
   readonly propagationPolicy?: PropagationPolicy | undefined;
 }
 
-/** Values in the body take precedence over the query. Throws 400 for a field of the wrong type, 422 for an invalid value. */
+/** Values in the body, which is decoded, take precedence over the query. Throws 422 for an invalid value. */
 export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | undefined): DeleteOptions {
-  if (body) rejectOtherTypes(body, DELETE_FIELDS, '');
   const errors: FieldError[] = [];
-  const kind = body?.['kind'];
-  if (kind !== undefined && kind !== 'DeleteOptions') {
-    throw badRequest(`no kind ${JSON.stringify(kind)} is registered for delete options: use DeleteOptions`);
-  }
   const policy = body?.['propagationPolicy'] ?? query.get('propagationPolicy');
   const inQuery = query.has('orphanDependents') ? isTrue(query.get('orphanDependents')) : undefined;
   const orphan = body?.['orphanDependents'] ?? inQuery;
@@ -285,16 +280,12 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   const gracePeriodSeconds = graceOf(body, query);
   errors.push(...graceErrors(gracePeriodSeconds));
   throwInvalid(errors, 'DeleteOptions');
-  const preconditions = body?.['preconditions'];
-  const condition = (name: string): string | undefined => {
-    const value = isJsonObject(preconditions) ? preconditions[name] : undefined;
-    return typeof value === 'string' ? value : undefined;
-  };
+  const { uid, resourceVersion } = objectField(body ?? {}, 'preconditions');
   return {
     isDryRun: dryRuns.length > 0,
     gracePeriodSeconds,
-    uid: condition('uid'),
-    resourceVersion: condition('resourceVersion'),
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
     propagationPolicy: isKnown ? policy : policyOf(orphan),
   };
 }
@@ -303,37 +294,6 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
 function policyOf(orphanDependents: JsonValue | undefined): PropagationPolicy | undefined {
   if (typeof orphanDependents !== 'boolean') return undefined;
   return orphanDependents ? 'Orphan' : 'Background';
-}
-
-type FieldTypes = Readonly<
-  Record<string, readonly [goType: string, isOfType: (value: JsonValue) => boolean]>
->;
-
-const isText = (value: JsonValue): boolean => typeof value === 'string';
-
-const DELETE_FIELDS: FieldTypes = {
-  dryRun: ['[]string', (value) => Array.isArray(value) && value.every(isText)],
-  preconditions: ['v1.Preconditions', isJsonObject],
-  propagationPolicy: ['v1.DeletionPropagation', isText],
-  orphanDependents: ['bool', (value) => typeof value === 'boolean'],
-  gracePeriodSeconds: ['int64', Number.isInteger],
-};
-const PRECONDITION_FIELDS: FieldTypes = { uid: ['types.UID', isText], resourceVersion: ['string', isText] };
-
-/** A precondition of the wrong type must not be ignored: the object would be deleted without it. */
-function rejectOtherTypes(object: JsonObject, types: FieldTypes, path: string): void {
-  for (const [field, [goType, isOfType]] of Object.entries(types)) {
-    const value = object[field];
-    if (value === undefined || value === null) continue;
-    if (!isOfType(value)) {
-      const sent = Array.isArray(value) ? 'array' : typeof value;
-      const where = `Go struct field DeleteOptions.${path}${field} of type ${goType}`;
-      throw badRequest(`json: cannot unmarshal ${sent} into ${where}`);
-    }
-    if (field === 'preconditions' && isJsonObject(value)) {
-      rejectOtherTypes(value, PRECONDITION_FIELDS, 'preconditions.');
-    }
-  }
 }
 
 function graceOf(body: JsonObject | undefined, query: URLSearchParams): number | undefined {

@@ -64,16 +64,8 @@ export function openApiDocument(
   const paths: JsonObject = {};
   for (const definition of table.of(group, version)) {
     addKind(components, definition);
-    const object = componentName(definition.schema);
     const requests = addRequests(components, definition);
-    const schemas = {
-      object,
-      list: `${object}List`,
-      status: STATUS,
-      deleteOptions: DELETE_OPTIONS,
-      requests,
-    };
-    Object.assign(paths, pathsOf(definition, rootPath(group, version), schemas));
+    Object.assign(paths, pathsOf(definition, rootPath(group, version), requests));
   }
   const document: JsonObject = {
     openapi: '3.0.0',
@@ -235,15 +227,8 @@ function componentName({ name }: ObjectSchema): string {
 
 // The operations on a kind, as the OpenAPI document of a kube-apiserver describes them.
 
-/** Names of the document's schemas, as `$ref` has them behind `#/components/schemas/`. */
-export interface PathSchemas {
-  readonly object: string;
-  readonly list: string;
-  readonly status: string;
-  readonly deleteOptions: string;
-  /** Request kinds of the subresources that are actions, by the suffix of their operation: `Rotate`. */
-  readonly requests: Readonly<Record<string, string>>;
-}
+/** The request kinds of subresources that are actions, by the suffix of their operation: `Rotate`. */
+type Requests = Readonly<Record<string, string>>;
 
 const SELECTION = [
   'continue',
@@ -273,50 +258,33 @@ const QUERY_TYPES: Readonly<Record<string, string>> = {
 const RESPONSE_MEDIA = ['application/json', 'application/yaml'];
 const WATCH_MEDIA = 'application/json;stream=watch';
 
-interface Operation {
-  readonly verb: Verb;
-  readonly method: string;
-  readonly idPrefix: string;
-  readonly query: readonly string[];
-  readonly codes: readonly string[];
-  readonly response: 'object' | 'list' | 'status';
-}
-
-function operation(
+type Operation = readonly [
   verb: Verb,
   method: string,
   idPrefix: string,
   query: readonly string[],
-  rest: Pick<Operation, 'codes' | 'response'>,
-): Operation {
-  return { verb, method, idPrefix, query, ...rest };
-}
+  codes: readonly string[],
+  response: 'object' | 'list' | 'status',
+];
 
 const COLLECTION: readonly Operation[] = [
-  operation('list', 'get', 'list', [...SELECTION, ...STREAM].toSorted(), {
-    codes: ['200'],
-    response: 'list',
-  }),
-  operation('create', 'post', 'create', WRITE, { codes: ['200', '201', '202'], response: 'object' }),
-  operation('deletecollection', 'delete', 'delete', [...SELECTION, ...DELETION].toSorted(), {
-    codes: ['200'],
-    response: 'status',
-  }),
+  ['list', 'get', 'list', [...SELECTION, ...STREAM].toSorted(), ['200'], 'list'],
+  ['create', 'post', 'create', WRITE, ['200', '201', '202'], 'object'],
+  ['deletecollection', 'delete', 'delete', [...SELECTION, ...DELETION].toSorted(), ['200'], 'status'],
 ];
-const WRITTEN = { codes: ['200', '201'], response: 'object' } as const;
-const PATCH = operation('patch', 'patch', 'patch', [...WRITE, 'force'], WRITTEN);
+const PATCH: Operation = ['patch', 'patch', 'patch', [...WRITE, 'force'], ['200', '201'], 'object'];
 const ITEM: readonly Operation[] = [
-  operation('get', 'get', 'read', [], { codes: ['200'], response: 'object' }),
-  operation('update', 'put', 'replace', WRITE, WRITTEN),
+  ['get', 'get', 'read', [], ['200'], 'object'],
+  ['update', 'put', 'replace', WRITE, ['200', '201'], 'object'],
   PATCH,
-  operation('delete', 'delete', 'delete', DELETION, { codes: ['200', '202'], response: 'status' }),
+  ['delete', 'delete', 'delete', DELETION, ['200', '202'], 'status'],
 ];
 
 /** POST to a subresource that is an action. */
-const ACTION = operation('create', 'post', 'create', WRITE, { codes: ['201'], response: 'object' });
+const ACTION: Operation = ['create', 'post', 'create', WRITE, ['201'], 'object'];
 
 /** `root`: `/api/v1`, `/apis/coordination.k8s.io/v1`. */
-function pathsOf(definition: ResourceDefinition, root: string, schemas: PathSchemas): JsonObject {
+function pathsOf(definition: ResourceDefinition, root: string, requests: Requests): JsonObject {
   const { plural, isNamespaced, verbs } = definition;
   const base = `${root}${isNamespaced ? '/namespaces/{namespace}' : ''}/${plural}`;
   const scope = isNamespaced ? ['namespace'] : [];
@@ -330,7 +298,7 @@ function pathsOf(definition: ResourceDefinition, root: string, schemas: PathSche
     if (operations.length === 0) return;
     const item: JsonObject = names.length === 0 ? {} : { parameters: names.map(pathParameter) };
     for (const operation of operations)
-      item[operation.method] = describe(definition, operation, schemas, suffix);
+      item[operation[1]] = describe(definition, operation, requests, suffix);
     paths[path] = item;
   };
   add(base, served(COLLECTION, verbs), scope);
@@ -341,33 +309,36 @@ function pathsOf(definition: ResourceDefinition, root: string, schemas: PathSche
     add(`${base}/{name}/${name}`, operations, ['name', ...scope], capitalized(name));
   }
   if (isNamespaced) {
-    const everywhere = served(COLLECTION, verbs).filter(({ verb }) => verb === 'list');
+    const everywhere = served(COLLECTION, verbs).filter(([verb]) => verb === 'list');
     add(`${root}/${plural}`, everywhere, [], 'ForAllNamespaces');
   }
   return paths;
 }
 
 function served(operations: readonly Operation[], verbs: readonly Verb[]): readonly Operation[] {
-  return operations.filter(({ verb }) => verbs.includes(verb));
+  return operations.filter(([verb]) => verbs.includes(verb));
 }
 
 function describe(
   definition: ResourceDefinition,
   operation: Operation,
-  schemas: PathSchemas,
+  requests: Requests,
   suffix: string,
 ): JsonObject {
-  const { group, version, kind } = definition;
-  const { verb, method, query, codes, response } = operation;
+  const { group, version, kind, schema } = definition;
+  const [verb, method, , query, codes, response] = operation;
+  const object = componentName(schema);
   const content = contentOf(
     [...RESPONSE_MEDIA, ...(verb === 'list' ? [WATCH_MEDIA] : [])],
-    schemas[response],
+    { object, list: `${object}List`, status: STATUS }[response],
   );
   const action = { create: 'post', update: 'put' }[verb as string] ?? verb;
   return {
     operationId: idOf(definition, operation, suffix),
     ...(query.length === 0 ? {} : { parameters: query.map(queryParameter) }),
-    ...(method === 'get' ? {} : { requestBody: requestBody(definition, operation, schemas, suffix) }),
+    ...(method === 'get'
+      ? {}
+      : { requestBody: requestBody(definition, operation, requests[suffix] ?? object) }),
     responses: Object.fromEntries(
       codes.map((code) => [code, { description: RESPONSES[code] ?? '', content }]),
     ),
@@ -381,7 +352,7 @@ const RESPONSES: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created',
 /** `readCoreV1NamespacedConfigMap`. */
 function idOf(
   { group, version, kind, isNamespaced }: ResourceDefinition,
-  { verb, idPrefix }: Operation,
+  [verb, , idPrefix]: Operation,
   suffix: string,
 ): string {
   const groupWords = group === '' ? ['core'] : group.replace(/\.k8s\.io$/, '').split('.');
@@ -405,12 +376,11 @@ function queryParameter(name: string): JsonObject {
 
 function requestBody(
   { patchKinds }: ResourceDefinition,
-  { verb, method }: Operation,
-  { object, deleteOptions, requests }: PathSchemas,
-  suffix: string,
+  [verb, method]: Operation,
+  sent: string,
 ): JsonObject {
-  if (method === 'delete') return { content: contentOf(['*/*'], deleteOptions) };
-  if (verb !== 'patch') return { content: contentOf(['*/*'], requests[suffix] ?? object), required: true };
+  if (method === 'delete') return { content: contentOf(['*/*'], DELETE_OPTIONS) };
+  if (verb !== 'patch') return { content: contentOf(['*/*'], sent), required: true };
   const media = patchKinds.map((kind): [string, JsonObject] => [
     PATCH_MEDIA[kind],
     { schema: { type: 'object' } },

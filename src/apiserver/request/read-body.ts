@@ -15,7 +15,7 @@ import {
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { duplicatesIn, type ParsedBody } from '../objects/decode-body.ts';
-import { META_TYPES, TypeTable, type ObjectSchema } from '../schema/object-schema.ts';
+import { META_TYPES, TypeTable } from '../schema/object-schema.ts';
 import {
   YAML_BYTES_MAX,
   BODY_BYTES_MAX,
@@ -24,7 +24,7 @@ import {
   YAML_TOKENS_MAX,
   YAML_VALUES_MAX,
 } from '../limits.ts';
-import { DecodeError } from '../schema/decode.ts';
+import { decodeObject, DecodeError, jsonTypeName } from '../schema/decode.ts';
 import { parseJsonText } from '../schema/json-text.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
 import { badRequest, tooLargeYaml, unsupportedMediaType } from '../status.ts';
@@ -37,28 +37,55 @@ export interface RawBody {
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
 
+type BodyKind = Pick<ResourceDefinition, 'kind' | 'schema'>;
+
 /** Parses JSON, YAML or protobuf into raw JSON. `definition` is the kind that the URL names. */
-export function parseBody(definition: ResourceDefinition, body: RawBody): ParsedBody {
-  switch (body.contentType) {
+export function parseBody(definition: BodyKind, { contentType, bytes }: RawBody): ParsedBody {
+  switch (contentType) {
     case '':
     case 'application/json':
-      return parseJson(definition.kind, body.bytes.toString('utf8'));
+      return parseText(definition.kind, () => readJson(bytes.toString('utf8')));
     case 'application/yaml':
-      return parseYaml(definition.kind, body.bytes.toString('utf8'));
+      return parseYaml(definition.kind, bytes.toString('utf8'));
     case PROTOBUF:
-      return { value: parseProtobuf(definition, body.bytes), duplicates: [] };
+      return { value: parseProtobuf(definition, bytes), duplicates: [] };
     default:
       throw unsupportedMediaType(ACCEPTED);
   }
 }
 
-function parseJson(kind: string, text: string): ParsedBody {
+/** Most clients send JSON as YAML; the JSON parser is much faster. */
+export function parseYaml(kind: string, text: string): ParsedBody {
+  return parseText(kind, () => {
+    if (text.startsWith('{')) {
+      try {
+        return readJson(text);
+      } catch (error) {
+        if (!(error instanceof DecodeError)) throw error;
+        // It may be YAML in flow style.
+      }
+    }
+    if (text.length > YAML_BYTES_MAX) throw tooLargeYaml(YAML_BYTES_MAX);
+    return readYaml(kind, text);
+  });
+}
+
+/** `read` throws `DecodeError` for a text that cannot be read. */
+function parseText(kind: string, read: () => ParsedBody): ParsedBody {
   try {
-    return { value: typed(parseJsonText(text)), duplicates: duplicatesIn(text) };
+    const { value, duplicates } = read();
+    return { value: typed(value), duplicates };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw unrecognized(kind, error.message);
+    // The message ends before the body: it may hold a secret.
+    const what =
+      kind === DELETE_OPTIONS.kind ? '' : `the object provided is unrecognized (must be of type ${kind}): `;
+    throw badRequest(`${what}couldn't get version/kind; json parse error: ${error.message}`);
   }
+}
+
+function readJson(text: string): ParsedBody {
+  return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
 }
 
 /** Returns null or an object whose `apiVersion` and `kind`, if any, are strings; throws `DecodeError` for anything else. */
@@ -66,7 +93,7 @@ function typed(value: JsonValue): JsonValue {
   if (value === null) return value;
   if (!isJsonObject(value)) {
     throw new DecodeError(
-      `json: cannot unmarshal ${typeName(value)} into Go value of type struct { APIVersion string ` +
+      `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type struct { APIVersion string ` +
         '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
     );
   }
@@ -74,131 +101,75 @@ function typed(value: JsonValue): JsonValue {
     const member = ownValue(value, field);
     if (member === undefined || member === null || typeof member === 'string') continue;
     throw new DecodeError(
-      `json: cannot unmarshal ${typeName(member)} into Go struct field .${field} of type string`,
+      `json: cannot unmarshal ${jsonTypeName(member)} into Go struct field .${field} of type string`,
     );
   }
   return value;
 }
 
-function typeName(value: JsonValue): string {
-  if (typeof value === 'boolean') return 'bool';
-  return Array.isArray(value) ? 'array' : typeof value;
-}
+const DELETE_OPTIONS: BodyKind = {
+  kind: 'DeleteOptions',
+  schema: new TypeTable([META_TYPES]).get('meta.DeleteOptions'),
+};
 
-/** The `DeleteOptions` of a DELETE; undefined without a body. */
+/** The `DeleteOptions` of a DELETE; undefined without a body. A precondition of the wrong type must not be ignored. */
 export function parseDeleteBody(body: RawBody): JsonObject | undefined {
   if (body.bytes.length === 0) return undefined;
-  const value = deleteOptionsIn(body);
-  return isJsonObject(value) ? value : undefined;
-}
-
-function deleteOptionsIn({ contentType, bytes }: RawBody): JsonValue {
-  const text = bytes.toString('utf8');
-  switch (contentType) {
-    case 'application/yaml':
-      return parseYaml('DeleteOptions', text).value;
-    case PROTOBUF:
-      return parseProtobuf({ kind: 'DeleteOptions', schema: deleteOptionsSchema() }, bytes);
-    case '':
-    case 'application/json':
-      break;
-    default:
-      throw unsupportedMediaType(ACCEPTED);
+  const { value } = parseBody(DELETE_OPTIONS, body);
+  if (!isJsonObject(value)) return undefined;
+  const { kind } = value;
+  if (kind !== undefined && kind !== DELETE_OPTIONS.kind) {
+    throw badRequest(`no kind ${JSON.stringify(kind)} is registered for delete options: use DeleteOptions`);
   }
   try {
-    return typed(parseJsonText(text));
+    return decodeObject(DELETE_OPTIONS.schema, value).value;
   } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+    throw error instanceof DecodeError ? badRequest(error.message) : error;
   }
 }
 
-/** The message ends before the body: it may hold a secret. */
-function unrecognized(kind: string, why: string): Error {
-  return badRequest(
-    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why}`,
-  );
-}
-
-/** Most clients send JSON as YAML; the JSON parser is much faster. */
-export function parseYaml(kind: string, text: string): ParsedBody {
-  if (text.startsWith('{')) {
-    try {
-      return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
-    } catch (error) {
-      if (!(error instanceof DecodeError)) throw error;
-      // It may be YAML in flow style.
-    }
-  }
-  if (text.length > YAML_BYTES_MAX) throw tooLargeYaml(YAML_BYTES_MAX);
-  const outcome = readYaml(text);
-  switch (outcome.kind) {
-    case 'several-documents':
-      throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);
-    case 'rejected':
-      throw unrecognized(kind, outcome.reason);
-    case 'read':
-      break;
-  }
-  try {
-    return { value: typed(parseJsonText(outcome.json)), duplicates: outcome.duplicates };
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw unrecognized(kind, error.message);
-  }
-}
-
-/** Created for each request: few clients delete in protobuf. */
-function deleteOptionsSchema(): ObjectSchema {
-  return new TypeTable([META_TYPES]).get('meta.DeleteOptions');
-}
-
-function parseProtobuf(definition: Pick<ResourceDefinition, 'kind' | 'schema'>, bytes: Buffer): JsonValue {
+function parseProtobuf({ kind: expected, schema }: BodyKind, bytes: Buffer): JsonValue {
   try {
     const { apiVersion, kind, raw } = openEnvelope(bytes);
-    const value = decodeProtobuf(definition.schema, raw);
-    return { apiVersion, kind, ...value };
+    return { apiVersion, kind, ...decodeProtobuf(schema, raw) };
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
-    throw badRequest(`the protobuf body cannot be read as ${definition.kind}: ${error.message}`);
+    throw badRequest(`the protobuf body cannot be read as ${expected}: ${error.message}`);
   }
 }
 
-// Converts YAML text to JSON text, in less time than a turn of the event loop may take whatever the text is.
+// Reads YAML in less time than a turn of the event loop may take whatever the text is.
 
-export type YamlOutcome =
-  | { readonly kind: 'read'; readonly json: string; readonly duplicates: readonly string[] }
-  | { readonly kind: 'several-documents' }
-  /** `reason` names a position and never quotes the body, which may hold a secret. */
-  | { readonly kind: 'rejected'; readonly reason: string };
-
-/** Never throws. Texts above `YAML_BYTES_MAX` may take long. */
-function readYaml(text: string): YamlOutcome {
+/** Throws `DecodeError` with a position, never with a part of the body, which may hold a secret. Texts above `YAML_BYTES_MAX` may take long. */
+function readYaml(kind: string, text: string): ParsedBody {
   if (hasTooManyTokens(text)) {
-    return rejected(`the YAML has more than ${YAML_TOKENS_MAX} tokens; send JSON`);
+    throw new DecodeError(`the YAML has more than ${YAML_TOKENS_MAX} tokens; send JSON`);
   }
   const lines = new LineCounter();
-  const parsed = parseText(text, lines);
-  if (!parsed) return rejected('the YAML is nested too deeply'); // the parser is recursive
-  const [document, second] = parsed.documents;
-  if (second) return { kind: 'several-documents' };
-  const [problem] = parsed.errors;
-  if (problem) return rejected(problemText(problem, lines));
-  if (!document) return { kind: 'read', json: 'null', duplicates: [] };
-  try {
-    const value: unknown = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
-    if (expandedSize(value) > YAML_VALUES_MAX) return rejected('its aliases expand to too many values');
-    const json = JSON.stringify(value ?? null); // JSON has no dates and no undefined
-    if (json.length > BODY_BYTES_MAX)
-      return rejected('its aliases expand to more bytes than a body may have');
-    return { kind: 'read', json, duplicates: duplicateKeys(document, lines) };
-  } catch {
-    return rejected('the YAML cannot be resolved');
+  const { documents, errors } = parsedYaml(text, lines);
+  const [document, second] = documents;
+  if (second) throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);
+  const [problem] = errors;
+  if (problem) throw new DecodeError(problemText(problem, lines));
+  if (!document) return { value: null, duplicates: [] };
+  const json = jsonOf(document);
+  if (json.length > BODY_BYTES_MAX) {
+    throw new DecodeError('its aliases expand to more bytes than a body may have');
   }
+  return { value: parseJsonText(json), duplicates: duplicateKeys(document, lines) };
 }
 
-function rejected(reason: string): YamlOutcome {
-  return { kind: 'rejected', reason };
+function jsonOf(document: Document.Parsed): string {
+  let value: unknown;
+  let size: number;
+  try {
+    value = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
+    size = expandedSize(value);
+  } catch {
+    throw new DecodeError('the YAML cannot be resolved');
+  }
+  if (size > YAML_VALUES_MAX) throw new DecodeError('its aliases expand to too many values');
+  return JSON.stringify(value ?? null); // JSON has no dates and no undefined
 }
 
 /** The time of parsing depends on the number of tokens, not on the bytes; splitting the text takes a tenth of it. */
@@ -230,14 +201,13 @@ function expandedSize(root: unknown): number {
   return sizeOf(root);
 }
 
-interface ParsedText {
+interface ParsedYaml {
   readonly documents: readonly Document.Parsed[];
   /** Of the first document; of the text when it has none. */
   readonly errors: readonly YAMLParseError[];
 }
 
-/** Undefined for a text that is nested too deeply. */
-function parseText(text: string, lineCounter: LineCounter): ParsedText | undefined {
+function parsedYaml(text: string, lineCounter: LineCounter): ParsedYaml {
   const options = {
     version: '1.1',
     customTags: kubernetesTags,
@@ -253,7 +223,7 @@ function parseText(text: string, lineCounter: LineCounter): ParsedText | undefin
     const documents = [...composer.compose(untilError(tokens))];
     return { documents, errors: documents[0]?.errors ?? composer.streamInfo().errors };
   } catch {
-    return undefined;
+    throw new DecodeError('the YAML is nested too deeply'); // the parser is recursive
   }
 }
 

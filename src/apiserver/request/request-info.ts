@@ -159,46 +159,14 @@ export function recordDecision(record: RequestRecord, { isAllowed, reason }: Acc
 }
 
 /** `Event` of audit.k8s.io/v1 at the level `Metadata`. */
-export interface AuditEvent {
-  readonly kind: 'Event';
-  readonly apiVersion: 'audit.k8s.io/v1';
-  readonly level: 'Metadata';
-  readonly auditID: string;
-  readonly stage: 'ResponseComplete';
-  readonly requestURI: string;
-  readonly verb: string;
-  readonly user: AuditUser;
-  readonly sourceIPs: readonly string[];
-  readonly userAgent?: string | undefined;
-  readonly objectRef?: AuditObject | undefined;
-  readonly responseStatus: { readonly metadata: object; readonly code: number };
-  readonly requestReceivedTimestamp: string;
-  readonly stageTimestamp: string;
-  readonly annotations?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface AuditUser {
-  readonly username?: string | undefined;
-  readonly uid?: string | undefined;
-  readonly groups?: readonly string[] | undefined;
-  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
-}
-
-export interface AuditObject {
-  readonly resource: string;
-  readonly namespace?: string | undefined;
-  readonly name?: string | undefined;
-  readonly apiGroup?: string | undefined;
-  readonly apiVersion: string;
-  readonly subresource?: string | undefined;
-}
+export type AuditEvent = Readonly<ReturnType<typeof auditEvent>>;
 
 const USER_AGENT_CHARACTERS_MAX = 1024;
 /** Of a URL, a part of it, and a reason: a client chooses their length, and a long line displaces others. */
 const TEXT_CHARACTERS_MAX = 512;
 
 /** JSON omits the fields that are undefined. Events have one shape, which engines copy and encode fastest. */
-export function auditEvent(record: RequestRecord, code: number, nowMs: number): AuditEvent {
+export function auditEvent(record: RequestRecord, code: number, nowMs: number) {
   const { id, url, verb, user, address, userAgent, path, decision, reason, receivedMs } = record;
   const requestURI = masked(url);
   const received = microTime(receivedMs);
@@ -219,11 +187,20 @@ export function auditEvent(record: RequestRecord, code: number, nowMs: number): 
     responseStatus: { metadata: {}, code },
     requestReceivedTimestamp: received,
     stageTimestamp: nowMs === receivedMs ? received : microTime(nowMs),
-    annotations:
-      decision === ''
-        ? undefined
-        : { 'authorization.k8s.io/decision': decision, 'authorization.k8s.io/reason': cut(reason) },
+    annotations: annotationsOf(decision, reason),
   };
+}
+
+function annotationsOf(decision: string, reason: string): Readonly<Record<string, string>> | undefined {
+  if (decision === '') return undefined;
+  return { 'authorization.k8s.io/decision': decision, 'authorization.k8s.io/reason': cut(reason) };
+}
+
+export interface AuditUser {
+  readonly username?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly groups?: readonly string[] | undefined;
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 const NO_USER: AuditUser = {};
@@ -237,7 +214,7 @@ function auditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   };
 }
 
-function auditObject(path: ResourcePath, writtenName: string): AuditObject {
+function auditObject(path: ResourcePath, writtenName: string) {
   const { group, version, resource, namespace, name, subresource } = path;
   return {
     resource: cut(resource),

@@ -292,7 +292,7 @@ function wrongType(input: JsonValue, at: Place, goType: string, what = jsonTypeN
   );
 }
 
-function jsonTypeName(value: JsonValue): string {
+export function jsonTypeName(value: JsonValue): string {
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'boolean') return 'bool';
   return typeof value;
