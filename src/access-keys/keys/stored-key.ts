@@ -23,7 +23,7 @@ import {
   type StoredCredential,
 } from '../credentials/access-key.ts';
 import type { Seal } from '../credentials/master-key.ts';
-import { FieldSetBuilder, fromFieldsV1, toFieldsV1, type FieldSet } from '../../apiserver/patch/field-set.ts';
+import { FieldSet, fromFieldsV1, toFieldsV1 } from '../../apiserver/patch/field-set.ts';
 
 /** A change of one of these fields invalidates the tokens of the key. */
 const TOKEN_FIELDS = [
@@ -48,7 +48,6 @@ interface StoredKeyOptions {
 export class StoredKeys implements ObjectView {
   readonly overlay: Overlay;
   readonly #options: StoredKeyOptions;
-  readonly #ownership = new FieldOwnershipStripper();
 
   constructor(options: StoredKeyOptions) {
     this.#options = options;
@@ -66,7 +65,7 @@ export class StoredKeys implements ObjectView {
   prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
     const spec: JsonObject = { ...objectField(next, 'spec') };
     next['spec'] = spec;
-    this.#ownership.strip(next);
+    disownSecrets(next);
     redactLastApplied(next);
     if (previous && stored) {
       this.#removeRepeatedSecrets(spec, stored);
@@ -297,32 +296,24 @@ function withoutSealed(object: JsonObject): JsonObject {
   return { ...object, spec };
 }
 
+const WRITE_ONLY = SEALED_FIELDS.reduce(
+  (set, { owner, field }) => set.insert(['f:spec', `f:${owner}`, `f:${field}`]),
+  new FieldSet().insert(['f:spec', 'f:key']),
+);
+
 /**
  * Removes the write-only fields from `metadata.managedFields`: conflicts about fields that are never returned could not be explained, and
- * `f:key` would claim on every key that its manager had set it.
+ * `f:key` would claim on every key that its manager had set it. Changes `object.metadata`.
  */
-class FieldOwnershipStripper {
-  readonly #fields: FieldSet;
-
-  constructor() {
-    const fields = new FieldSetBuilder();
-    fields.insert(['f:spec', 'f:key']);
-    for (const { owner, field } of SEALED_FIELDS) fields.insert(['f:spec', `f:${owner}`, `f:${field}`]);
-    this.#fields = fields.build();
-  }
-
-  /** Changes `object.metadata`. */
-  strip(object: JsonObject): void {
-    const metadata = metadataOf(object);
-    if (!Array.isArray(metadata['managedFields'])) return;
-    const entries = objectList(metadata, 'managedFields').flatMap((entry) => {
-      const fields = fromFieldsV1(entry['fieldsV1']);
-      if (!fields || fields.intersection(this.#fields).isEmpty) return [entry];
-      const left = fields.difference(this.#fields);
-      return left.isEmpty ? [] : [{ ...entry, fieldsV1: toFieldsV1(left) }];
-    });
-    metadata['managedFields'] = entries;
-  }
+function disownSecrets(object: JsonObject): void {
+  const metadata = metadataOf(object);
+  if (!Array.isArray(metadata['managedFields'])) return;
+  metadata['managedFields'] = objectList(metadata, 'managedFields').flatMap((entry) => {
+    const fields = fromFieldsV1(entry['fieldsV1']);
+    if (!fields || fields.intersection(WRITE_ONLY).isEmpty) return [entry];
+    const left = fields.difference(WRITE_ONLY);
+    return left.isEmpty ? [] : [{ ...entry, fieldsV1: toFieldsV1(left) }];
+  });
 }
 
 // When a key expires.

@@ -15,12 +15,40 @@ import { isLeaf, type ListSchema, memberSchema, type Schema } from '../schema/ob
 
 export class FieldSet {
   /** The field itself is in the set, not only fields below it. */
-  readonly isMember: boolean;
-  readonly children: ReadonlyMap<string, FieldSet>;
+  #isMember: boolean;
+  readonly #children: Map<string, FieldSet>;
 
-  constructor(isMember: boolean, children: ReadonlyMap<string, FieldSet> = new Map()) {
-    this.isMember = isMember;
-    this.children = children;
+  constructor(isMember = false, children = new Map<string, FieldSet>()) {
+    this.#isMember = isMember;
+    this.#children = children;
+  }
+
+  get isMember(): boolean {
+    return this.#isMember;
+  }
+
+  get children(): ReadonlyMap<string, FieldSet> {
+    return this.#children;
+  }
+
+  /** Only while the set is built: later it may be shared. */
+  insert(path: readonly string[], from = 0): this {
+    const edge = path[from];
+    if (edge === undefined) this.#isMember = true;
+    else this.#child(edge).insert(path, from + 1);
+    return this;
+  }
+
+  /** Only while the set is built. Linear in the size of `set`; a union would copy the intermediate result each time. */
+  insertAll(set: FieldSet): void {
+    if (set.isMember) this.#isMember = true;
+    for (const [edge, child] of set.children) this.#child(edge).insertAll(child);
+  }
+
+  #child(edge: string): FieldSet {
+    const child = this.#children.get(edge) ?? new FieldSet();
+    this.#children.set(edge, child);
+    return child;
   }
 
   get isEmpty(): boolean {
@@ -35,9 +63,7 @@ export class FieldSet {
   }
 
   union(other: FieldSet): FieldSet {
-    const children = new Map(this.children);
-    for (const [edge, set] of other.children) children.set(edge, children.get(edge)?.union(set) ?? set);
-    return new FieldSet(this.isMember || other.isMember, children);
+    return unionOf([this, other]);
   }
 
   difference(other: FieldSet): FieldSet {
@@ -83,17 +109,12 @@ export class FieldSet {
   }
 }
 
-const EMPTY = new FieldSet(false);
+const EMPTY = new FieldSet();
 
-export function emptySet(): FieldSet {
-  return EMPTY;
-}
-
-/** Linear in the size of all sets; repeated unions would copy the intermediate result each time. */
 export function unionOf(sets: readonly FieldSet[]): FieldSet {
-  const all = new FieldSetBuilder();
+  const all = new FieldSet();
   for (const set of sets) all.insertAll(set);
-  return all.build();
+  return all;
 }
 
 function mapChildren(
@@ -123,38 +144,6 @@ function edgeText(edge: string): string {
   return `[${parts.join(',')}]`;
 }
 
-/** Collects members one by one. */
-export class FieldSetBuilder {
-  readonly #children = new Map<string, FieldSetBuilder>();
-  #isMember = false;
-
-  insert(path: readonly string[], from = 0): void {
-    const edge = path[from];
-    if (edge === undefined) this.#isMember = true;
-    else this.#child(edge).insert(path, from + 1);
-  }
-
-  insertAll(set: FieldSet): void {
-    if (set.isMember) this.#isMember = true;
-    for (const [edge, child] of set.children) this.#child(edge).insertAll(child);
-  }
-
-  #child(edge: string): FieldSetBuilder {
-    let child = this.#children.get(edge);
-    if (!child) {
-      child = new FieldSetBuilder();
-      this.#children.set(edge, child);
-    }
-    return child;
-  }
-
-  build(): FieldSet {
-    const children = new Map<string, FieldSet>();
-    for (const [edge, builder] of this.#children) children.set(edge, builder.build());
-    return new FieldSet(this.#isMember, children);
-  }
-}
-
 export function toFieldsV1(set: FieldSet): JsonObject {
   const json: JsonObject = {};
   if (set.isMember && set.children.size > 0) json['.'] = {};
@@ -169,7 +158,7 @@ export function toFieldsV1(set: FieldSet): JsonObject {
 export function fromFieldsV1(json: JsonValue | undefined): FieldSet | undefined {
   if (!isJsonObject(json)) return undefined;
   const root = parseNode(json);
-  return root && new FieldSet(false, root.children);
+  return root && new FieldSet(false, new Map(root.children));
 }
 
 function parseNode(json: JsonObject): FieldSet | undefined {
@@ -214,12 +203,12 @@ function isStructured(schema: Schema | undefined): schema is Schema {
 
 /** Every field that `value` sets, as owned by the manager that applies it. */
 export function fieldsOf(schema: Schema, value: JsonValue): FieldSet {
-  const set = new FieldSetBuilder();
+  const set = new FieldSet();
   walk(schema, value, [], set);
-  return set.build();
+  return set;
 }
 
-function walk(schema: Schema | undefined, value: JsonValue, path: Path, set: FieldSetBuilder): void {
+function walk(schema: Schema | undefined, value: JsonValue, path: Path, set: FieldSet): void {
   if (!isStructured(schema) || typeof value !== 'object' || value === null) {
     set.insert(path);
     return;
@@ -265,13 +254,9 @@ function itemEdge(schema: ListSchema, item: JsonValue): string {
 }
 
 export function compare(schema: Schema, before: JsonValue, after: JsonValue): Comparison {
-  const sets = {
-    added: new FieldSetBuilder(),
-    removed: new FieldSetBuilder(),
-    modified: new FieldSetBuilder(),
-  };
+  const sets = { added: new FieldSet(), removed: new FieldSet(), modified: new FieldSet() };
   compareAt(schema, { before, after }, [], sets);
-  return { added: sets.added.build(), removed: sets.removed.build(), modified: sets.modified.build() };
+  return sets;
 }
 
 interface Pair {
@@ -279,12 +264,7 @@ interface Pair {
   readonly after: JsonValue | undefined;
 }
 
-function compareAt(
-  schema: Schema | undefined,
-  pair: Pair,
-  path: Path,
-  sets: Record<keyof Comparison, FieldSetBuilder>,
-): void {
+function compareAt(schema: Schema | undefined, pair: Pair, path: Path, sets: Comparison): void {
   const { before, after } = pair;
   if (before === undefined) sets.added.insert(path);
   else if (after === undefined) sets.removed.insert(path);
@@ -369,7 +349,7 @@ function removeMember(
   const isKept = keep !== undefined && !keep.isEmpty;
   if (minus.isMember && !isKept) return undefined;
   if (!isStructured(member.schema)) return member.value;
-  const left = removeFields(member.schema, member.value, minus, keep ?? new FieldSetBuilder().build());
+  const left = removeFields(member.schema, member.value, minus, keep ?? EMPTY);
   return hasNoMembers(left) && !isKept ? undefined : left;
 }
 

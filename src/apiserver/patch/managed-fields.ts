@@ -15,7 +15,6 @@ import { emptyObject } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
 import { failure } from '../../kube/status-error.ts';
 import {
-  emptySet,
   FieldSet,
   unionOf,
   fromFieldsV1,
@@ -78,7 +77,7 @@ export function trackUpdate(
   const written = ownable(touched);
   const own = others.find((entry) => isSameWriter(entry, writer));
   const next = others.filter((entry) => entry !== own);
-  const fields = (own?.fields ?? emptySet()).union(written);
+  const fields = own ? own.fields.union(written) : written;
   const time = written.isEmpty ? (own?.time ?? writer.time) : writer.time;
   next.push({ ...writer, ...own, time, fields });
   return writeEntries(capped(next));
@@ -199,7 +198,7 @@ function ownable(fields: FieldSet): FieldSet {
   const metadata = fields.children.get('f:metadata');
   if (metadata) {
     const owned = UNOWNED_METADATA.reduce((left, name) => left.without(`f:${name}`), metadata);
-    if (owned.children.size > 0) children.set('f:metadata', new FieldSet(false, owned.children));
+    if (owned.children.size > 0) children.set('f:metadata', new FieldSet(false, new Map(owned.children)));
   }
   return new FieldSet(false, children);
 }

@@ -1,27 +1,12 @@
 /** WATCH: the events after a revision, first from history, then as they happen. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
-import { isTransient, type Status } from '../../kube/status-error.ts';
-import {
-  StoreError,
-  type Store,
-  type StoredEntry,
-  type StoreEvent,
-  type StoreWatch,
-} from '../storage/store.ts';
+import { isTransient } from '../../kube/status-error.ts';
+import { StoreError, type Store, type StoreEvent, type StoreWatch } from '../storage/store.ts';
 import { ITEMS_PER_TURN, nextTurn } from '../objects/list-objects.ts';
 import type { ListQuery } from '../objects/query-options.ts';
 import { expired } from '../status.ts';
-
-/** Receives the events of a watch. */
-export interface WatchSink {
-  send(type: 'ADDED' | 'MODIFIED' | 'DELETED', entry: StoredEntry): void;
-  bookmark(revision: number, isInitialEnd: boolean): void;
-  error(status: Status): void;
-  /** Resolves when the client has read what was sent, or will not read it any more. */
-  drained(): Promise<void>;
-  end(): void;
-}
+import { errorLine, type WatchConnection, type WatchForm } from './watch-connection.ts';
 
 export interface WatchOptions {
   readonly query: ListQuery;
@@ -35,20 +20,28 @@ export interface WatchOptions {
 /** Current objects that are sent before the client must have read them: few, because one may have 3 MiB. */
 const ENTRIES_PER_WRITE = 4;
 
-/** Ends by timeout, by `close()`, or when the store ends it. `sink.end()` is called exactly once, as the last call. */
+/** Ends by timeout, by `close()`, or when the store ends it; nothing is sent afterwards. */
 export class ObjectWatch {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #sink: WatchSink;
+  readonly #connection: WatchConnection;
+  readonly #form: WatchForm;
   readonly #options: WatchOptions;
   readonly #timers = new Set<Timer>();
   #watch: StoreWatch | undefined;
   #isEnded = false;
 
-  constructor(store: Store, clock: Clock, sink: WatchSink, options: WatchOptions) {
+  constructor(
+    store: Store,
+    clock: Clock,
+    connection: WatchConnection,
+    form: WatchForm,
+    options: WatchOptions,
+  ) {
     this.#store = store;
     this.#clock = clock;
-    this.#sink = sink;
+    this.#connection = connection;
+    this.#form = form;
     this.#options = options;
   }
 
@@ -97,12 +90,12 @@ export class ObjectWatch {
     const { entries, revision } = await this.#store.list(query.range);
     for (const [index, entry] of entries.entries()) {
       // At the client's pace: all objects at once may be more bytes than a client may leave unread.
-      if (index % ENTRIES_PER_WRITE === 0) await this.#sink.drained();
+      if (index % ENTRIES_PER_WRITE === 0) await this.#connection.drained();
       if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
       if (this.#isEnded) return revision;
-      if (query.matches(entry)) this.#sink.send('ADDED', entry);
+      if (query.matches(entry)) this.#connection.send(this.#form.event('ADDED', entry));
     }
-    if (sendsInitialEvents && hasBookmarks) this.#sink.bookmark(revision, true);
+    if (sendsInitialEvents && hasBookmarks) this.#connection.send(this.#form.bookmark(revision, true));
     return revision;
   }
 
@@ -112,10 +105,11 @@ export class ObjectWatch {
     const { entry, previous, revision } = event;
     const matched = previous !== undefined && query.matches(previous);
     const matches = event.type !== 'deleted' && query.matches(entry);
-    if (matches) this.#sink.send(matched ? 'MODIFIED' : 'ADDED', entry);
+    if (!matches && !matched) return;
+    const type = matches ? (matched ? 'MODIFIED' : 'ADDED') : 'DELETED';
     // The object no longer matches: the client gets the state that it knows, at the revision of the change.
-    else if (matched)
-      this.#sink.send('DELETED', event.type === 'deleted' ? entry : { ...previous, revision });
+    const shown = matches || event.type === 'deleted' ? entry : { ...(previous ?? entry), revision };
+    this.#connection.send(this.#form.event(type, shown));
   }
 
   #bookmarkLater(): void {
@@ -128,7 +122,7 @@ export class ObjectWatch {
 
   #bookmark(): void {
     if (this.#options.hasBookmarks && this.#watch && !this.#isEnded) {
-      this.#sink.bookmark(this.#watch.revision, false);
+      this.#connection.send(this.#form.bookmark(this.#watch.revision, false));
     }
   }
 
@@ -144,7 +138,7 @@ export class ObjectWatch {
   #fail(error: unknown): void {
     const { resourceVersion } = this.#options.query;
     if (!this.#isEnded && error instanceof StoreError && error.code === 'compacted') {
-      this.#sink.error(expired(`too old resource version: ${resourceVersion}`).status);
+      this.#connection.send(errorLine(expired(`too old resource version: ${resourceVersion}`).status));
     }
     this.#end();
   }
@@ -155,7 +149,7 @@ export class ObjectWatch {
     this.#watch?.close();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
-    this.#sink.end();
+    this.#connection.end();
   }
 
   close(): void {

@@ -2,26 +2,17 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
-import { apiVersionOf } from '../../kube/object.ts';
-import type { Store, StoredEntry } from '../storage/store.ts';
-import { WATCHES_MAX, WATCHES_PER_USER_MAX, CLIENT_TIMEOUTS, WATCH_UNREAD_BYTES_MAX } from '../limits.ts';
+import type { Store } from '../storage/store.ts';
+import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
 import { parseListQuery, integerIn, isTrue } from '../objects/query-options.ts';
-import { metaVersion, withWarnings, plainHeaders } from '../request/api-response.ts';
-import {
-  type ObjectViews,
-  includeObject,
-  partialMetadata,
-  tableOf,
-  type IncludeObject,
-} from '../objects/object-view.ts';
+import { withWarnings, plainHeaders } from '../request/api-response.ts';
+import { type ObjectViews, includeObject } from '../objects/object-view.ts';
 import type { WatchResponse } from '../request/resource-handler.ts';
 import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../user.ts';
-import type { Status } from '../../kube/status-error.ts';
-import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
-import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { WatchConnection, WatchForm, WatchLines } from './watch-connection.ts';
+import { ObjectWatch, type WatchOptions } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {
   readonly store: Store;
@@ -43,7 +34,6 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const TIMEOUT_MIN_MS = 30 * 60_000;
 const TIMEOUT_MAX_MS = 60 * 60_000;
 const RECHECK_INTERVAL_MS = 10_000;
-const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export class WatchStreams {
   readonly #options: WatchStreamsOptions;
@@ -70,15 +60,14 @@ export class WatchStreams {
     const { user } = answer;
     this.#rejectTooMany(user.name);
     const options = this.#optionsOf(query, answer);
-    const { store, clock, views } = this.#options;
-    const parts = { views, clock, include: includeObject(query), lines: this.#lines };
+    const { store, clock } = this.#options;
+    const form = new WatchForm(this.#lines, answer, includeObject(query), clock);
     const connection = new WatchConnection(response, () => {
       this.#forget(watch, user.name);
       watch.close();
       ended();
     });
-    const sink = new StreamSink(connection, answer, parts);
-    const watch = new ObjectWatch(store, clock, sink, options);
+    const watch = new ObjectWatch(store, clock, connection, form, options);
     if (this.#options.rechecksWatchesOf?.(user) === true) watch.every(RECHECK_INTERVAL_MS, answer.recheck);
     this.#watches.set(watch, user);
     this.#byUser.set(user.name, (this.#byUser.get(user.name) ?? 0) + 1);
@@ -134,163 +123,4 @@ export class WatchStreams {
     if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.random());
     return Math.min(Math.max(0, seconds * 1000), TIMEOUT_MAX_MS);
   }
-}
-
-/** What a sink needs besides its connection and its watch. */
-interface SinkParts {
-  readonly views: ObjectViews;
-  readonly clock: Clock;
-  readonly lines: WatchLines;
-  readonly include: IncludeObject;
-}
-
-class StreamSink implements WatchSink {
-  readonly #connection: WatchConnection;
-  readonly #answer: WatchResponse;
-  readonly #parts: SinkParts;
-  #hasColumns = true;
-
-  constructor(connection: WatchConnection, answer: WatchResponse, parts: SinkParts) {
-    this.#connection = connection;
-    this.#answer = answer;
-    this.#parts = parts;
-  }
-
-  send(type: WatchEventType, entry: StoredEntry): void {
-    const { definition, form } = this.#answer;
-    if (form.as === '') this.#connection.send(this.#parts.lines.event(type, definition, entry));
-    else this.#connection.send(eventLine(type, this.#otherForm(entry)));
-  }
-
-  bookmark(revision: number, isInitialEnd: boolean): void {
-    const { definition, form } = this.#answer;
-    const metadata: JsonObject = { resourceVersion: String(revision) };
-    if (isInitialEnd) metadata['annotations'] = { [INITIAL_EVENTS_END]: 'true' };
-    const isPlain = form.as === '';
-    const kind = isPlain ? definition.kind : form.as;
-    const apiVersion = isPlain ? apiVersionOf(definition) : metaVersion(form);
-    const object = {
-      kind,
-      apiVersion,
-      metadata,
-      ...(form.as === 'Table' ? { columnDefinitions: null, rows: [] } : {}),
-    };
-    this.#connection.send(eventLine('BOOKMARK', JSON.stringify(object)));
-  }
-
-  error(status: Status): void {
-    this.#connection.send(eventLine('ERROR', JSON.stringify(status)));
-  }
-
-  drained(): Promise<void> {
-    return this.#connection.drained();
-  }
-
-  end(): void {
-    this.#connection.end();
-  }
-
-  /** The text of an object that is requested as a Table or as PartialObjectMetadata. */
-  #otherForm(entry: StoredEntry): string {
-    const { views, clock, include } = this.#parts;
-    const { definition, form } = this.#answer;
-    const object = views.object(definition, entry);
-    const apiVersion = metaVersion(form);
-    if (form.as !== 'Table') return JSON.stringify(partialMetadata(object, apiVersion));
-    const metadata = { resourceVersion: String(entry.revision) };
-    const hasColumns = this.#hasColumns;
-    this.#hasColumns = false;
-    const options = { includeObject: include, nowMs: clock.now(), metadata, hasColumns, apiVersion };
-    return JSON.stringify(tableOf(definition, [object], options));
-  }
-}
-
-// The response of one watch, and the bytes of an event.
-
-export class WatchConnection {
-  readonly #response: ServerResponse;
-  readonly #closed: () => void;
-  #isClosed = false;
-
-  /** `closed` is called once, when the connection is closed. */
-  constructor(response: ServerResponse, closed: () => void) {
-    this.#response = response;
-    this.#closed = closed;
-    response.once('close', () => this.#close());
-    // A client that ends its side does not want more events.
-    response.socket?.once('end', () => this.end());
-  }
-
-  /** Sends the head before the first event, so that the client knows that the watch has started. */
-  start(headers: Record<string, string>): void {
-    this.#response.writeHead(200, { ...headers, connection: 'close' });
-    this.#response.flushHeaders();
-    // The client may have left before the listeners were added.
-    if (this.#response.destroyed) this.#close();
-    else if (this.#response.socket?.readableEnded) this.end();
-  }
-
-  /** Closes the connection of a client that has too many unread bytes. Sends nothing after the end. */
-  send(line: Buffer | string): void {
-    // Events go on until the connection has closed.
-    if (this.#response.writableEnded) return;
-    if (this.#response.writableLength > WATCH_UNREAD_BYTES_MAX) this.#response.destroy();
-    else this.#response.write(line);
-  }
-
-  /** Resolves when the client has read what was sent, or the connection has closed. */
-  async drained(): Promise<void> {
-    const response = this.#response;
-    if (!response.writableNeedDrain || response.destroyed) return;
-    await new Promise<void>((resolve) => {
-      const settle = (): void => {
-        response.removeListener('drain', settle);
-        response.removeListener('close', settle);
-        resolve();
-      };
-      response.once('drain', settle);
-      response.once('close', settle);
-    });
-  }
-
-  /** Closes the connection when everything is sent. */
-  end(): void {
-    this.#response.end();
-    // A client that does not read the rest would keep it in memory.
-    this.#response.socket?.setTimeout(CLIENT_TIMEOUTS.responseMs, () => this.#response.destroy());
-  }
-
-  #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#closed();
-  }
-}
-
-type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
-
-/** Lines of events, encoded once for all watchers: with a thousand watchers, encoding is most of the work. */
-export class WatchLines {
-  readonly #views: ObjectViews;
-  /** An event goes to one watcher after another, so only the last line is needed again. */
-  #last:
-    | { type: WatchEventType; definition: ResourceDefinition; entry: StoredEntry; line: Buffer }
-    | undefined;
-
-  constructor(views: ObjectViews) {
-    this.#views = views;
-  }
-
-  /** An event with the complete object. */
-  event(type: WatchEventType, definition: ResourceDefinition, entry: StoredEntry): Buffer {
-    const last = this.#last;
-    if (last?.entry === entry && last.type === type && last.definition === definition) return last.line;
-    const line = Buffer.from(eventLine(type, this.#views.text(definition, entry)));
-    this.#last = { type, definition, entry, line };
-    return line;
-  }
-}
-
-function eventLine(type: string, objectText: string): string {
-  return `{"type":"${type}","object":${objectText}}\n`;
 }
