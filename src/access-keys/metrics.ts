@@ -7,12 +7,9 @@ import type { KeyRecord } from './identity.ts';
 const KEY_STATES = ['active', 'disabled', 'expired', 'deleting'] as const;
 type KeyState = (typeof KEY_STATES)[number];
 
-interface KeySource {
+interface MeasuredKeys {
   all(): Iterable<KeyRecord>;
   expiresAtMs(record: KeyRecord): number | undefined;
-}
-
-interface MeasuredKeys extends KeySource {
   /** Since the store last responded; 0 while it responds. */
   readonly unconfirmedMs: number;
 }
@@ -43,7 +40,10 @@ export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: 
     .of({});
 }
 
-export function countByState(index: KeySource, nowMs: number): Record<KeyState, number> {
+export function countByState(
+  index: Pick<MeasuredKeys, 'all' | 'expiresAtMs'>,
+  nowMs: number,
+): Record<KeyState, number> {
   const counts: Record<KeyState, number> = { active: 0, disabled: 0, expired: 0, deleting: 0 };
   for (const key of index.all()) counts[stateOf(key, index.expiresAtMs(key), nowMs)]++;
   return counts;

@@ -19,12 +19,9 @@ import {
   AUTHENTICATION_GROUP,
   AUTHORIZATION_GROUP,
   DISCOVERY_URLS,
-  EVENTS,
-  EVENTS_GROUPS,
   KEYS,
-  ROTATE,
-  SELF_REVIEWS,
-  TOKENS,
+  ORDINARY_REQUESTS,
+  REVIEW_REQUESTS,
   targetOf,
   ANY,
 } from './grants.ts';
@@ -173,29 +170,13 @@ function quoted(audiences: readonly string[]): string {
 
 // SelfSubjectRulesReview authorizes every verb of every resource, so that the list agrees with the decisions about requests.
 
-const CREATE: readonly string[] = ['create'];
-
-interface Candidate {
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly verbs: readonly string[];
-}
-
-const RESOURCES: readonly Candidate[] = [
-  { group: MANAGEMENT_GROUP, resource: KEYS, subresource: '', verbs: ALL_VERBS },
-  { group: MANAGEMENT_GROUP, resource: KEYS, subresource: 'status', verbs: ['get', 'patch', 'update'] },
-  { group: MANAGEMENT_GROUP, resource: KEYS, subresource: ROTATE, verbs: CREATE },
-  ...EVENTS_GROUPS.map((group) => ({
-    group,
-    resource: EVENTS,
-    subresource: '',
-    verbs: ['get', 'list', 'watch'],
-  })),
-  { group: MANAGEMENT_GROUP, resource: TOKENS, subresource: '', verbs: CREATE },
-  { group: AUTHENTICATION_GROUP, resource: 'tokenreviews', subresource: '', verbs: CREATE },
-  { group: AUTHORIZATION_GROUP, resource: 'subjectaccessreviews', subresource: '', verbs: CREATE },
-  ...SELF_REVIEWS.map(([group, resource]) => ({ group, resource, subresource: '', verbs: CREATE })),
+/** Candidates for a rule: the requests of ordinary users and of webhooks, and writing the status of a key, which other users may do. */
+const CANDIDATES: readonly (readonly [group: string, resource: string, verbs: Iterable<string>])[] = [
+  [MANAGEMENT_GROUP, KEYS, ALL_VERBS],
+  [MANAGEMENT_GROUP, `${KEYS}/status`, ['get', 'patch', 'update']],
+  ...[...ORDINARY_REQUESTS, ...REVIEW_REQUESTS]
+    .filter(({ form, resource }) => form === 'resource' && resource !== KEYS && resource !== `${KEYS}/status`)
+    .map(({ group = '', resource, verbs = [] }) => [group, resource, verbs] as const),
 ];
 
 const NOTHING: AccessRequest = {
@@ -217,10 +198,10 @@ async function rulesOf(authorizer: ManagementAuthorizer, user: UserInfo): Promis
   const resourceRules: JsonObject[] = [];
   const isEverything = await may({ verb: ANY, group: ANY, resource: ANY });
   if (isEverything) resourceRules.push({ verbs: [ANY], apiGroups: [ANY], resources: [ANY] });
-  for (const { group, resource, subresource, verbs } of isEverything ? [] : RESOURCES) {
+  for (const [group, name, verbs] of isEverything ? [] : CANDIDATES) {
+    const [resource = '', subresource = ''] = name.split('/');
     const allowed: string[] = [];
     for (const verb of verbs) if (await may({ verb, group, resource, subresource })) allowed.push(verb);
-    const name = subresource === '' ? resource : `${resource}/${subresource}`;
     if (allowed.length > 0) resourceRules.push({ verbs: allowed, apiGroups: [group], resources: [name] });
   }
   const paths: string[] = [];

@@ -75,7 +75,7 @@ export class WriteAuthorizer {
     const before = isRotation ? undefined : previous;
     const key: KeyWrite = {
       write,
-      writer: writerOf(user, this.#host),
+      writer: new Writer(user, this.#host),
       spec,
       before: before && objectField(before, 'spec'),
     };
@@ -105,24 +105,18 @@ export class WriteAuthorizer {
     const caller = this.#index.byUid(uid);
     // The key was deleted after the request was authorized.
     if (!caller) throw failure(401, 'Unauthorized', 'Unauthorized');
-    const callerEnd = endOfCaller(this.#index.expiresAtMs(caller), overlapEndMs(caller, write.user));
-    if (callerEnd === undefined) return;
+    const callerEnd = endOfCaller(caller, write.user, this.#index.expiresAtMs(caller));
+    if (callerEnd.endMs === Infinity) return;
     const longer = longerLife(write.next, before, callerEnd, this.#clock.now());
     if (longer) throw refusal(write, longer.field, longer.detail);
   }
 }
 
-/** Undefined: the caller used the current secret of its key. */
-function overlapEndMs({ credentials }: KeyRecord, { extra }: UserInfo): number | undefined {
+/** The end of the key, or of the overlap of the secret that the caller used. */
+function endOfCaller({ credentials }: KeyRecord, { extra }: UserInfo, keyEndMs = Infinity): CallerEnd {
   const [used] = extra[EXTRA.credentialId] ?? [];
-  return credentials?.find(({ id }) => id === used)?.untilMs;
-}
-
-function endOfCaller(keyEndMs: number | undefined, overlapEnd: number | undefined): CallerEnd | undefined {
-  if (overlapEnd !== undefined && overlapEnd < (keyEndMs ?? Number.POSITIVE_INFINITY)) {
-    return { endMs: overlapEnd, isOldSecret: true };
-  }
-  return keyEndMs === undefined ? undefined : { endMs: keyEndMs, isOldSecret: false };
+  const overlapEndMs = credentials?.find(({ id }) => id === used)?.untilMs ?? Infinity;
+  return { endMs: Math.min(keyEndMs, overlapEndMs), isOldSecret: overlapEndMs < keyEndMs };
 }
 
 async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise<void> {
@@ -221,21 +215,14 @@ function refusal({ target }: AdmissionRequest, field: string, detail: string): S
   return forbidden(groupName(target.definition), target.name, `${field}: ${detail}`);
 }
 
-/** What a user may write into keys: as an administrator, as an ordinary user, or as a user of the host cluster. */
-interface Writer {
-  isAdministrator(): Promise<boolean>;
-  /** Whether it may create and change keys of the subject of this `spec`. */
-  mayActFor(spec: JsonObject): Promise<boolean>;
-  /** Whether it may add this group to a key. */
-  mayGive(group: string): Promise<boolean>;
-}
-
 /** Prefix of users and groups of Kubernetes itself, which clusters trust by name. */
 const SYSTEM = 'system:';
 /** Groups with rights in this API. */
 const RESERVED: readonly string[] = [ADMINISTRATORS, AUTH_DELEGATORS];
 
-const REQUEST: Omit<AccessRequest, 'verb' | 'group' | 'resource' | 'name'> = {
+const REQUEST: Omit<AccessRequest, 'resource' | 'name'> = {
+  verb: 'impersonate',
+  group: '',
   version: 'v1',
   subresource: '',
   namespace: '',
@@ -243,46 +230,41 @@ const REQUEST: Omit<AccessRequest, 'verb' | 'group' | 'resource' | 'name'> = {
   prefix: '',
 };
 
-function writerOf(user: UserInfo, host: HostRights | undefined): Writer {
-  if (isDelegated(user)) return delegated(user, host);
-  return isAdministrator(user) ? ADMINISTRATOR : ordinary(user);
-}
+/** What a user may write into keys. For a user of the host, acting as another user is the right to impersonate there. */
+class Writer {
+  readonly #user: UserInfo;
+  readonly #host: HostRights | undefined;
 
-/** Creating a key of a user means acting as that user: on the host, the right to impersonate. */
-function delegated(user: UserInfo, host: HostRights | undefined): Writer {
-  const mayBe = async (resource: string, name: string): Promise<boolean> => {
-    const request = { ...REQUEST, verb: 'impersonate', group: '', resource, name };
-    return (await host?.reviewAccess(user, request))?.isAllowed === true;
-  };
-  const isAdministrator = (): Promise<boolean> => mayBe('groups', ADMINISTRATORS);
-  return {
-    isAdministrator,
-    mayActFor: async (spec) => {
-      const { name } = subjectOf(spec);
-      const resource = text(spec, 'team') === '' ? 'users' : 'groups';
-      return (await mayBe(resource, name)) && (!name.startsWith(SYSTEM) || (await isAdministrator()));
-    },
-    mayGive: async (group) =>
-      (await mayBe('groups', group)) && (!isReserved(group) || (await isAdministrator())),
-  };
-}
+  constructor(user: UserInfo, host: HostRights | undefined) {
+    this.#user = user;
+    this.#host = host;
+  }
 
-const ADMINISTRATOR: Writer = {
-  isAdministrator: () => Promise.resolve(true),
-  mayActFor: () => Promise.resolve(true),
-  mayGive: () => Promise.resolve(true),
-};
+  async isAdministrator(): Promise<boolean> {
+    return isDelegated(this.#user) ? this.#mayBe('groups', ADMINISTRATORS) : isAdministrator(this.#user);
+  }
 
-function isReserved(group: string): boolean {
-  return group.startsWith(SYSTEM) || RESERVED.includes(group);
-}
+  /** Whether it may create and change keys of the subject of this `spec`. */
+  mayActFor(spec: JsonObject): Promise<boolean> {
+    const { name } = subjectOf(spec);
+    const resource = text(spec, 'team') === '' ? 'users' : 'groups';
+    return this.#mayUse(resource, name, isOwnedBy(spec, this.#user), name.startsWith(SYSTEM));
+  }
 
-function ordinary(user: UserInfo): Writer {
-  return {
-    isAdministrator: () => Promise.resolve(false),
-    mayActFor: (spec) => Promise.resolve(isOwnedBy(spec, user) && !subjectOf(spec).name.startsWith(SYSTEM)),
-    mayGive: (group) => Promise.resolve(user.groups.includes(group) && !isReserved(group)),
-  };
+  /** Whether it may add this group to a key. */
+  mayGive(group: string): Promise<boolean> {
+    const isReserved = group.startsWith(SYSTEM) || RESERVED.includes(group);
+    return this.#mayUse('groups', group, this.#user.groups.includes(group), isReserved);
+  }
+
+  async #mayUse(resource: string, name: string, isOwn: boolean, isReserved: boolean): Promise<boolean> {
+    if (!isDelegated(this.#user)) return isAdministrator(this.#user) || (isOwn && !isReserved);
+    return (await this.#mayBe(resource, name)) && (!isReserved || (await this.isAdministrator()));
+  }
+
+  async #mayBe(resource: string, name: string): Promise<boolean> {
+    return (await this.#host?.reviewAccess(this.#user, { ...REQUEST, resource, name }))?.isAllowed === true;
+  }
 }
 
 // A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included. For an old secret of a

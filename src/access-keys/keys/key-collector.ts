@@ -49,9 +49,12 @@ const CLOCK_STEP_MS = 5 * 60_000;
 const CLOCK_PAUSE_MS = 3_600_000;
 
 interface KeyCollectorOptions {
+  readonly store: Store;
+  readonly registry: ObjectRegistry;
+  readonly deleter: ObjectDeleter;
+  readonly definition: ResourceDefinition;
   readonly index: KeyIndex;
   readonly activity: KeyActivity;
-  readonly removal: KeyRemoval;
   readonly expiry: Pick<ExpiryEvents, 'expired' | 'deleted'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -227,7 +230,7 @@ export class KeyCollector {
   }
 
   async #reconcile(uid: string): Promise<void> {
-    const { index, activity, removal, clock } = this.#options;
+    const { index, activity, clock } = this.#options;
     const key = index.byUid(uid);
     if (!key) return;
     this.#checkClock();
@@ -242,19 +245,11 @@ export class KeyCollector {
       case 'delete':
         return this.#delete(key, action);
       case 'removeFinalizer':
-        for (const orphan of action.orphans) await removal.removeOwners(orphan, [key.uid]);
-        return removal.removeFinalizer(key, action.finalizer);
+        for (const orphan of action.orphans) await this.#removeOwners(orphan, [key.uid]);
+        return this.#removeFinalizer(key, action.finalizer);
       case 'removeOwners':
-        return removal.removeOwners(key, action.uids);
+        return this.#removeOwners(key, action.uids);
     }
-  }
-
-  async #delete(key: IndexedKey, action: Extract<LifecycleAction, { kind: 'delete' }>): Promise<void> {
-    const { index, removal } = this.#options;
-    const endMs = index.expiresAtMs(key);
-    const isDeleted = await removal.delete(key, action);
-    if (isDeleted && action.why === 'expired' && endMs !== undefined)
-      this.#options.expiry.deleted(key, endMs);
   }
 
   async #reportExpired(key: IndexedKey, nowMs: number): Promise<void> {
@@ -265,45 +260,17 @@ export class KeyCollector {
     const { index, expiry } = this.#options;
     await expiry.expired(key, index.expiresAtMs(key) ?? endMs);
   }
-}
 
-/** Whether there can be an action for the key independent of time. */
-function needsReconcile({ owners, finalizers, deletion }: IndexedKey): boolean {
-  return owners.length > 0 || (deletion !== undefined && hasCollectorFinalizer(finalizers));
-}
+  // Each write is conditional on the state of the decision and does nothing if the key has changed.
 
-const NO_METRICS = {
-  depth: () => undefined,
-  added: () => undefined,
-  retried: () => undefined,
-  queued: () => undefined,
-  worked: () => undefined,
-};
-
-// Writes of the garbage collector: each is conditional on the state of the decision and does nothing if the key has changed.
-
-interface KeyRemovalOptions {
-  readonly store: Store;
-  readonly registry: ObjectRegistry;
-  readonly deleter: ObjectDeleter;
-  readonly definition: ResourceDefinition;
-  readonly logger: Logger;
-}
-
-export class KeyRemoval {
-  readonly #options: KeyRemovalOptions;
-
-  constructor(options: KeyRemovalOptions) {
-    this.#options = options;
-  }
-
-  /** False: the key has changed or is gone. */
-  async delete(
+  /** Does nothing if the key has changed or is gone. */
+  async #delete(
     key: IndexedKey,
     { why, isForeground }: Extract<LifecycleAction, { kind: 'delete' }>,
-  ): Promise<boolean> {
-    if (why === 'ownerless' && (await this.#hasOwner(key))) return false;
-    const { deleter, logger } = this.#options;
+  ): Promise<void> {
+    if (why === 'ownerless' && (await this.#hasOwner(key))) return;
+    const { deleter, logger, index, expiry } = this.#options;
+    const endMs = index.expiresAtMs(key);
     try {
       await deleter.delete(this.#target(key), {
         gracePeriodSeconds: why === 'graceOver' ? 0 : undefined,
@@ -313,10 +280,9 @@ export class KeyRemoval {
         propagationPolicy: isForeground ? 'Foreground' : undefined,
       });
       logger.info({ key: key.name, uid: key.uid, why }, 'access key deleted');
-      return true;
+      if (why === 'expired' && endMs !== undefined) expiry.deleted(key, endMs);
     } catch (error) {
       if (!isOutdated(error)) throw error;
-      return false;
     }
   }
 
@@ -333,14 +299,14 @@ export class KeyRemoval {
   }
 
   /** The object is removed with its last finalizer. */
-  async removeFinalizer(key: IndexedKey, finalizer: string): Promise<void> {
+  async #removeFinalizer(key: IndexedKey, finalizer: string): Promise<void> {
     await this.#change(key, (metadata) => {
       const left = listField(metadata, 'finalizers').filter((name) => name !== finalizer);
       return { ...metadata, finalizers: left };
     });
   }
 
-  async removeOwners(key: IndexedKey, uids: readonly string[]): Promise<void> {
+  async #removeOwners(key: IndexedKey, uids: readonly string[]): Promise<void> {
     await this.#change(key, (metadata) => {
       const left = objectList(metadata, 'ownerReferences').filter(
         (owner) => !uids.includes(text(owner, 'uid')),
@@ -366,6 +332,19 @@ export class KeyRemoval {
     return { definition: this.#options.definition, namespace: '', name };
   }
 }
+
+/** Whether there can be an action for the key independent of time. */
+function needsReconcile({ owners, finalizers, deletion }: IndexedKey): boolean {
+  return owners.length > 0 || (deletion !== undefined && hasCollectorFinalizer(finalizers));
+}
+
+const NO_METRICS = {
+  depth: () => undefined,
+  added: () => undefined,
+  retried: () => undefined,
+  queued: () => undefined,
+  worked: () => undefined,
+};
 
 /** The key was deleted or changed; its event enqueues it again. */
 function isOutdated(error: unknown): boolean {

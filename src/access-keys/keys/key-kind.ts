@@ -33,14 +33,18 @@ import { KEYS, ROTATE } from '../authorization/grants.ts';
 /** Resource of the keys in the store. */
 export const KEY_STORAGE = `ownedaccesskeys.${MANAGEMENT_GROUP}`;
 
-/** `types` holds `KEY_TYPES`, `SCOPE_TYPES` and `META_TYPES`. */
-export function ownedAccessKeys(
-  types: TypeTable,
-  clock: Clock,
-  maxTtlSeconds: number,
-  forms: StoredKeys,
-  rotate: Subresource,
-): ResourceDefinition {
+export interface KeyKindOptions {
+  /** Holds `KEY_TYPES`, `SCOPE_TYPES` and `META_TYPES`. */
+  readonly types: TypeTable;
+  readonly clock: Clock;
+  readonly maxTtlSeconds: number;
+  readonly forms: StoredKeys;
+  readonly digests: KeyDigests;
+  readonly randomBytes: RandomBytes;
+}
+
+export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
+  const { types, clock, maxTtlSeconds, forms } = options;
   return defineResource({
     group: MANAGEMENT_GROUP,
     version: MANAGEMENT_VERSION,
@@ -53,7 +57,7 @@ export function ownedAccessKeys(
     schema: types.get('management.OwnedAccessKey'),
     checkName: subdomainProblem,
     hasStatus: true,
-    subresources: [rotate],
+    subresources: [rotateSubresource(options)],
     hasGeneration: true,
     hasTypedItems: true,
     needsQualifiedFinalizers: false,
@@ -230,14 +234,7 @@ export const OVERLAP_SECONDS_MAX = 7 * 86_400;
 /** Older secrets of one key that are valid at the same time. */
 export const REPLACED_SECRETS_MAX = 8;
 
-export interface RotationOptions {
-  readonly types: TypeTable;
-  readonly digests: KeyDigests;
-  readonly randomBytes: RandomBytes;
-  readonly clock: Clock;
-}
-
-export function rotateSubresource(options: RotationOptions): Subresource {
+function rotateSubresource(options: KeyKindOptions): Subresource {
   return {
     name: ROTATE,
     verbs: ['create'],
@@ -253,7 +250,7 @@ export function rotateSubresource(options: RotationOptions): Subresource {
   };
 }
 
-function rotate(options: RotationOptions, stored: JsonObject, request: JsonObject): ActionResult {
+function rotate(options: KeyKindOptions, stored: JsonObject, request: JsonObject): ActionResult {
   const metadata = metadataOf(stored);
   const name = text(metadata, 'name');
   if (text(metadata, 'deletionTimestamp') !== '') {

@@ -18,10 +18,10 @@ import type { KeyActivity } from './key-activity.ts';
 import { KeyAdmission } from './key-admission.ts';
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { ExpiryEvents } from './expiry-events.ts';
-import { KeyCollector, KeyRemoval } from './key-collector.ts';
+import { KeyCollector } from './key-collector.ts';
 import type { KeyIndex } from './key-index.ts';
 import type { IndexedKey } from './key-record.ts';
-import { ownedAccessKeys, rotateSubresource } from './key-kind.ts';
+import { ownedAccessKeys } from './key-kind.ts';
 import { StoredKeys } from './stored-key.ts';
 
 export interface KeysOptions {
@@ -68,8 +68,7 @@ export class Keys {
     this.activity = activity;
     const digests = new KeyDigests(masterKey.pepper);
     const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
-    const rotate = rotateSubresource({ types, digests, randomBytes, clock });
-    this.definition = ownedAccessKeys(types, clock, options.maxTtlSeconds, forms, rotate);
+    this.definition = ownedAccessKeys({ ...options, forms, digests });
     this.events = readOnly(groupEvents(types));
     this.coreEvents = readOnly(coreEvents(types));
     this.authenticator = new KeyAuthenticator({ digests, index, activity, clock });
@@ -77,10 +76,17 @@ export class Keys {
     this.registry = new ObjectRegistry({ store, clock, random, admission });
     this.deleter = new ObjectDeleter(this.registry);
     const parts = { store, registry: this.registry, clock, logger };
-    const removal = new KeyRemoval({ ...parts, deleter: this.deleter, definition: this.definition });
     const audit = options.audit.bind(options);
     this.#expiry = new ExpiryEvents({ ...parts, definition: this.events, audit });
-    this.#collector = new KeyCollector({ index, activity, removal, expiry: this.#expiry, clock, logger });
+    const { definition, deleter } = this;
+    this.#collector = new KeyCollector({
+      ...parts,
+      definition,
+      deleter,
+      index,
+      activity,
+      expiry: this.#expiry,
+    });
   }
 
   /** Called when a key has expired. Must not throw. */

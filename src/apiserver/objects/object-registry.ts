@@ -163,13 +163,13 @@ export function performAction(
     const previous = currentForm(definition, entry);
     await registry.writer.admit({ target, next: cloneJson(previous), previous, entry }, context);
     const result = action.perform(entry.value, body, context.user);
-    const done = { isCreated: true, isDeleted: false };
-    if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
+    if (context.isDryRun)
+      return { object: previous, resourceVersion: String(entry.revision), isCreated: true };
     const update = (): Promise<StoredEntry> =>
       registry.store.update(entry.key, result.stored, entry.revision);
     const written = await registry.writer.commit(definition, 'updated', update, context.recheck);
     const object = result.shown(currentForm(definition, written));
-    return { object, resourceVersion: String(written.revision), ...done };
+    return { object, resourceVersion: String(written.revision), isCreated: true };
   };
   return registry.modify(target, change, false);
 }

@@ -48,8 +48,6 @@ export interface Written {
   readonly object: JsonObject;
   readonly resourceVersion: string;
   readonly isCreated: boolean;
-  /** The object was being deleted, and this write has removed its last finalizer. */
-  readonly isDeleted: boolean;
 }
 
 export interface WriterOptions {
@@ -100,12 +98,12 @@ export class ObjectWriter {
       if (current) throw new StoreError('exists', 'the name is taken', current);
       // Nothing is stored, so secrets that are shown only once are not shown.
       const shown = definition.view.fromStorage(stored);
-      return { object: shown, resourceVersion: '', isCreated: true, isDeleted: false };
+      return { object: shown, resourceVersion: '', isCreated: true };
     }
     const create = (): Promise<StoredEntry> => this.#store.create(key, stored);
     const entry = await this.commit(definition, 'created', create, context.recheck);
     const shown = definition.view.firstShown?.(next) ?? next;
-    return { object: shown, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
+    return { object: shown, resourceVersion: String(entry.revision), isCreated: true };
   }
 
   /** Replaces the state in `entry` by `body`; a resourceVersion in the body must be that of the entry. */
@@ -150,13 +148,13 @@ export class ObjectWriter {
     rejectInvalid(target, next, previous);
     const stored = storedForm(definition, next, entry.value);
     next = definition.view.fromStorage(stored);
-    const same = { resourceVersion: String(entry.revision), isCreated: false, isDeleted: false };
+    const same = { resourceVersion: String(entry.revision), isCreated: false };
     if (isNoOpUpdate(stored, entry.value)) return { object: previous, ...same };
     if (context.isDryRun) return { object: next, ...same };
     if (isDeletionComplete(definition, next)) {
       const remove = (): Promise<StoredEntry> => this.#store.delete(entry.key, entry.revision);
       await this.commit(definition, 'deleted', remove, context.recheck);
-      return { object: next, ...same, isDeleted: true };
+      return { object: next, ...same };
     }
     const update = (): Promise<StoredEntry> => this.#store.update(entry.key, stored, entry.revision);
     const written = await this.commit(definition, 'updated', update, context.recheck);
