@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { issuedTokens, keySeries } from '../src/access-keys/metrics.ts';
-import { apiServerSeries } from '../src/apiserver/metrics.ts';
+import { ApiServerSeries } from '../src/apiserver/metrics.ts';
 import { DefinitionTable } from '../src/apiserver/objects/resource-definition.ts';
 import { measuredStore } from '../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../src/apiserver/storage/revisioned-store.ts';
@@ -172,7 +172,7 @@ function describedSeries(): readonly Described[] {
   processSeries(registry, '');
   keySeries(registry, { all: () => [], expiresAtMs: () => undefined, unconfirmedMs: 0 }, systemClock);
   issuedTokens(registry);
-  apiServerSeries(registry, new DefinitionTable([]));
+  new ApiServerSeries(registry, new DefinitionTable([]));
   measuredStore(new MemoryStore(), systemClock, registry);
   return registry.described;
 }

@@ -13,7 +13,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
-import { apiServerSeries } from '../apiserver/metrics.ts';
+import { ApiServerSeries } from '../apiserver/metrics.ts';
 import { measuredStore } from '../apiserver/storage/measured-store.ts';
 import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/grants.ts';
@@ -29,7 +29,7 @@ import { type ServerVersion, MetaHandler } from '../apiserver/request/meta-handl
 import { SIGNING_KEYS } from './tokens/key-ring.ts';
 import { textResponse, type ApiResponse } from '../apiserver/request/api-response.ts';
 import { noSuchResource } from '../apiserver/status.ts';
-import type { Authorizer, AuditEvent } from '../apiserver/request/request-info.ts';
+import type { AuditEvent } from '../apiserver/request/request-info.ts';
 import { META_TYPES, TypeTable } from '../apiserver/schema/object-schema.ts';
 import { EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_TYPES } from '../apiserver/access-review.ts';
@@ -94,8 +94,11 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   const audit = undo.use(new AuditTrail({ folder: dataDir, clock, logger, fileBytesMax, filesKept }));
   const record = audit.record.bind(audit);
   const modules = composeModules({ ...options, store, masterKey, host: cluster, audit: record });
-  undo.defer(() => modules.stop());
-  await modules.start();
+  const { keys, tokens } = modules;
+  undo.defer(() => keys.stop());
+  await keys.start();
+  undo.defer(() => tokens.stop());
+  await tokens.start();
   const { host, port } = parseBindAddress(config.bindAddress) ?? { host: '127.0.0.1', port: 0 };
   const names = namesOf(config);
   const certificate = undo.use(
@@ -103,9 +106,8 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   );
   const local = new LocalAdministrator(masterKey.localAdministrator, clock);
   const address = { host, port, tls: certificate.pair, drainMs: DRAIN_MS };
-  const server = undo.use(await listen({ ...options, store, audit: record, modules, local, address }));
+  const server = undo.use(await listen({ ...options, ...modules, store, audit: record, local, address }));
   certificate.onRenewal((pair) => server.renewTls(pair));
-  const { keys } = modules;
   const ends = undo.use(
     new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
   );
@@ -157,17 +159,16 @@ function namesOf({ issuer }: ManagementConfig): string[] {
   return name === '' ? [] : [name];
 }
 
-interface ServeOptions extends ManagementApiOptions {
+interface ServeOptions extends ManagementApiOptions, ReturnType<typeof composeModules> {
   readonly store: Store;
-  readonly modules: Modules;
   readonly local: LocalAdministrator;
   readonly address: ListenOptions;
   readonly audit: (event: AuditEvent) => void;
 }
 
 async function listen(options: ServeOptions): Promise<RunningServer> {
-  const { config, clock, random, logger, store, metrics, local } = options;
-  const { keys, authorizer, table, hostUsers, documents } = options.modules;
+  const { config, clock, logger, store, metrics, local, keys, table, hostUsers } = options;
+  const documents = options.tokens.publicDocuments;
   const version = serverVersion(options.version);
   if (config.bootstrapKeyFile !== '') {
     await ensureFirstKeyFile({
@@ -184,9 +185,9 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       table,
       store,
       clock,
-      random,
+      random: options.random,
       logger,
-      authorizer,
+      authorizer: options.authorizer,
       authenticate: bearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers, isDirectToken }),
       splitPath,
       publicDocuments: publicDocuments(documents, new MetaHandler(table, version), { store, clock }),
@@ -196,7 +197,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       throttle: new RequestLimits(clock, SENDER_RULES),
       rechecksWatchesOf: isDelegated,
       audit: options.audit,
-      ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),
+      ...(metrics ? { metrics: new ApiServerSeries(metrics, table) } : {}),
       listen: options.address,
     });
   } catch (error) {
@@ -285,36 +286,18 @@ async function readiness(store: Store): Promise<ApiResponse> {
 
 // Composes the modules of the API: keys, authorization and tokens, each with the parts of the others that it needs.
 
-interface ModulesOptions {
-  readonly config: ManagementConfig;
+interface ModulesOptions extends ManagementApiOptions {
   readonly store: Store;
   readonly masterKey: MasterKey;
   readonly host: HostCluster;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
   readonly audit: (event: AuditEvent) => void;
-  /** Absent: nothing is measured. */
-  readonly metrics?: SeriesRegistry | undefined;
-}
-
-interface Modules {
-  readonly table: DefinitionTable;
-  readonly authorizer: Authorizer;
-  readonly keys: Keys;
-  /** Authenticates tokens of the host cluster; undefined when delegated authentication is off. */
-  readonly hostUsers: DelegatedAuth | undefined;
-  /** Documents that need no credential, by path. */
-  readonly documents: ReadonlyMap<string, () => Promise<ApiResponse>>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** kubectl reads and writes several objects as a `List` of this group version and accepts one only from a server that serves it. */
 const CORE_V1 = { group: '', version: 'v1' };
 
-function composeModules(options: ModulesOptions): Modules {
-  const { config, store, masterKey, clock, random, logger, metrics } = options;
+function composeModules(options: ModulesOptions) {
+  const { config, store, masterKey, clock, logger, metrics } = options;
   const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES]);
   const activity = new KeyActivity({ store, clock, logger });
   const index = new KeyIndex(store, activity);
@@ -323,31 +306,23 @@ function composeModules(options: ModulesOptions): Modules {
     ? new DelegatedAuth(hostReviews(options.host.connected().client), clock)
     : undefined;
   const authorizer = new ManagementAuthorizer({ index, activity, clock, host: hostUsers });
+  const shared = { ...options, types, index };
   const keys = new Keys({
-    store,
-    clock,
-    random,
+    ...shared,
     randomBytes,
-    logger,
-    masterKey,
-    types,
     maxTtlSeconds: Math.floor(config.maxTtl / 1000),
-    index,
     activity,
     authorizer,
     writes: new WriteAuthorizer(index, clock, hostUsers),
-    audit: options.audit,
   });
   const tokens = new Tokens({
-    store,
+    ...shared,
     seal: masterKey.seal,
-    index,
-    clock,
-    random,
-    logger,
-    types,
     issuer: config.issuer,
-    ttls: seconds(config.tokenTtl),
+    ttls: {
+      default: Math.floor(config.tokenTtl.default / 1000),
+      max: Math.floor(config.tokenTtl.max / 1000),
+    },
     issued: metrics ? issuedTokens(metrics) : () => undefined,
   });
   const reviews = reviewKinds(types, authorizer, {
@@ -355,23 +330,6 @@ function composeModules(options: ModulesOptions): Modules {
     verifyToken: (token) => tokens.verify(token),
   });
   const kinds = [keys.definition, keys.events, tokens.definition, ...reviews];
-  return {
-    table: new DefinitionTable(kinds, [CORE_V1], [keys.coreEvents]),
-    authorizer,
-    keys,
-    hostUsers,
-    documents: tokens.publicDocuments,
-    start: async () => {
-      await keys.start();
-      await tokens.start();
-    },
-    stop: async () => {
-      await tokens.stop();
-      await keys.stop();
-    },
-  };
-}
-
-function seconds(ttlMs: ManagementConfig['tokenTtl']): ManagementConfig['tokenTtl'] {
-  return { default: Math.floor(ttlMs.default / 1000), max: Math.floor(ttlMs.max / 1000) };
+  const table = new DefinitionTable(kinds, [CORE_V1], [keys.coreEvents]);
+  return { table, authorizer, keys, tokens, hostUsers };
 }

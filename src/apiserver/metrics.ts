@@ -18,66 +18,44 @@ export interface ServedRequest {
 
 type LabelledRequest = Pick<ServedRequest, 'verb' | 'path' | 'method' | 'isDryRun'>;
 
-/** Receives what a server measures. */
-export interface ApiServerSeries {
-  began(method: string): void;
-  ended(method: string): void;
-  /** A watch when it ends. */
-  served(request: ServedRequest): void;
-  authenticated(result: AuthenticationResult): void;
-}
-
 const LABELS = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'dry_run', 'component'];
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
-export function apiServerSeries(registry: SeriesRegistry, table: DefinitionTable): ApiServerSeries {
-  const requests = new RequestSeries(registry, table);
-  const inFlight = { mutating: 0, readOnly: 0 };
-  const gauge = registry.gauge(
-    {
-      name: 'apiserver_current_inflight_requests',
-      help: 'Requests being served, by request kind; watches do not count.',
-      labels: ['request_kind'],
-    },
-    () => {
-      setMutating(inFlight.mutating);
-      setReadOnly(inFlight.readOnly);
-    },
-  );
-  const setMutating = gauge.of({ request_kind: 'mutating' });
-  const setReadOnly = gauge.of({ request_kind: 'readOnly' });
-  const attempts = registry.counter({
-    name: 'authentication_attempts',
-    help: 'Authentication attempts by result.',
-    labels: ['result'],
-  });
-  const results: Record<AuthenticationResult, Count> = {
-    success: attempts.of({ result: 'success' }),
-    failure: attempts.of({ result: 'failure' }),
-    error: attempts.of({ result: 'error' }),
-  };
-  return {
-    began: (method) => void inFlight[requestKind(method)]++,
-    ended: (method) => void inFlight[requestKind(method)]--,
-    served: (request) => requests.served(request),
-    authenticated: (result) => results[result](),
-  };
-}
 
 function requestKind(method: string): 'mutating' | 'readOnly' {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? 'readOnly' : 'mutating';
 }
 
-/** One pair of series for each combination of labels. */
-class RequestSeries {
+export class ApiServerSeries {
   readonly #table: DefinitionTable;
+  readonly #inFlight = { mutating: 0, readOnly: 0 };
+  readonly #attempts: ReturnType<SeriesRegistry['counter']>;
   readonly #total: ReturnType<SeriesRegistry['counter']>;
   readonly #duration: ReturnType<SeriesRegistry['histogram']>;
+  /** One pair of series for each combination of labels. */
   readonly #counts = new Map<string, Count>();
   readonly #durations = new Map<string, Observe>();
 
   constructor(registry: SeriesRegistry, table: DefinitionTable) {
     this.#table = table;
+    const gauge = registry.gauge(
+      {
+        name: 'apiserver_current_inflight_requests',
+        help: 'Requests being served, by request kind; watches do not count.',
+        labels: ['request_kind'],
+      },
+      () => {
+        setMutating(this.#inFlight.mutating);
+        setReadOnly(this.#inFlight.readOnly);
+      },
+    );
+    const setMutating = gauge.of({ request_kind: 'mutating' });
+    const setReadOnly = gauge.of({ request_kind: 'readOnly' });
+    this.#attempts = registry.counter({
+      name: 'authentication_attempts',
+      help: 'Authentication attempts by result.',
+      labels: ['result'],
+    });
+    for (const result of ['success', 'failure', 'error']) this.#attempts.of({ result });
     this.#total = registry.counter({
       name: 'apiserver_request_total',
       help: 'Requests by verb, resource, scope, dry run and HTTP status.',
@@ -99,6 +77,19 @@ class RequestSeries {
     }
   }
 
+  began(method: string): void {
+    this.#inFlight[requestKind(method)]++;
+  }
+
+  ended(method: string): void {
+    this.#inFlight[requestKind(method)]--;
+  }
+
+  authenticated(result: AuthenticationResult): void {
+    this.#attempts.of({ result })();
+  }
+
+  /** A watch when it ends. */
   served(request: ServedRequest): void {
     const { path, verb, code, seconds } = request;
     const labelled =

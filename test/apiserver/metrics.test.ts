@@ -1,7 +1,7 @@
 /** Every series of an API server exists from the start, under the names of a kube-apiserver, and counts what is served. */
 
 import { expect, test } from 'vitest';
-import { apiServerSeries } from '../../src/apiserver/metrics.ts';
+import { ApiServerSeries } from '../../src/apiserver/metrics.ts';
 import { measuredStore } from '../../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
@@ -29,7 +29,7 @@ async function valuesOf(registry: SeriesRegistry): Promise<Map<string, number>> 
 
 test('the series of a kind are at zero before its first request', async () => {
   const registry = new SeriesRegistry();
-  apiServerSeries(registry, accessKeyTable());
+  new ApiServerSeries(registry, accessKeyTable());
   const values = await valuesOf(registry);
   expect([
     values.get(`apiserver_request_total${labels('GET', 'resource', 200)}`),
@@ -44,7 +44,7 @@ test('the series of a kind are at zero before its first request', async () => {
 test('requests are counted by verb, resource and status, and a path that is not served gives no label', async () => {
   const registry = new SeriesRegistry();
   const table = accessKeyTable();
-  await using api = await startTestServer({ table, metrics: apiServerSeries(registry, table) });
+  await using api = await startTestServer({ table, metrics: new ApiServerSeries(registry, table) });
   const { client } = api;
   await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
   await client.send({ method: 'GET', path: `${KEYS}/k` });

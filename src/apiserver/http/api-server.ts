@@ -92,49 +92,41 @@ export interface RunningServer {
 }
 
 export async function startServer(options: StartOptions): Promise<RunningServer> {
-  const views = new ObjectViews();
-  const meta = new MetaHandler(options.table, options.version);
-  const resources = new ResourceHandler({ ...options, views });
-  const watches = new WatchStreams({ ...options, views });
-  const api = new ApiServer({ options, meta, resources, watches });
+  const api = new ApiServer(options);
   const listener = options.wrapListener?.(api.listener) ?? api.listener;
   const http = await openHttpServer(listener, options.listen);
-  meta.address = http.address;
+  api.meta.address = http.address;
   return {
     address: http.address,
     get connections() {
       return http.connections;
     },
     renewTls: (pair) => http.renewTls(pair),
-    endWatches: (isAffected) => watches.closeOf(isAffected),
+    endWatches: (isAffected) => api.watches.closeOf(isAffected),
     [Symbol.asyncDispose]: async () => {
-      watches.closeAll();
       api.close();
       await http.close();
     },
   };
 }
 
-interface ApiServerParts {
-  readonly options: StartOptions;
-  readonly meta: MetaHandler;
-  readonly resources: ResourceHandler;
-  readonly watches: WatchStreams;
-}
-
 class ApiServer {
+  readonly meta: MetaHandler;
+  readonly watches: WatchStreams;
   readonly #options: StartOptions;
-  readonly #parts: ApiServerParts;
+  readonly #resources: ResourceHandler;
   readonly #open: OpenRequests;
   readonly #unread: UnreadResponses;
   readonly #bodies: BodyReader;
 
-  constructor(parts: ApiServerParts) {
-    const { options } = parts;
-    const { clock } = options;
+  constructor(options: StartOptions) {
+    const { clock, table, version } = options;
     const { bodyMs, responseMs } = { ...CLIENT_TIMEOUTS, ...options.listen?.timeouts };
+    const views = new ObjectViews();
     this.#options = options;
-    this.#parts = parts;
+    this.meta = new MetaHandler(table, version);
+    this.watches = new WatchStreams({ ...options, views });
+    this.#resources = new ResourceHandler({ ...options, views });
     this.#bodies = new BodyReader(clock, bodyMs);
     this.#open = new OpenRequests(clock, responseMs);
     this.#unread = new UnreadResponses(options.unreadResponsesBytesMax);
@@ -162,6 +154,7 @@ class ApiServer {
   }
 
   close(): void {
+    this.watches.closeAll();
     this.#open.close();
   }
 
@@ -189,7 +182,7 @@ class ApiServer {
     // After authentication: a body without a valid credential is never read.
     const bytes = hasBody(exchange) ? await this.#bodies.read(request, sender) : EMPTY;
     this.#count(exchange, sender);
-    return this.#parts.resources.handle({
+    return this.#resources.handle({
       authenticate: () => this.#authenticatedUser(exchange),
       verb: exchange.verb,
       path,
@@ -248,7 +241,7 @@ class ApiServer {
     }
     if (prefix !== '') throw noSuchResource();
     const { accept, 'if-none-match': ifNoneMatch } = request.headers;
-    const response = this.#parts.meta.handle({ method, path, query, accept, ifNoneMatch });
+    const response = this.meta.handle({ method, path, query, accept, ifNoneMatch });
     if (!response) throw noSuchResource();
     return response;
   }
@@ -256,7 +249,7 @@ class ApiServer {
   async #stream(exchange: Exchange, watched: WatchResponse): Promise<void> {
     const { response, query } = exchange;
     const served = withoutStreams(exchange);
-    const watch = this.#parts.watches.open(response, query, watched, () => this.#finished(served, 200));
+    const watch = this.watches.open(response, query, watched, () => this.#finished(served, 200));
     this.#open.leave(response);
     await watch.start();
   }

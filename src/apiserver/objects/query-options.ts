@@ -59,7 +59,7 @@ export function parseListQuery(
       const object = currentForm(definition, entry);
       if (isVisible?.(object) === false) return false;
       const labelled = objectField(metadataOf(object), 'labels') as StringMap; // decoded: values are text
-      return labels(labelled) && fields.matches((field) => fieldOf(definition, object, field));
+      return labels(labelled) && fields((field) => fieldOf(definition, object, field));
     },
     resourceVersion,
     // All pages of a list show one revision: the first page shows exactly the requested one.
@@ -144,13 +144,6 @@ function rejectVersionWithContinue(resourceVersion: string): void {
   throw badRequest('specifying resource version is not allowed when using continue');
 }
 
-/** Returns one selectable field of an object; empty when it is not set. */
-export type FieldReader = (field: string) => string;
-
-export interface FieldSelector {
-  matches(read: FieldReader): boolean;
-}
-
 interface Term {
   readonly field: string;
   readonly isEqual: boolean;
@@ -158,16 +151,17 @@ interface Term {
 }
 
 /** Throws a 400 `StatusError` when the text does not parse or names a field that is not selectable. */
-export function parseFieldSelector(text: string, selectable: readonly string[]): FieldSelector {
+export function parseFieldSelector(
+  text: string,
+  selectable: readonly string[],
+): (read: (field: string) => string) => boolean {
   const terms = splitTerms(text).map(parseTerm);
   for (const { field } of terms) {
     if (selectable.includes(field)) continue;
     const known = selectable.map((name) => JSON.stringify(name)).join(', ');
     throw badRequest(`${JSON.stringify(field)} is not a known field selector: only ${known}`);
   }
-  return {
-    matches: (read) => terms.every(({ field, isEqual, value }) => (read(field) === value) === isEqual),
-  };
+  return (read) => terms.every(({ field, isEqual, value }) => (read(field) === value) === isEqual);
 }
 
 /** The value that the selector requires of `field`, if any. Throws a 400 `StatusError` when the text does not parse. */

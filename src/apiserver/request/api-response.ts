@@ -106,7 +106,7 @@ export function metaVersion({ group, version }: ResponseForm): string {
 export function negotiate(accept: string | undefined, offered: readonly OfferedForm[] = []): ResponseForm {
   if (accept === undefined || accept.trim() === '') return PLAIN;
   for (const { type, parameters } of clausesOf(accept)) {
-    const format = formatOf(type);
+    const format = Object.hasOwn(FORMATS, type) ? FORMATS[type] : undefined;
     if (!format) continue;
     const as = parameters['as'] ?? '';
     const form = { format, as, version: parameters['v'] ?? '', group: parameters['g'] ?? '' };
@@ -141,18 +141,12 @@ function weightOf({ parameters }: Clause): number {
   return Number.isNaN(weight) ? 1 : weight;
 }
 
-function formatOf(type: string): 'json' | 'yaml' | undefined {
-  switch (type) {
-    case 'application/json':
-    case 'application/*':
-    case '*/*':
-      return 'json';
-    case 'application/yaml':
-      return 'yaml';
-    default:
-      return undefined;
-  }
-}
+const FORMATS: Readonly<Record<string, ResponseForm['format']>> = {
+  'application/json': 'json',
+  'application/*': 'json',
+  '*/*': 'json',
+  'application/yaml': 'yaml',
+};
 
 /** The headers of a response in Node's type. */
 export function plainHeaders(headers: ApiResponse['headers']): Record<string, string> {

@@ -8,7 +8,7 @@ import {
   PATCH_MEDIA,
   type Verb,
 } from '../objects/resource-definition.ts';
-import type { Field, ObjectSchema, Schema } from '../schema/object-schema.ts';
+import type { Field, ObjectSchema, Scalar, Schema } from '../schema/object-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const STATUS = `${META}.Status`;
@@ -183,34 +183,23 @@ function schemaOf(components: Map<string, JsonObject>, schema: Schema): JsonObje
       return map;
     }
     case 'scalar':
-      return scalarOf(schema.scalar);
+      return SCALARS[schema.scalar];
   }
 }
 
-function scalarOf(scalar: string): JsonObject {
-  switch (scalar) {
-    case 'bool':
-      return { type: 'boolean' };
-    case 'int32':
-    case 'int64':
-      return { type: 'integer', format: scalar };
-    case 'float64':
-      return { type: 'number', format: 'double' };
-    case 'bytes':
-      return { type: 'string', format: 'byte' };
-    case 'time':
-    case 'microtime':
-      return { type: 'string', format: 'date-time' };
-    case 'intOrString':
-      return { oneOf: [{ type: 'integer' }, { type: 'string' }], format: 'int-or-string' };
-    case 'quantity':
-      return { oneOf: [{ type: 'string' }, { type: 'number' }] };
-    case 'any':
-      return { type: 'object' };
-    default:
-      return { type: 'string' };
-  }
-}
+const SCALARS: Readonly<Record<Scalar, JsonObject>> = {
+  string: TEXT,
+  bool: { type: 'boolean' },
+  int32: { type: 'integer', format: 'int32' },
+  int64: { type: 'integer', format: 'int64' },
+  float64: { type: 'number', format: 'double' },
+  bytes: { type: 'string', format: 'byte' },
+  time: { type: 'string', format: 'date-time' },
+  microtime: { type: 'string', format: 'date-time' },
+  intOrString: { oneOf: [{ type: 'integer' }, TEXT], format: 'int-or-string' },
+  quantity: { oneOf: [TEXT, { type: 'number' }] },
+  any: { type: 'object' },
+};
 
 function reference(schema: ObjectSchema): JsonObject {
   return { $ref: `#/components/schemas/${componentName(schema)}` };

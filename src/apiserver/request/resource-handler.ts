@@ -63,7 +63,16 @@ import {
   type RequestRecord,
 } from './request-info.ts';
 
-export interface ApiRequest extends TargetRequest {
+export interface ApiRequest {
+  /** Undefined for an HTTP method without a verb. */
+  readonly verb: Verb | undefined;
+  readonly path: ResourcePath;
+  readonly query: URLSearchParams;
+  readonly user: UserInfo;
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
+  /** Receives the decision, for the audit log. */
+  readonly record: RequestRecord;
   /** Authenticates the credential of the request again; throws 401. */
   authenticate(): Promise<UserInfo>;
   readonly accept: string | undefined;
@@ -83,11 +92,13 @@ export interface WatchResponse {
   readonly recheck: Recheck;
 }
 
-export interface ResourceHandlerOptions extends TargetRules {
-  registry: ObjectRegistry;
-  deleter: ObjectDeleter;
-  clock: Clock;
-  views: ObjectViews;
+export interface ResourceHandlerOptions {
+  readonly table: DefinitionTable;
+  readonly authorizer: Authorizer;
+  readonly registry: ObjectRegistry;
+  readonly deleter: ObjectDeleter;
+  readonly clock: Clock;
+  readonly views: ObjectViews;
 }
 
 /** One request with its target. */
@@ -348,24 +359,6 @@ function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
   return userAgent.split('/')[0] || 'unknown';
 }
 
-/** The part of a request that authorization depends on. */
-export interface TargetRequest {
-  /** Undefined for an HTTP method without a verb. */
-  readonly verb: Verb | undefined;
-  readonly path: ResourcePath;
-  readonly query: URLSearchParams;
-  readonly user: UserInfo;
-  /** See `AccessRequest.prefix`. */
-  readonly prefix: string;
-  /** Receives the decision, for the audit log. */
-  readonly record: RequestRecord;
-}
-
-export interface TargetRules {
-  readonly table: DefinitionTable;
-  readonly authorizer: Authorizer;
-}
-
 interface AllowedTarget {
   readonly target: Target;
   readonly verb: Verb;
@@ -373,8 +366,8 @@ interface AllowedTarget {
 
 /** Throws `StatusError`: 403 before 404, so that a user without rights does not learn which resources exist. */
 async function allowedTarget(
-  request: TargetRequest,
-  { table, authorizer }: TargetRules,
+  request: ApiRequest,
+  { table, authorizer }: ResourceHandlerOptions,
 ): Promise<AllowedTarget> {
   const { user, path, prefix } = request;
   const served = (): AllowedTarget => {
@@ -390,7 +383,7 @@ async function allowedTarget(
   return { target: { ...own.target, isVisible }, verb: own.verb };
 }
 
-function targetOf({ path, prefix }: TargetRequest, definition: ResourceDefinition | undefined): Target {
+function targetOf({ path, prefix }: ApiRequest, definition: ResourceDefinition | undefined): Target {
   if (!definition?.isServedUnder(prefix)) throw noSuchResource();
   const subresource = definition.subresources.find(({ name }) => name === path.subresource);
   if (path.subresource !== '' && !subresource) throw noSuchResource();
@@ -398,7 +391,7 @@ function targetOf({ path, prefix }: TargetRequest, definition: ResourceDefinitio
   return { definition, namespace: path.namespace, name: path.name, subresource };
 }
 
-function servedVerb(request: TargetRequest, { definition, subresource }: Target): Verb {
+function servedVerb(request: ApiRequest, { definition, subresource }: Target): Verb {
   const { verb } = request;
   const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
   const isCollection = request.path.name === '';
@@ -415,13 +408,13 @@ function servedVerb(request: TargetRequest, { definition, subresource }: Target)
   return verb;
 }
 
-function accessOf(request: TargetRequest, verb: string): AccessRequest {
+function accessOf(request: ApiRequest, verb: string): AccessRequest {
   const { path, prefix } = request;
   return { ...path, name: requestedName(request, verb), verb, path: '', prefix };
 }
 
 function rejectDenied(
-  { user, path, record }: TargetRequest,
+  { user, path, record }: ApiRequest,
   access: AccessRequest,
   decision: AccessDecision,
 ): void {
@@ -430,7 +423,7 @@ function rejectDenied(
 }
 
 /** The name of the object; for a list or a watch, the name that the field selector requires, as in `kubectl get NAME --watch`. */
-function requestedName({ path, query }: TargetRequest, verb: string): string {
+function requestedName({ path, query }: ApiRequest, verb: string): string {
   if (verb !== 'list' && verb !== 'watch') return path.name;
   return exactValue(query.get('fieldSelector') ?? '', 'metadata.name') ?? '';
 }

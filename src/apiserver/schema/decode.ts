@@ -9,6 +9,7 @@ import {
   type ListSchema,
   type MapSchema,
   type ObjectSchema,
+  type Scalar,
   type Schema,
   type ScalarSchema,
 } from './object-schema.ts';
@@ -71,8 +72,7 @@ class Decoder {
 
   #zero(schema: Schema, at: Place): JsonValue {
     if (schema.type === 'object') return this.object(schema, {}, at);
-    if (schema.type !== 'scalar') return null;
-    return zeroOf(schema);
+    return schema.type === 'scalar' ? ZERO[schema.scalar] : null;
   }
 
   #value(schema: Schema, input: JsonValue, at: Place): JsonValue {
@@ -186,28 +186,20 @@ function goFieldText(at: Place): string {
   return `${struct.replace(/^.*\./, '')}.${fields.join('.')}`;
 }
 
-/** The zero value, for fields that are always written. */
-function zeroOf(schema: ScalarSchema): JsonValue {
-  switch (schema.scalar) {
-    case 'string':
-      return '';
-    case 'bool':
-      return false;
-    case 'int32':
-    case 'int64':
-    case 'float64':
-    case 'intOrString':
-      return 0;
-    case 'quantity':
-      return '0';
-    case 'bytes':
-      return '';
-    case 'time':
-    case 'microtime':
-    case 'any':
-      return null;
-  }
-}
+/** The zero values, for fields that are always written. */
+const ZERO: Readonly<Record<Scalar, JsonValue>> = {
+  string: '',
+  bool: false,
+  int32: 0,
+  int64: 0,
+  float64: 0,
+  intOrString: 0,
+  quantity: '0',
+  bytes: '',
+  time: null,
+  microtime: null,
+  any: null,
+};
 
 /** Throws {@link DecodeError}. */
 function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonValue {
