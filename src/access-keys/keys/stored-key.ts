@@ -77,13 +77,10 @@ export class StoredKeys implements ObjectView {
   #removeRepeatedSecrets(spec: JsonObject, stored: JsonObject): void {
     const key = text(spec, 'key');
     if (key === '' || this.#isKeyOf(stored, key)) delete spec['key'];
-    for (const place of SEALED_FIELDS) {
-      const holder = holderOf(spec, place);
-      const value = holder?.[place.field];
-      if (!holder || value === undefined) continue;
-      if (value !== (this.#opened(stored, sealedName(place)) ?? '')) continue;
-      const { [place.field]: _known, ...rest } = holder;
-      spec[place.owner] = rest;
+    for (const [owner, field] of SEALED_FIELDS) {
+      const { [field]: value, ...rest } = objectField(spec, owner);
+      if (value === undefined || value !== (this.#opened(stored, `${owner}.${field}`) ?? '')) continue;
+      spec[owner] = rest;
     }
   }
 
@@ -115,11 +112,11 @@ export class StoredKeys implements ObjectView {
 
   #sealed(object: JsonObject, stored: JsonObject | undefined): JsonObject {
     const sealed: JsonObject = {};
-    for (const place of SEALED_FIELDS) {
-      const holder = holderOf(objectField(object, 'spec'), place);
-      if (!holder) continue;
-      const name = sealedName(place);
-      const value = holder[place.field];
+    for (const [owner, field] of SEALED_FIELDS) {
+      const holder = objectField(object, 'spec')[owner];
+      if (!isJsonObject(holder)) continue;
+      const name = `${owner}.${field}`;
+      const value = holder[field];
       const kept = text(objectField(stored ?? {}, 'sealed'), name);
       if (typeof value === 'string') {
         if (value !== '') sealed[name] = this.#options.seal.seal(value, purposeOf(object, name));
@@ -259,45 +256,26 @@ function parsed(manifest: string): JsonObject | undefined {
 
 // The write-only fields of a key, and their removal from managedFields.
 
-/** A secret in `spec`, sealed in the store. */
-interface SealedField {
-  /** The object in `spec` that contains it, such as `identity`. The secret is removed together with it. */
-  readonly owner: string;
-  readonly field: string;
-}
-
-const SEALED_FIELDS: readonly SealedField[] = [
-  { owner: 'identity', field: 'connectorData' },
-  { owner: 'oidcLogin', field: 'idToken' },
-  { owner: 'oidcLogin', field: 'accessToken' },
-  { owner: 'oidcLogin', field: 'refreshToken' },
-];
-
-/** Unique among the fields of a key. */
-function sealedName({ owner, field }: SealedField): string {
-  return `${owner}.${field}`;
-}
-
-/** The object in `spec` that contains the field, if any. */
-function holderOf(spec: JsonObject, { owner }: SealedField): JsonObject | undefined {
-  const holder = spec[owner];
-  return isJsonObject(holder) ? holder : undefined;
-}
+/** The secrets in `spec` that are sealed in the store: a field of the object in `spec` with which it is removed. */
+const SEALED_FIELDS = [
+  ['identity', 'connectorData'],
+  ['oidcLogin', 'idToken'],
+  ['oidcLogin', 'accessToken'],
+  ['oidcLogin', 'refreshToken'],
+] as const;
 
 /** The object without its sealed fields; unchanged parts are shared. */
 function withoutSealed(object: JsonObject): JsonObject {
   const spec: JsonObject = { ...objectField(object, 'spec') };
-  for (const place of SEALED_FIELDS) {
-    const holder = holderOf(spec, place);
-    if (!holder || !Object.hasOwn(holder, place.field)) continue;
-    const { [place.field]: _secret, ...rest } = holder;
-    spec[place.owner] = rest;
+  for (const [owner, field] of SEALED_FIELDS) {
+    const { [field]: secret, ...rest } = objectField(spec, owner);
+    if (secret !== undefined) spec[owner] = rest;
   }
   return { ...object, spec };
 }
 
 const WRITE_ONLY = SEALED_FIELDS.reduce(
-  (set, { owner, field }) => set.insert(['f:spec', `f:${owner}`, `f:${field}`]),
+  (set, [owner, field]) => set.insert(['f:spec', `f:${owner}`, `f:${field}`]),
   new FieldSet().insert(['f:spec', 'f:key']),
 );
 

@@ -296,25 +296,22 @@ export const SIGNING_KEYS = `signingkeys.${MANAGEMENT_GROUP}`;
 
 type EcJwk = JWK & { kty: 'EC' };
 
-interface SigningKey {
+interface SigningKeySchedule {
   /** 1, 2, 3 …; part of the name in the store, so that only one replica creates the next key. */
   readonly sequence: number;
-  /** RFC 7638 thumbprint of the public key. */
-  readonly kid: string;
-  /** As published. */
-  readonly publicJwk: JsonObject;
   /** Epoch milliseconds. */
   readonly signsFromMs: number;
   /** Maximum lifetime of the tokens that this key signed. */
   readonly tokenSecondsMax: number;
-  /** The stored entry. */
-  readonly entry: StoredEntry;
 }
 
-interface SigningKeySchedule {
-  readonly sequence: number;
-  readonly signsFromMs: number;
-  readonly tokenSecondsMax: number;
+interface SigningKey extends SigningKeySchedule {
+  /** RFC 7638 thumbprint of the public key. */
+  readonly kid: string;
+  /** As published. */
+  readonly publicJwk: JsonObject;
+  /** The stored entry. */
+  readonly entry: StoredEntry;
 }
 
 export function signingKeyName(sequence: number): string {

@@ -38,60 +38,6 @@ import { KeyRing, KEY_SET_AGE_MS, ALGORITHM } from './key-ring.ts';
 const KIND = 'DirectClusterEndpointToken';
 const PLURAL = 'directclusterendpointtokens';
 
-type Sign = (content: TokenContent) => Promise<string>;
-
-function directClusterEndpointTokens(options: TokensOptions, sign: Sign): ResourceDefinition {
-  return defineResource({
-    group: MANAGEMENT_GROUP,
-    version: MANAGEMENT_VERSION,
-    kind: KIND,
-    plural: PLURAL,
-    singular: 'directclusterendpointtoken',
-    isNamespaced: false,
-    verbs: ['create'],
-    patchKinds: ['json', 'merge', 'apply'],
-    schema: options.types.get('management.DirectClusterEndpointToken'),
-    checkName: subdomainProblem,
-    responseContainsSecret: true,
-    respond: (object, caller) => respond(options, sign, object, caller),
-  });
-}
-
-async function respond(
-  options: TokensOptions,
-  sign: Sign,
-  object: JsonObject,
-  caller: Caller,
-): Promise<JsonObject> {
-  const id = randomUUID();
-  const nowMs = options.clock.now();
-  const record = callingKey(options, caller.user);
-  const metadata = tokenMetadata(metadataOf(object), id, nowMs, options.random);
-  const spec = objectField(object, 'spec');
-  const name = text(metadata, 'name');
-  const problems = [
-    ...validateMetadata(metadata, METADATA_RULES),
-    ...checkTtl(spec, options.ttls),
-    ...checkScope(spec, caller),
-  ];
-  if (problems.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, problems);
-  const scope = grantScope(spec, caller.user);
-  const granted = grantTtl(spec, options.ttls, nowMs, options.index.expiresAtMs(record));
-  if (granted.warning !== '') caller.warn(granted.warning);
-  const content = { id, record, scope, ...granted };
-  const token = await signed(sign, content);
-  if (token.length > TOKEN_BYTES_MAX) {
-    throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, [tooLarge(token.length, spec, content)]);
-  }
-  if (!caller.isDryRun) options.issued();
-  const ttl = granted.expiresAt - granted.issuedAt;
-  return {
-    metadata,
-    spec: { ttl, ...(scope === undefined ? {} : { scope: scope as JsonObject }) }, // decoded JSON
-    status: caller.isDryRun ? {} : { token },
-  };
-}
-
 const METADATA_RULES = {
   checkName: subdomainProblem,
   isNamespaced: false,
@@ -143,15 +89,11 @@ function grantScope(spec: JsonObject, user: UserInfo): Scope | undefined {
   throw forbidden({ group: MANAGEMENT_GROUP, resource: PLURAL }, '', why);
 }
 
-async function signed(sign: Sign, content: TokenContent): Promise<string> {
-  try {
-    return await sign(content);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    throw failure(503, 'ServiceUnavailable', 'the signing keys cannot be read: retry', {
-      retryAfterSeconds: 1,
-    });
-  }
+function unlessUnavailable(error: unknown): never {
+  if (!(error instanceof StoreError)) throw error;
+  throw failure(503, 'ServiceUnavailable', 'the signing keys cannot be read: retry', {
+    retryAfterSeconds: 1,
+  });
 }
 
 /** Names the larger part of the token: its scope, which it contains twice, or the groups of the key. */
@@ -267,8 +209,20 @@ export class Tokens {
     this.#options = options;
     this.#issuer = options.issuer.replace(/\/+$/, '');
     this.#ring = new KeyRing({ ...options, tokenSecondsMax: Math.max(ttl, max) });
-    const sign = (content: TokenContent): Promise<string> => signToken(this.#ring, this.#issuer, content);
-    this.definition = directClusterEndpointTokens(options, sign);
+    this.definition = defineResource({
+      group: MANAGEMENT_GROUP,
+      version: MANAGEMENT_VERSION,
+      kind: KIND,
+      plural: PLURAL,
+      singular: 'directclusterendpointtoken',
+      isNamespaced: false,
+      verbs: ['create'],
+      patchKinds: ['json', 'merge', 'apply'],
+      schema: options.types.get('management.DirectClusterEndpointToken'),
+      checkName: subdomainProblem,
+      responseContainsSecret: true,
+      respond: (object, caller) => this.#issue(object, caller),
+    });
     this.publicDocuments = tokenDocuments(this.#ring, this.#issuer);
   }
 
@@ -276,6 +230,39 @@ export class Tokens {
   verify(token: string): Promise<UserInfo | undefined> {
     const { index, clock } = this.#options;
     return verifyToken(this.#ring, this.#issuer, index, clock, token);
+  }
+
+  async #issue(object: JsonObject, caller: Caller): Promise<JsonObject> {
+    const options = this.#options;
+    const id = randomUUID();
+    const nowMs = options.clock.now();
+    const record = callingKey(options, caller.user);
+    const metadata = tokenMetadata(metadataOf(object), id, nowMs, options.random);
+    const spec = objectField(object, 'spec');
+    const name = text(metadata, 'name');
+    const problems = [
+      ...validateMetadata(metadata, METADATA_RULES),
+      ...checkTtl(spec, options.ttls),
+      ...checkScope(spec, caller),
+    ];
+    if (problems.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, problems);
+    const scope = grantScope(spec, caller.user);
+    const granted = grantTtl(spec, options.ttls, nowMs, options.index.expiresAtMs(record));
+    if (granted.warning !== '') caller.warn(granted.warning);
+    const content = { id, record, scope, ...granted };
+    const token = await signToken(this.#ring, this.#issuer, content).catch(unlessUnavailable);
+    if (token.length > TOKEN_BYTES_MAX) {
+      throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, [
+        tooLarge(token.length, spec, content),
+      ]);
+    }
+    if (!caller.isDryRun) options.issued();
+    const ttl = granted.expiresAt - granted.issuedAt;
+    return {
+      metadata,
+      spec: { ttl, ...(scope === undefined ? {} : { scope: scope as JsonObject }) }, // decoded JSON
+      status: caller.isDryRun ? {} : { token },
+    };
   }
 
   /** Generates the first signing key. Throws a `TerminalError` if the keys in the store cannot be decrypted. */

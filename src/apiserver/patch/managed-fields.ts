@@ -232,12 +232,7 @@ export interface FieldWriter {
 }
 
 /** One element of `managedFields`. */
-interface Entry {
-  readonly manager: string;
-  readonly operation: string;
-  readonly apiVersion: string;
-  readonly subresource: string;
-  readonly time: string;
+interface Entry extends FieldWriter {
   readonly fields: FieldSet;
 }
 

@@ -183,7 +183,7 @@ export function auditEvent(record: RequestRecord, code: number, nowMs: number) {
     user: user ? auditUser(user) : NO_USER,
     sourceIPs: [address],
     userAgent: userAgent === '' ? undefined : masked(userAgent).slice(0, USER_AGENT_CHARACTERS_MAX),
-    objectRef: path && auditObject(isClean ? path : maskedPath(path), record.writtenName),
+    objectRef: path && auditObject(path, record.writtenName, isClean ? cut : maskedPart),
     responseStatus: { metadata: {}, code },
     requestReceivedTimestamp: received,
     stageTimestamp: nowMs === receivedMs ? received : microTime(nowMs),
@@ -214,31 +214,24 @@ function auditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   };
 }
 
-function auditObject(path: ResourcePath, writtenName: string) {
+function auditObject(path: ResourcePath, writtenName: string, shown: (part: string) => string) {
   const { group, version, resource, namespace, name, subresource } = path;
   return {
-    resource: cut(resource),
-    namespace: namespace === '' ? undefined : cut(namespace),
-    name: cut(name === '' ? masked(writtenName) : name) || undefined,
-    apiGroup: group === '' ? undefined : cut(group),
-    apiVersion: cut(version),
-    subresource: subresource === '' ? undefined : cut(subresource),
+    resource: shown(resource),
+    namespace: shown(namespace) || undefined,
+    name: (name === '' ? maskedPart(writtenName) : shown(name)) || undefined,
+    apiGroup: shown(group) || undefined,
+    apiVersion: shown(version),
+    subresource: shown(subresource) || undefined,
   };
+}
+
+function maskedPart(part: string): string {
+  return cut(masked(part));
 }
 
 function cut(text: string): string {
   return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX)}…`;
-}
-
-function maskedPath({ group, version, resource, namespace, name, subresource }: ResourcePath): ResourcePath {
-  return {
-    group: masked(group),
-    version: masked(version),
-    resource: masked(resource),
-    namespace: masked(namespace),
-    name: masked(name),
-    subresource: masked(subresource),
-  };
 }
 
 /** Most texts contain none of these. */

@@ -9,10 +9,7 @@ import type { LogRow, NoteRow, PresentRow, StoredRow, LogCounters, NoteChange } 
 /** The contents of the database, in the order in which the thread reports them. */
 export type LoadReport = Extract<WriterReport, { kind: 'counters' | 'log' | 'present' | 'notes' }>;
 
-interface PendingRequest {
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
+type PendingRequest = Omit<PromiseWithResolvers<void>, 'promise'>;
 
 export class DatabaseWriter {
   readonly #file: string;

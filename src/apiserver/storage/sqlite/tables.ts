@@ -117,12 +117,7 @@ export interface StoredRow extends LogRow {
   readonly checksum: number;
 }
 
-export interface PresentRow {
-  readonly resource: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly revision: number;
-}
+export type PresentRow = Pick<LogRow, 'resource' | 'namespace' | 'name' | 'revision'>;
 
 export interface NoteRow {
   readonly list: string;
@@ -360,15 +355,14 @@ export class Replay {
   }
 
   #addEvent(row: StoredRow, value: JsonObject | undefined): void {
-    const key = keyOf(row);
-    const current = this.#store.peek(key);
+    const current = this.#store.peek(keyOf(row));
     const expected = current?.revision ?? null;
     if (row.previous !== expected) {
       const after = row.previous === null ? 'nothing' : `revision ${row.previous}`;
       const found = expected === null ? 'there is nothing' : `there is revision ${expected}`;
       this.#problem(`revision ${row.revision}, ${nameOf(row)}: follows ${after}, but ${found}`);
     }
-    const event = eventOf(row, { key, value, current });
+    const event = eventOf(row, value, current);
     if (event) this.#store.apply(event, row.value?.length ?? 0);
   }
 
@@ -388,20 +382,17 @@ export class Replay {
   }
 }
 
-interface Found {
-  readonly key: StoreKey;
-  readonly value: JsonObject | undefined;
-  readonly current: StoredEntry | undefined;
-}
-
 /** Undefined for a row that is impossible after the rows before it. */
-function eventOf({ type, revision }: StoredRow, { key, value, current }: Found): StoreEvent | undefined {
-  if (type === 'created') {
-    return value && !current ? { type, revision, entry: { key, value, revision } } : undefined;
-  }
+function eventOf(
+  row: StoredRow,
+  value: JsonObject | undefined,
+  current: StoredEntry | undefined,
+): StoreEvent | undefined {
+  const { type, revision } = row;
   const state = type === 'deleted' ? current?.value : value;
-  if (!current || !state) return undefined;
-  return { type, revision, entry: { key, value: state, revision }, previous: current };
+  if (!state || (type === 'created') !== (current === undefined)) return undefined;
+  const entry = { key: keyOf(row), value: state, revision };
+  return current ? { type, revision, entry, previous: current } : { type, revision, entry };
 }
 
 function keyOf({ resource, namespace, name }: PresentRow | StoredRow): StoreKey {
