@@ -77,7 +77,7 @@ const outputs = await build([
     output: { ...OUTPUT, dir: join(TARGET, 'assets'), codeSplitting: false },
   },
 ]);
-for (const name of ['page.html', 'page.css'])
+for (const name of ['page.html', 'page.css', 'examples.yaml'])
   cpSync(join(SOURCE, 'cli/page/assets', name), join(TARGET, 'assets', name));
 cpSync(join(SOURCE, 'config/vcluster-defaults.json'), join(TARGET, 'vcluster-defaults.json'));
 mkdirSync(join(TARGET, 'guest'));

@@ -1,7 +1,7 @@
 /** What the page shows first: each example runs without a problem, after the patches of the configuration. */
 
 import { afterAll, describe, expect, test } from 'vitest';
-import { PAGE_EXAMPLES, startState } from '../../../src/cli/page/examples.ts';
+import { pageExamples, startState } from '../../../src/cli/page/examples.ts';
 import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { validConfig } from '../../config/setup.ts';
@@ -19,7 +19,7 @@ describe('the page', () => {
   afterAll(() => session[Symbol.asyncDispose]());
   const run = async (body: JsonObject): Promise<RunResult> => (await session.run(body)) as RunResult; // its documented shape
 
-  test.each(PAGE_EXAMPLES.map((example) => [example.title, example] as const))(
+  test.each(pageExamples().examples.map((example) => [example.title, example] as const))(
     'example: %s',
     async (_, { title: _title, ...example }) => {
       const { problems, notes, traces } = await run(example);
