@@ -2,9 +2,8 @@
 
 import { parse } from 'yaml';
 import type { Config } from '../../config/config.ts';
-import { startPageServer, type PageServer } from '../page/page-server.ts';
-import { PlaygroundSession } from '../page/playground-session.ts';
-import { startState } from '../page/examples.ts';
+import type { PageServer } from '../page/page-server.ts';
+import { startPage } from '../page/playground.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -31,23 +30,10 @@ export async function startDemoPage(options: DemoPageOptions): Promise<DemoPage>
   await using undo = new AsyncDisposableStack();
   const closing = new AbortController();
   undo.defer(() => closing.abort());
-  const session = undo.use(new PlaygroundSession(options.config));
   const feed = new DemoFeed(options, closing.signal);
-  const { url } = undo.use(
-    await startPageServer({
-      port: options.port,
-      calls: {
-        '/api/run': (body) => session.run(body),
-        '/api/start': async () => {
-          void session.warmUp();
-          return startState(options.config, options.sample);
-        },
-        '/api/demo/object': feed.read,
-        '/api/demo/save': feed.save,
-      },
-      feeds: { '/api/demo/feed': feed.feed },
-    }),
-  );
+  const calls = { '/api/demo/object': feed.read, '/api/demo/save': feed.save };
+  const feeds = { '/api/demo/feed': feed.feed };
+  const { url } = undo.use(await startPage({ ...options, calls, feeds }));
   const parts = undo.move();
   return { url, feed, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }

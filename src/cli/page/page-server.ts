@@ -22,7 +22,7 @@ const BODY_BYTES_MAX = 2 * 1024 * 1024;
 /** Answers one call with a JSON value. A thrown error is answered with status 400 and its message. */
 type PageCall = (body: JsonObject) => Promise<JsonValue>;
 
-interface PageServerOptions {
+export interface PageServerOptions {
   /** 0: any free port. */
   readonly port: number;
   /** By path, such as `/api/run`; POST with a JSON object. */

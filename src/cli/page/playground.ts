@@ -5,7 +5,7 @@ import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/config.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { guarded } from '../output/terminal.ts';
-import { parsePagePort, startPageServer } from './page-server.ts';
+import { parsePagePort, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { startState } from './examples.ts';
 import { keepAlive, stopSignals } from '../process-lifecycle.ts';
@@ -39,22 +39,47 @@ async function playground(command: Command, flags: PlaygroundFlags): Promise<num
   const stop = stopSignals();
   using _alive = keepAlive();
   const config = await configOf(command);
-  await using session = new PlaygroundSession(config);
-  await using server = await startPageServer({
-    port,
-    calls: {
-      '/api/run': (body) => session.run(body),
-      '/api/start': async () => {
-        void session.warmUp();
-        return startState(config);
-      },
-    },
-    feeds: {},
-  });
-  process.stdout.write(`${server.url}\n`);
+  await using page = await startPage({ port, config });
+  process.stdout.write(`${page.url}\n`);
   process.stderr.write('press Ctrl-C to stop\n');
   await stop.requested;
   return 0;
+}
+
+interface PageOptions extends Partial<Pick<PageServerOptions, 'calls' | 'feeds'>> {
+  readonly port: number;
+  /** For patches without a configuration around them. */
+  readonly config: Config;
+  /** Of the demo: objects that its patches match, as YAML. */
+  readonly sample?: string;
+}
+
+/** Serves the page with its playground, and what else `calls` and `feeds` add. Rejects with a `TerminalError` when the port is not available. */
+export async function startPage({
+  port,
+  config,
+  sample,
+  calls,
+  feeds = {},
+}: PageOptions): Promise<PageServer> {
+  await using undo = new AsyncDisposableStack();
+  const session = undo.use(new PlaygroundSession(config));
+  const { url } = undo.use(
+    await startPageServer({
+      port,
+      calls: {
+        '/api/run': (body) => session.run(body),
+        '/api/start': async () => {
+          void session.warmUp();
+          return startState(config, sample);
+        },
+        ...calls,
+      },
+      feeds,
+    }),
+  );
+  const parts = undo.move();
+  return { url, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
 /** The given configuration, else the names that the examples use. */
