@@ -9,9 +9,9 @@ import { missingRights } from '../../kube/access-review.ts';
 import {
   keyOf,
   parseKey,
-  type ObjectKey,
   asObject,
   type KubeObject,
+  type NamespacedName,
   type StringMap,
 } from '../../kube/object.ts';
 import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
@@ -26,16 +26,9 @@ import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './r
 import { type Connection, reaching, readSnapshot, type Snapshot } from './snapshot.ts';
 import { reportingPipeline, type Application, KeptSandbox } from '../offline/rehearsal-parts.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
-import { findTarget, hostPlaceOf, type Target } from './target.ts';
-import {
-  addressOf,
-  factsOf,
-  statusOfImport,
-  statusOfOther,
-  statusOf,
-  type StatusFacts,
-  type SyncStatus,
-} from './object-status.ts';
+import { findTarget, type Target } from './target.ts';
+import { factsOf, statusOfOther, type StatusFacts } from './object-status.ts';
+import { importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
@@ -94,8 +87,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     );
     return 1;
   }
-  const stages = target.kind === 'object' ? await stagesOf(target.plan, applications) : undefined;
-  const explanation = await explanationOf(connection, plan, target, missing, stages);
+  const explanation = await explanationOf(connection, plan, target, { missing, applications });
   process.stdout.write(
     flags.output === 'text'
       ? formatExplanation(explanation)
@@ -133,66 +125,64 @@ async function snapshotOrMissing(
   }
 }
 
+type Row = Pick<StatusRow, 'kind' | 'virtual' | 'host' | 'status' | 'address'>;
+
+interface Explanation extends Row {
+  /** Undefined for an object that is imported, or is no copy. */
+  readonly stages: Stages | undefined;
+  readonly write: WriteStage[];
+  readonly events: readonly ReportedEvent[];
+  readonly lease: LeaseState | undefined;
+}
+
 async function explanationOf(
   { clusters }: Connection,
   plan: WorldPlan,
   target: Target,
-  missingRights: readonly string[],
-  stages: Stages | undefined,
+  seen: { readonly missing: readonly string[]; readonly applications: readonly Application[] },
 ): Promise<Explanation> {
   const { config } = plan.snapshot;
   const nowMs = systemClock.now();
-  const { fleetNote, lease, runsOther } = await reaching('host', () =>
-    readDaemon(config, clusters.host, nowMs),
-  );
-  const object = target.kind === 'object' ? target.plan : undefined;
-  const { namespace = '', uid = '' } = object?.seen.virtual?.metadata ?? {};
+  const daemon = await reaching('host', () => readDaemon(config, clusters.host, nowMs));
+  const { namespace = '', uid = '' } =
+    (target.kind === 'object' ? target.plan.seen.virtual : undefined)?.metadata ?? {};
   const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
-  const address = object && addressOf(object);
-  const facts = { ...factsOf(plan, { fleetNote, lease, runsOther, nowMs }), events, missingRights };
+  const facts = { ...factsOf(plan, { ...daemon, nowMs }), events, missingRights: seen.missing };
   return {
-    kind: target.resource.kind,
-    virtual: target.virtual === undefined ? '' : keyOf(target.virtual),
-    host: hostPlaceOf(target),
-    status: statusOfTarget(target, facts, config),
-    ...(address && { address }),
-    stages,
+    ...rowOf(target, facts, config),
+    stages: target.kind === 'object' ? await stagesOf(target.plan, seen.applications) : undefined,
     write: target.kind === 'other' ? [] : writesOf(target.plan.changes),
     events,
-    lease,
+    lease: daemon.lease,
   };
 }
 
-function statusOfTarget(target: Target, facts: StatusFacts, config: Config): SyncStatus {
-  switch (target.kind) {
-    case 'object':
-      return statusOf(target.plan, facts);
-    case 'import':
-      return statusOfImport(target.plan, facts);
-    case 'other':
-      return statusOfOther(target, config);
-  }
+function rowOf(target: Target, facts: StatusFacts, config: Config): Row {
+  if (target.kind === 'object') return objectRow(target.plan, facts);
+  if (target.kind === 'import') return importRow(target.plan, facts);
+  const { resource, object, cluster, virtual = NO_NAME } = target;
+  const { namespace = '', name } = object.metadata;
+  return {
+    kind: resource.kind,
+    virtual,
+    host: cluster === 'host' ? { namespace, name } : NO_NAME,
+    status: statusOfOther(target, config),
+    address: undefined,
+  };
 }
 
-function asJsonObject({
-  kind,
-  virtual,
-  host,
-  status,
-  address,
-  stages,
-  write,
-  events,
-  lease,
-}: Explanation): JsonObject {
-  const named = (key: ObjectKey): JsonObject => ({ ...parseKey(key) });
+const NO_NAME: NamespacedName = { namespace: '', name: '' };
+
+function asJsonObject(explanation: Explanation): JsonObject {
+  const { kind, virtual, host, status, address, stages, write, events, lease } = explanation;
+  const named = ({ namespace, name }: NamespacedName): JsonObject => ({ namespace, name });
   return {
     kind,
     virtual: named(virtual),
     host: named(host),
     ...status,
     ...address,
-    stages: (stages ?? { write }) as unknown as JsonValue, // interfaces of JSON members only
+    stages: stages ?? { write },
     events: events.map(({ type, reason, note, lastMs }) => ({
       type,
       reason,
@@ -204,19 +194,6 @@ function asJsonObject({
 }
 
 // An explanation as text: the sentence that answers "why", then the stages.
-
-interface Explanation {
-  readonly kind: string;
-  readonly virtual: ObjectKey;
-  readonly host: ObjectKey;
-  readonly status: SyncStatus;
-  readonly address?: CopyAddress;
-  /** Undefined for an object that is imported, or is no copy. */
-  readonly stages: Stages | undefined;
-  readonly write: readonly WriteStage[];
-  readonly events: readonly ReportedEvent[];
-  readonly lease: LeaseState | undefined;
-}
 
 const EVENTS_MAX = 5;
 
@@ -303,49 +280,13 @@ function capital(sentence: string): string {
 
 // The stages of the sync of one object and what each of them did, as `explain` shows them.
 
-interface PatchStage {
-  readonly direction: Direction;
-  readonly index: number;
-  readonly path: string;
-  readonly action: TracedPatch['action'];
-  /** Concrete paths with the values before and after; a value that is not there is null. */
-  readonly matches: readonly {
-    readonly path: string;
-    readonly before: JsonValue;
-    readonly after: JsonValue;
-  }[];
-  /** Where nothing matched: the longest part of the path that exists. */
-  readonly nearest: string | null;
-  readonly error: string | null;
-}
-
-/** A key whose values differ between the sides. */
-interface MergeStage {
-  readonly path: string;
-  readonly winner: 'virtual' | 'host';
-  readonly before: JsonValue;
-  readonly after: JsonValue;
-}
-
-interface WriteStage {
-  readonly cluster: Change['cluster'];
-  readonly verb: 'create' | 'update' | 'delete';
-  readonly kind: string;
-  readonly object: string;
-  readonly reason: string;
-}
-
-interface Stages {
-  readonly gate: { readonly isPassed: boolean; readonly detail: string };
-  readonly name: { readonly detail: string };
-  readonly translation: readonly string[];
-  readonly patches: readonly PatchStage[];
-  readonly merge: readonly MergeStage[];
-  readonly write: readonly WriteStage[];
-}
+type PatchStage = ReturnType<typeof patchStage>;
+type MergeStage = ReturnType<typeof mergeOf>[number];
+type WriteStage = ReturnType<typeof writesOf>[number];
+type Stages = Awaited<ReturnType<typeof stagesOf>>;
 
 /** `applications`: of the rehearsal that the plan is from, in their order. */
-async function stagesOf(plan: ObjectPlan, applications: readonly Application[]): Promise<Stages> {
+async function stagesOf(plan: ObjectPlan, applications: readonly Application[]) {
   const { seen, decision, changes } = plan;
   const isSynced = ['create', 'update', 'rewrite', 'takeOver'].includes(decision.kind);
   const first = (direction: Direction): Application | undefined =>
@@ -371,7 +312,7 @@ function isOf({ kind, context }: Application, plan: ObjectPlan): boolean {
   return kind === plan.kind && context.objectNamespace === namespace && isNamed;
 }
 
-function writesOf(changes: readonly Change[]): WriteStage[] {
+function writesOf(changes: readonly Change[]) {
   return changes.map(({ cluster, resource, before, after, reason }) => {
     const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
     const verb = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
@@ -415,13 +356,14 @@ function translationOf(
   ];
 }
 
-async function patchStages({ options, direction, object, context }: Application): Promise<PatchStage[]> {
+async function patchStages({ options, direction, object, context }: Application) {
   const tracing = { ...options, monotonicMs: () => systemClock.monotonicMs() };
   const { patches } = await tracePatches(tracing, direction, object, context);
   return patches.map((patch) => patchStage(direction, patch));
 }
 
-function patchStage(direction: Direction, patch: TracedPatch): PatchStage {
+/** A value that is not there is null; `nearest`: where nothing matched, the longest part of the path that exists. */
+function patchStage(direction: Direction, patch: TracedPatch) {
   const { index, path, action, matches, nearest, error } = patch;
   return {
     direction,
@@ -438,8 +380,8 @@ function patchStage(direction: Direction, patch: TracedPatch): PatchStage {
   };
 }
 
-/** Both sides changed: the winner is the side whose value is written to the other. */
-function mergeOf({ cluster, before, after }: Change, { content, hasStatus }: SyncedKind): MergeStage[] {
+/** Keys whose values differ between the sides: the winner is the side whose value is written to the other. */
+function mergeOf({ cluster, before, after }: Change, { content, hasStatus }: SyncedKind) {
   if (before === undefined || after === undefined) return [];
   const winner = cluster === 'host' ? 'virtual' : 'host';
   const maps = (['annotations', 'labels'] as const).flatMap((member) => {

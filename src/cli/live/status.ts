@@ -16,7 +16,15 @@ import { type Connection, readSnapshot } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
 import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
-import { addressOf, factsOf, statusOfImport, statusOf, type SyncStatus } from './object-status.ts';
+import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
+import {
+  addressOf,
+  factsOf,
+  statusOfImport,
+  statusOf,
+  type StatusFacts,
+  type SyncStatus,
+} from './object-status.ts';
 
 interface StatusFlags {
   readonly kind?: string;
@@ -154,36 +162,43 @@ export interface StatusReports extends Pick<DaemonState, 'fleetNote' | 'lease' |
 /** Synced objects first, then referenced objects. */
 export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
   const facts = factsOf(plan, reports);
-  const synced = plan.objects.map((plan): StatusRow => {
-    const { virtual, host, target } = plan.seen;
-    const events = reports.events.get(virtual?.metadata.uid ?? '') ?? [];
-    return {
-      kind: plan.kind.resource.kind,
-      group: plan.kind.resource.group,
-      virtual: parseKey(plan.key),
-      host: target ?? { namespace: '', name: '' },
-      status: statusOf(plan, { ...facts, events }),
-      address: addressOf(plan),
-      labels: virtual?.metadata.labels ?? {},
-      lastChange: lastChangeOf(virtual, host),
-    };
-  });
-  const imported = plan.references.map((plan): StatusRow => {
-    const { seen, decision } = plan;
-    const { kind, virtual } = seen;
-    const there = seen.object ?? seen.imported;
-    return {
-      kind: kind.virtual.kind,
-      group: kind.virtual.group,
-      virtual,
-      host: decision.name ?? seen.target ?? { namespace: '', name: '' },
-      status: statusOfImport(plan, facts),
-      address: undefined,
-      labels: there?.metadata.labels ?? {},
-      lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
-    };
-  });
-  return [...synced, ...imported];
+  const eventsOf = (uid = ''): StatusFacts['events'] => reports.events.get(uid) ?? [];
+  return [
+    ...plan.objects.map((one) =>
+      objectRow(one, { ...facts, events: eventsOf(one.seen.virtual?.metadata.uid) }),
+    ),
+    ...plan.references.map((one) => importRow(one, facts)),
+  ];
+}
+
+export function objectRow(plan: ObjectPlan, facts: StatusFacts): StatusRow {
+  const { virtual, host, target } = plan.seen;
+  return {
+    kind: plan.kind.resource.kind,
+    group: plan.kind.resource.group,
+    virtual: parseKey(plan.key),
+    host: target ?? { namespace: '', name: '' },
+    status: statusOf(plan, facts),
+    address: addressOf(plan),
+    labels: virtual?.metadata.labels ?? {},
+    lastChange: lastChangeOf(virtual, host),
+  };
+}
+
+export function importRow(plan: ReferencePlan, facts: Parameters<typeof statusOfImport>[1]): StatusRow {
+  const { seen, decision } = plan;
+  const { kind, virtual } = seen;
+  const there = seen.object ?? seen.imported;
+  return {
+    kind: kind.virtual.kind,
+    group: kind.virtual.group,
+    virtual,
+    host: decision.name ?? seen.target ?? { namespace: '', name: '' },
+    status: statusOfImport(plan, facts),
+    address: undefined,
+    labels: there?.metadata.labels ?? {},
+    lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
+  };
 }
 
 /** The last write of this program to either side, else the last write to the virtual object. */

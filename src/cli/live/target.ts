@@ -12,17 +12,18 @@ import {
 import type { ReferencePlan, ObjectPlan } from '../../syncer/rehearsal.ts';
 import type { WorldPlan } from './session.ts';
 
-interface Named {
-  readonly resource: Resource;
-  /** Its name in the virtual cluster; undefined where it has none. */
-  readonly virtual: NamespacedName | undefined;
-}
-
 export type Target =
-  | (Named & { readonly kind: 'object'; readonly plan: ObjectPlan })
-  | (Named & { readonly kind: 'import'; readonly plan: ReferencePlan })
+  | { readonly kind: 'object'; readonly plan: ObjectPlan }
+  | { readonly kind: 'import'; readonly plan: ReferencePlan }
   /** An existing object that is not synced: a host object of another client, or a virtual object that is not referenced. */
-  | (Named & { readonly kind: 'other'; readonly object: KubeObject; readonly cluster: 'virtual' | 'host' });
+  | {
+      readonly kind: 'other';
+      readonly resource: Resource;
+      /** Its name in the virtual cluster; undefined where it has none. */
+      readonly virtual: NamespacedName | undefined;
+      readonly object: KubeObject;
+      readonly cluster: 'virtual' | 'host';
+    };
 
 export interface TargetName {
   readonly key: ObjectKey;
@@ -35,13 +36,9 @@ export interface TargetName {
 export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefined {
   const isKind = (resource: Resource): boolean => wanted.kind === undefined || resource.kind === wanted.kind;
   const object = plan.objects.find((one) => isKind(one.kind.resource) && isObjectNamed(one, wanted));
-  if (object !== undefined)
-    return { kind: 'object', resource: object.kind.resource, virtual: parseKey(object.key), plan: object };
+  if (object !== undefined) return { kind: 'object', plan: object };
   const imported = plan.references.find((one) => isKind(one.seen.kind.virtual) && isImportNamed(one, wanted));
-  if (imported !== undefined) {
-    const { kind, virtual } = imported.seen;
-    return { kind: 'import', resource: kind.virtual, virtual, plan: imported };
-  }
+  if (imported !== undefined) return { kind: 'import', plan: imported };
   return otherTarget(plan, wanted, isKind);
 }
 
@@ -82,19 +79,4 @@ function otherTarget(
     return { kind: 'other', resource, virtual, object, cluster };
   }
   return undefined;
-}
-
-/** '' where it has no host name. */
-export function hostPlaceOf(target: Target): ObjectKey {
-  switch (target.kind) {
-    case 'object':
-      return target.plan.seen.target === undefined ? '' : keyOf(target.plan.seen.target);
-    case 'import': {
-      const { decision, seen } = target.plan;
-      const place = decision.name ?? seen.target;
-      return place === undefined ? '' : keyOf(place);
-    }
-    case 'other':
-      return target.cluster === 'host' ? objectKey(target.object) : '';
-  }
 }
