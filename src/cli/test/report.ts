@@ -1,9 +1,9 @@
 /** The report of a test run: a table with the differences below it, JSON, or JUnit XML. */
 
 import { stringify } from 'yaml';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
+import type { JsonValue } from '../../base/json.ts';
 import { formatTable } from '../output/listing.ts';
-import type { Paint } from '../output/terminal.ts';
+import { type Paint, paintFor } from '../output/terminal.ts';
 import type { Mismatch } from './run-case.ts';
 import { missed, type PatchCoverage } from './coverage.ts';
 
@@ -110,7 +110,7 @@ function hasSeveralKinds(coverage: readonly FileCoverage[]): boolean {
   return new Set(coverage.flatMap(({ patches }) => patches.map(({ kind }) => kind))).size > 1;
 }
 
-function asJson({ cases, coverage }: TestReport): JsonObject {
+function asJson({ cases, coverage }: TestReport): object {
   const failed = cases.filter((one) => !isPassed(one)).length;
   return {
     passed: cases.length - failed,
@@ -129,25 +129,13 @@ function asJson({ cases, coverage }: TestReport): JsonObject {
     })),
     ...(coverage === undefined
       ? {}
-      : { coverage: coverage.map((one) => coverageJson(one, hasSeveralKinds(coverage))) }),
-  };
-}
-
-function coverageJson({ config, patches }: FileCoverage, isKindNamed: boolean): JsonObject {
-  return {
-    config,
-    patches: patches.map((patch) => ({
-      kind: patch.kind,
-      index: patch.index,
-      path: patch.path,
-      directions: patch.directions.map(({ direction, matches, branches }) => ({
-        direction,
-        matches,
-        branches: branches.map((branch) => ({ ...branch })),
-      })),
-      filterBranches: patch.filterBranches.map((branch) => ({ ...branch })),
-    })),
-    missed: patches.flatMap((patch) => missed(patch, isKindNamed)),
+      : {
+          coverage: coverage.map(({ config, patches }) => ({
+            config,
+            patches,
+            missed: patches.flatMap((patch) => missed(patch, hasSeveralKinds(coverage))),
+          })),
+        }),
   };
 }
 
@@ -163,18 +151,11 @@ function asJunit({ cases }: TestReport): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="endpoint-syncer test" tests="${cases.length}" failures="${failures}" errors="0">\n${suites.join('')}</testsuites>\n`;
 }
 
-const PLAIN: Paint = {
-  red: (text) => text,
-  green: (text) => text,
-  yellow: (text) => text,
-  dim: (text) => text,
-};
-
 function junitCase(one: CaseResult): string {
   const head = `    <testcase classname="${xml(one.file)}" name="${xml(one.name)}" time="${(one.durationMs / 1000).toFixed(3)}"`;
   if (isPassed(one)) return `${head}/>\n`;
   const { subject = '', path = '' } = one.mismatches[0] ?? {};
-  const text = one.mismatches.map((mismatch) => formatMismatch(mismatch, PLAIN)).join('');
+  const text = one.mismatches.map((mismatch) => formatMismatch(mismatch, paintFor({}))).join('');
   return `${head}>\n      <failure message="${xml(`${subject} ${path}`.trim())}">${xml(text)}</failure>\n    </testcase>\n`;
 }
 

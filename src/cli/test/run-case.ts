@@ -99,7 +99,8 @@ async function roundTrip(
     const subject = `round trip ${resource.kind} ${keyOf(name)}`;
     try {
       const back = await translatedBack(copy, name, parts, original);
-      mismatches.push(...compareWhole(subject, crossing(original, parts), crossing(back, parts)));
+      const rule = { subject, isSubset: false };
+      mismatches.push(...differences(rule, crossing(original, parts), crossing(back, parts)));
     } catch (error) {
       if (!(error instanceof PatchError)) throw error;
       mismatches.push({ subject, path: error.path, expected: 'no error', actual: errorEntry(error) });
@@ -195,26 +196,21 @@ export const ENTRY_RULES: Readonly<Record<keyof Expectation, EntryRules>> = {
 function compareOutcome(prefix: string, expected: Expectation, actual: Outcome): Mismatch[] {
   // An unexpected error is a failure even where nothing else is compared.
   const errors = expected.errors ?? [];
-  return MEMBERS.flatMap(([member, subject, text]) => {
+  return EXPECTED_MEMBERS.flatMap((member) => {
     const entries = member === 'errors' ? errors : expected[member];
     if (entries === undefined) return [];
-    const rules = ENTRY_RULES[member];
-    const found = text === undefined ? actual[member] : containing(actual[member], entries, rules, text);
+    const subject = prefix + (SUBJECTS[member] ?? member);
     return [
-      ...compareEntries(`${prefix}${subject}`, entries, found, rules),
-      ...(member === 'errors' ? unexpectedErrors(`${prefix}${subject}`, errors, actual.errors) : []),
+      ...compareEntries(subject, entries, actual[member], ENTRY_RULES[member]),
+      ...(member === 'errors' ? unexpectedErrors(subject, errors, actual.errors) : []),
     ];
   });
 }
 
-/** Each member with its subject in messages, and the text of its entries of which a part is expected. */
-const MEMBERS = [
-  ['host', 'host', undefined],
-  ['virtual', 'virtual', undefined],
-  ['skipped', 'skipped', 'reason'],
-  ['errors', 'error', 'contains'],
-  ['events', 'event', 'contains'],
-] as const;
+export const EXPECTED_MEMBERS = ['host', 'virtual', 'skipped', 'errors', 'events'] as const;
+
+/** Of an entry in messages, if it is not the name of the member. */
+const SUBJECTS: Partial<Record<keyof Expectation, string>> = { errors: 'error', events: 'event' };
 
 function unexpectedErrors(
   subject: string,
@@ -231,17 +227,13 @@ function unexpected(subject: string, entry: JsonObject, { describe }: EntryRules
 }
 
 /** Texts are expected in part: where the actual text contains the expected one, they count as equal. */
-function containing(
-  actual: readonly JsonObject[],
-  expected: readonly JsonObject[],
-  { isSame }: EntryRules,
-  key: string,
-): JsonObject[] {
-  return actual.map((entry) => {
-    const wanted = expected.find((one) => isSame(one, entry));
-    const part = wanted && textAt(wanted, key);
-    return part !== undefined && textAt(entry, key).includes(part) ? { ...entry, [key]: part } : entry;
-  });
+export function withPartialTexts(expected: JsonObject, actual: JsonObject): JsonObject {
+  const result = { ...actual };
+  for (const key of ['reason', 'contains']) {
+    const [part, whole] = [ownValue(expected, key), ownValue(actual, key)];
+    if (typeof part === 'string' && typeof whole === 'string' && whole.includes(part)) result[key] = part;
+  }
+  return result;
 }
 
 function identityOf(entry: JsonObject): (readonly [string, string])[] {
@@ -273,21 +265,15 @@ export interface Mismatch {
   readonly actual: JsonValue | undefined;
 }
 
-/** Where `actual` differs from the members of `expected`. Lists must have the same length; null expects that there is no value. */
-function compareSubset(subject: string, expected: JsonValue, actual: JsonValue | undefined): Mismatch[] {
-  return differences({ subject, isSubset: true }, expected, actual, []);
-}
-
-/** Every difference, in both directions: neither side has anything that the other one lacks. */
-function compareWhole(subject: string, expected: JsonValue, actual: JsonValue): Mismatch[] {
-  return differences({ subject, isSubset: false }, expected, actual, []);
-}
-
+/**
+ * Where `actual` differs from `expected`: every difference in both directions, or with `isSubset` in the members of `expected` only. Lists must have
+ * the same length; null in a subset expects that there is no value.
+ */
 function differences(
   rule: { readonly subject: string; readonly isSubset: boolean },
   expected: JsonValue | undefined,
   actual: JsonValue | undefined,
-  at: ConcretePath,
+  at: ConcretePath = [],
 ): Mismatch[] {
   const { subject, isSubset } = rule;
   if (isJsonObject(expected) && isJsonObject(actual)) {
@@ -326,7 +312,8 @@ function compareEntries(
   return expected.flatMap((entry) => {
     const one = `${subject} ${describe(entry)}`;
     const found = actual.find((candidate) => isSame(entry, candidate));
-    if (found !== undefined) return compareSubset(one, entry, found);
+    if (found !== undefined)
+      return differences({ subject: one, isSubset: true }, entry, withPartialTexts(entry, found));
     const others = actual.length === 0 ? undefined : actual.map(describe);
     return [{ subject: one, path: '', expected: entry, actual: others }];
   });

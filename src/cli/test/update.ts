@@ -13,7 +13,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { ENTRY_RULES, type Outcome, type CaseRun } from './run-case.ts';
+import { ENTRY_RULES, EXPECTED_MEMBERS, type Outcome, type CaseRun, withPartialTexts } from './run-case.ts';
 import type { Expectation, TestFile } from './test-file.ts';
 
 type Path = readonly (string | number)[];
@@ -88,7 +88,7 @@ function bareExpectation({ host, skipped, errors }: Outcome): Expectation {
 
 function updateExpectation(document: Document, at: Path, expect: Expectation, actual: Outcome): boolean {
   let isChanged = false;
-  for (const member of ['host', 'virtual', 'skipped', 'errors', 'events'] as const) {
+  for (const member of EXPECTED_MEMBERS) {
     const expected = expect[member] ?? (member === 'errors' && actual.errors.length > 0 ? [] : undefined);
     if (expected === undefined) continue;
     if (updateEntries(document, [...at, member], expected, actual[member], member)) isChanged = true;
@@ -131,16 +131,6 @@ function appendTo(document: Document, at: Path, entries: readonly JsonObject[]):
   // An empty list is written as [], which would put whole objects on one line.
   if (list.items.length === 0) list.flow = false;
   for (const entry of entries) list.add(document.createNode(entry));
-}
-
-/** Texts are expected in part: an expected text that the actual one contains is kept. */
-function withPartialTexts(expected: JsonObject, actual: JsonObject): JsonObject {
-  const result = { ...actual };
-  for (const key of ['reason', 'contains']) {
-    const [part, whole] = [ownValue(expected, key), ownValue(actual, key)];
-    if (typeof part === 'string' && typeof whole === 'string' && whole.includes(part)) result[key] = part;
-  }
-  return result;
 }
 
 /** Corrects only the members that the expectation mentions. */
