@@ -292,14 +292,11 @@ const TIMEOUT_MS = 30_000;
 export class NoServerError extends TerminalError {}
 
 export class ApiClient implements AsyncDisposable {
-  readonly #connection: ApiConnection;
-  readonly #warn: (text: string) => void;
+  readonly connection: ApiConnection;
   readonly #agent: Agent;
 
-  /** `warn` is called with the text of each `Warning` header. */
-  constructor(connection: ApiConnection, warn: (text: string) => void) {
-    this.#connection = connection;
-    this.#warn = warn;
+  constructor(connection: ApiConnection) {
+    this.connection = connection;
     const connect = buildConnector(tlsOptions(connection.trust));
     this.#agent = new Agent({ connect: throughProxy(connection.proxyUrl, connect) });
   }
@@ -314,7 +311,7 @@ export class ApiClient implements AsyncDisposable {
     accept = 'application/json',
     contentType = 'application/json',
   }: ApiCall): Promise<JsonObject> {
-    const { server } = this.#connection;
+    const { server } = this.connection;
     const url = `${server.replace(/\/+$/u, '')}/apis/${apiVersion}/${path}`;
     const answer = await this.#request(url, {
       method,
@@ -322,13 +319,13 @@ export class ApiClient implements AsyncDisposable {
       bodyTimeout: timeoutMs,
       headers: {
         accept,
-        authorization: `Bearer ${await this.#connection.token()}`,
+        authorization: `Bearer ${await this.connection.token()}`,
         ...(body === undefined ? {} : { 'content-type': contentType }),
         'user-agent': 'endpoint-syncer-keys',
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    for (const text of warningsIn(answer.headers['warning'])) this.#warn(text);
+    for (const text of warningsIn(answer.headers['warning'])) process.stderr.write(`warning: ${text}\n`);
     const text = await answer.body.text();
     if (answer.statusCode >= 300) {
       const response = { status: answer.statusCode, headers: answer.headers, text };
@@ -342,7 +339,7 @@ export class ApiClient implements AsyncDisposable {
   /** The API gives the reason when it rejects a key that it knows. */
   #explained(error: StatusError): StatusError | TerminalError {
     if (error.code !== 401 || error.message !== 'Unauthorized') return error;
-    const { server, credential } = this.#connection;
+    const { server, credential } = this.connection;
     const reason = 'it belongs to another API, or was deleted';
     return new TerminalError(`Unauthorized: ${server} does not know ${credential}: ${reason}`, {
       cause: error,
@@ -356,7 +353,7 @@ export class ApiClient implements AsyncDisposable {
     try {
       return await request(url, { ...options, dispatcher: this.#agent });
     } catch (error) {
-      throw unreachable(this.#connection, error);
+      throw unreachable(this.connection, error);
     }
   }
 

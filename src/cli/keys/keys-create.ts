@@ -32,7 +32,7 @@ import { startManagementApi, type ManagementApi } from '../../access-keys/manage
 import { createLogger } from '../../base/logger.ts';
 import { packageVersion } from '../version.ts';
 
-export interface CreateOptions extends ScopeOptions {
+interface CreateOptions extends ScopeOptions {
   readonly output: KeyFormat;
   readonly name?: string;
   readonly generateName: string;
@@ -70,14 +70,10 @@ export function addCreateOptions(command: Command): void {
   addScopeOptions(command, SCOPE_GROUP);
 }
 
-/** Prints the key. Rejects with `StatusError` when the server denies the request. */
-export async function createKey(
-  client: ApiClient,
-  connection: ApiConnection,
-  options: CreateOptions,
-): Promise<number> {
+/** Prints the key. */
+export async function createKey(client: ApiClient, options: CreateOptions): Promise<number> {
   const created = await client.send({ method: 'POST', path: 'ownedaccesskeys', body: keyObject(options) });
-  printSecret(newKeyText(created, options.output, connection));
+  printSecret(newKeyText(created, options.output, client.connection));
   process.stderr.write(`${summary(created)}\n`);
   return 0;
 }
@@ -134,16 +130,15 @@ function endOf(created: JsonObject, ttlSeconds: number): string {
   return `${end.toISOString().replace(/\.\d+Z$/u, 'Z')}${isSliding ? ' unless it is used' : ''}`;
 }
 
-export interface RotateOptions {
+interface RotateOptions {
   readonly output: KeyFormat;
   /** Seconds. */
   readonly overlap: number;
 }
 
-/** Prints the new secret. Rejects with `StatusError` when the server denies the request. */
+/** Prints the new secret. */
 export async function rotateKey(
   client: ApiClient,
-  connection: ApiConnection,
   name: string,
   { output, overlap }: RotateOptions,
 ): Promise<number> {
@@ -153,7 +148,7 @@ export async function rotateKey(
     path: `ownedaccesskeys/${encodeURIComponent(name)}/rotate`,
     body: { overlapSeconds: overlap },
   });
-  printSecret(newKeyText(rotated, output, connection));
+  printSecret(newKeyText(rotated, output, client.connection));
   const until = new Date(nowMs + overlap * 1000).toISOString().replace(/\.\d+Z$/u, 'Z');
   const old = overlap === 0 ? 'the old one no longer works' : `the old one works until ${until}`;
   process.stderr.write(`key ${name} has a new secret, which is not shown again; ${old}\n`);
@@ -218,7 +213,7 @@ async function runningApi(
     if (server !== undefined) throw error;
     return undefined;
   }
-  await using client = new ApiClient(connection, () => undefined);
+  await using client = new ApiClient(connection);
   try {
     await client.send({ method: 'GET', path: `ownedaccesskeys/${FIRST_KEY_NAME}` });
   } catch (error) {
@@ -234,7 +229,7 @@ async function printFirstKey(
   management: ManagementConfig,
   { output, rotate, server }: BootstrapOptions,
 ): Promise<number> {
-  await using client = new ApiClient(connection, (text) => process.stderr.write(`warning: ${text}\n`));
+  await using client = new ApiClient(connection);
   if (rotate) await removeFirstKey(client);
   const body = firstKey(management.maxTtl);
   const created = await client

@@ -111,7 +111,7 @@ export function newKeyText(object: JsonObject, format: KeyFormat, connection: Ap
     case 'yaml':
       return formatJson(object, format);
     case 'kubeconfig':
-      return stringify(kubeconfigOf(object, connection));
+      return stringify(keyKubeconfig(object, connection));
   }
 }
 
@@ -121,27 +121,43 @@ function keyOf(object: JsonObject): string {
   return key;
 }
 
-/** A kubeconfig with the server, its authority and the key. */
-function kubeconfigOf(object: JsonObject, connection: ApiConnection): JsonObject {
-  const { server, trust } = connection;
+/** With the server, its authority and the key. */
+function keyKubeconfig(object: JsonObject, connection: ApiConnection): JsonObject {
   const name = textAt(object, 'metadata', 'name');
-  const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
-  const authority =
-    pem === undefined ? {} : { 'certificate-authority-data': Buffer.from(pem).toString('base64') };
-  const serverName = serverNameOf(connection);
-  const verifiedName = serverName === undefined ? {} : { 'tls-server-name': serverName };
+  const user = { name, user: { token: keyOf(object) } };
+  const cluster = { server: connection.server, ...verificationOf(connection) };
+  return kubeconfigOf(name, user, { name: 'endpoint-syncer', cluster });
+}
+
+interface Named extends JsonObject {
+  name: string;
+}
+
+/** With one user, and one context. */
+export function kubeconfigOf(context: string, user: Named, cluster: Named | undefined): JsonObject {
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'endpoint-syncer', cluster: { server, ...authority, ...verifiedName } }],
-    users: [{ name, user: { token: keyOf(object) } }],
-    contexts: [{ name, context: { cluster: 'endpoint-syncer', user: name } }],
-    'current-context': name,
+    clusters: cluster === undefined ? [] : [cluster],
+    users: [user],
+    contexts: [{ name: context, context: { ...(cluster && { cluster: cluster.name }), user: user.name } }],
+    'current-context': context,
+  };
+}
+
+/** How to verify the server: members of a cluster in a kubeconfig, and flags without their dashes. */
+export function verificationOf(connection: ApiConnection): Record<string, string> {
+  const { trust } = connection;
+  const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
+  const serverName = serverNameOf(connection);
+  return {
+    ...(pem !== undefined && { 'certificate-authority-data': Buffer.from(pem).toString('base64') }),
+    ...(serverName !== undefined && { 'tls-server-name': serverName }),
   };
 }
 
 /** The name to verify in place of the host of the URL: as chosen, or one that a configured certificate has if it lacks the host. */
-export function serverNameOf({ server, trust }: ApiConnection): string | undefined {
+function serverNameOf({ server, trust }: ApiConnection): string | undefined {
   if (trust.kind === 'authorities') return trust.serverName;
   const certificate = new X509Certificate(trust.certificate);
   const host = new URL(server).hostname.replaceAll(/[[\]]/gu, '');

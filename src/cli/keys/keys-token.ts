@@ -13,9 +13,10 @@ import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { ApiClient, type ApiConnection, type ConnectionOptions, httpsUrl } from './keys-connection.ts';
+import { type ApiClient, type ApiConnection, type ConnectionOptions, httpsUrl } from './keys-connection.ts';
 import {
-  serverNameOf,
+  kubeconfigOf,
+  verificationOf,
   printSecret,
   scopeIn,
   addScopeOptions,
@@ -25,24 +26,13 @@ import {
 } from './keys-options.ts';
 import { releaseUrl } from '../version.ts';
 
-/** Rejects with `StatusError` when the server denies the request. */
-export async function printToken(connection: ApiConnection, options: TokenOptions): Promise<number> {
-  const warn = (text: string): void => void process.stderr.write(`warning: ${text}\n`);
-  await using client = new ApiClient(connection, warn);
+export async function printToken(client: ApiClient, options: TokenOptions): Promise<number> {
+  const { connection } = client;
   const key = await connection.token();
-  if (!key.startsWith('local_'))
-    return await print(client, key, { ...connection, token: () => key }, options);
-  throw new TerminalError(
-    'a token belongs to an access key: give one with --token-file, --kubeconfig, --token or ENDPOINT_SYNCER_TOKEN',
-  );
-}
-
-async function print(
-  client: ApiClient,
-  key: string,
-  connection: ApiConnection,
-  options: TokenOptions,
-): Promise<number> {
+  if (key.startsWith('local_'))
+    throw new TerminalError(
+      'a token belongs to an access key: give one with --token-file, --kubeconfig, --token or ENDPOINT_SYNCER_TOKEN',
+    );
   const spec = specOf(options);
   const issue = (): Promise<IssuedToken> => issueToken(client, spec);
   switch (options.output) {
@@ -62,7 +52,10 @@ async function print(
       // An invalid key or scope fails here instead of in kubectl.
       const { token } = await issue();
       const user = claimsOf(token).name;
-      printSecret(stringify(tokenKubeconfig(connection, key, user, options)));
+      const exec = execConfig(connection, key, options);
+      printSecret(
+        stringify(kubeconfigOf(options.clusterName, { name: user, user: { exec } }, clusterIn(options))),
+      );
       if (options.clusterServer === undefined) {
         process.stderr.write(
           'this kubeconfig has no cluster: give --cluster-server here, or --server to kubectl\n',
@@ -125,7 +118,7 @@ function execCredential({ token, renewAtMs }: IssuedToken): JsonObject {
 
 // The flags of `keys token`.
 
-export interface TokenOptions extends ScopeOptions, ConnectionOptions {
+interface TokenOptions extends ScopeOptions, ConnectionOptions {
   readonly output: 'token' | 'kubeconfig' | 'exec-credential';
   /** Seconds. */
   readonly ttl?: number;
@@ -163,31 +156,9 @@ export function addTokenOptions(command: Command): void {
 
 // A kubeconfig for a connected cluster, whose user runs `keys token` as an exec plugin.
 
-/** `user`: the name of the access key. */
-function tokenKubeconfig(
-  connection: ApiConnection,
-  key: string,
-  user: string,
-  options: TokenOptions,
-): JsonObject {
-  const { clusterServer, clusterCertificateAuthority, clusterName } = options;
-  const authority =
-    clusterCertificateAuthority === undefined
-      ? {}
-      : { 'certificate-authority-data': authorityData(clusterCertificateAuthority) };
-  const clusters =
-    clusterServer === undefined
-      ? []
-      : [{ name: clusterName, cluster: { server: clusterServer, ...authority } }];
-  const context = { ...(clusterServer === undefined ? {} : { cluster: clusterName }), user };
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters,
-    users: [{ name: user, user: { exec: execConfig(connection, key, options) } }],
-    contexts: [{ name: clusterName, context }],
-    'current-context': clusterName,
-  };
+function clusterIn({ clusterServer, clusterCertificateAuthority: file, clusterName: name }: TokenOptions) {
+  const authority = file === undefined ? {} : { 'certificate-authority-data': authorityData(file) };
+  return clusterServer === undefined ? undefined : { name, cluster: { server: clusterServer, ...authority } };
 }
 
 function execConfig(connection: ApiConnection, key: string, options: TokenOptions): JsonObject {
@@ -230,18 +201,14 @@ function pluginCommand(): { readonly command: string; readonly programArguments:
 }
 
 function connectionArguments(connection: ApiConnection, options: TokenOptions): string[] {
-  const { server, trust } = connection;
   const { kubeconfig, context } = options;
   if (kubeconfig !== undefined && usesKubeconfig(options)) {
     return ['--kubeconfig', resolve(kubeconfig), ...(context === undefined ? [] : ['--context', context])];
   }
-  const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
-  const serverName = serverNameOf(connection);
   return [
     '--server',
-    server,
-    ...(pem === undefined ? [] : ['--certificate-authority-data', Buffer.from(pem).toString('base64')]),
-    ...(serverName === undefined ? [] : ['--tls-server-name', serverName]),
+    connection.server,
+    ...Object.entries(verificationOf(connection)).flatMap(([flag, value]) => [`--${flag}`, value]),
     ...(options.tokenFile === undefined ? [] : ['--token-file', resolve(options.tokenFile)]),
   ];
 }

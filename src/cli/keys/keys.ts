@@ -8,7 +8,6 @@ import { guarded, usageError } from '../output/terminal.ts';
 import { outputOption, formatListing, type Listing, formatOption } from '../output/listing.ts';
 import {
   ApiClient,
-  type ApiConnection,
   type ApiCall,
   addConnectionOptions,
   connectionFor,
@@ -21,11 +20,9 @@ import {
   createKey,
   namesOneOwner,
   rotateKey,
-  type CreateOptions,
-  type RotateOptions,
 } from './keys-create.ts';
-import { KEY_FORMATS, type KeyFormat, secondsIn } from './keys-options.ts';
-import { addTokenOptions, type TokenOptions, printToken } from './keys-token.ts';
+import { KEY_FORMATS, secondsIn } from './keys-options.ts';
+import { addTokenOptions, printToken } from './keys-token.ts';
 import { TerminalError } from '../../base/errors.ts';
 import {
   type JsonObject,
@@ -67,14 +64,12 @@ function defineCreate(parent: Command, exit: Exit): void {
     .description('create a key and print it, once')
     .addOption(secretOption());
   addCreateOptions(command);
-  addConnectionOptions(command);
-  command.action(async (options: CreateOptions & { readonly output: KeyFormat }) => {
-    if (!namesOneOwner(options)) {
-      const message = 'error: name the subject of the key with exactly one of --user, --team and --subject';
-      command.error(message, { exitCode: 2 });
-    }
-    exit(await withClient(command, (client, connection) => createKey(client, connection, options)));
+  command.hook('preAction', () => {
+    if (namesOneOwner(command.opts())) return;
+    const message = 'error: name the subject of the key with exactly one of --user, --team and --subject';
+    command.error(message, { exitCode: 2 });
   });
+  withClient(command, exit, createKey);
 }
 
 function defineGet(parent: Command, exit: Exit): void {
@@ -83,10 +78,7 @@ function defineGet(parent: Command, exit: Exit): void {
     .description('show a key without its secret')
     .argument('<name>', 'name of the key')
     .addOption(outputOption());
-  addConnectionOptions(command);
-  command.action(async (name: string, { output }: { readonly output: string }) =>
-    exit(await withClient(command, (client) => getKey(client, name, output))),
-  );
+  withClient(command, exit, getKey);
 }
 
 function defineList(parent: Command, exit: Exit): void {
@@ -113,10 +105,7 @@ function defineList(parent: Command, exit: Exit): void {
         'name, subject, created, expires, last-activity, or a field such as .spec.ttl',
       ).argParser(sortField),
     );
-  addConnectionOptions(command);
-  command.action(async (options: ListOptions) =>
-    exit(await withClient(command, (client) => listKeys(client, options))),
-  );
+  withClient(command, exit, listKeys);
 }
 
 function defineRotate(parent: Command, exit: Exit): void {
@@ -130,10 +119,7 @@ function defineRotate(parent: Command, exit: Exit): void {
         .default(0, '0: it is revoked immediately, with the tokens of the key'),
     )
     .addOption(secretOption());
-  addConnectionOptions(command);
-  command.action(async (name: string, options: RotateOptions) =>
-    exit(await withClient(command, (client, connection) => rotateKey(client, connection, name, options))),
-  );
+  withClient(command, exit, rotateKey);
 }
 
 function defineRevoke(parent: Command, exit: Exit): void {
@@ -143,39 +129,32 @@ function defineRevoke(parent: Command, exit: Exit): void {
     .argument('<names...>', 'names of keys')
     .option('--disable', 'disable the keys instead of deleting them')
     .option('--enable', 'enable disabled keys');
-  addConnectionOptions(command);
-  command.action(async (names: string[], options: RevokeOptions) =>
-    exit(await withClient(command, (client) => revokeKeys(client, names, options))),
-  );
+  withClient(command, exit, revokeKeys);
 }
 
 function defineToken(parent: Command, exit: Exit): void {
   const summary = 'issue a token for a connected cluster, or a kubeconfig that renews it';
   const command = parent.command('token').description(summary);
   addTokenOptions(command);
-  addConnectionOptions(command);
-  command.action(async (options: TokenOptions) =>
-    exit(await guarded(async () => printToken(await connectionFor(command), options))),
-  );
+  withClient(command, exit, printToken);
 }
 
-function withClient(
+/** Adds the options of the connection, and the action `work`, which rejects with `StatusError` when the server denies a request. */
+function withClient<A extends unknown[]>(
   command: Command,
-  work: (client: ApiClient, connection: ApiConnection) => Promise<number>,
-): Promise<number> {
-  return guarded(async () => {
-    const connection = await connectionFor(command);
-    await using client = new ApiClient(connection, warn);
-    return await work(client, connection);
-  });
+  exit: Exit,
+  work: (client: ApiClient, ...args: A) => Promise<number>,
+): void {
+  addConnectionOptions(command);
+  const run = async (...args: A): Promise<number> => {
+    await using client = new ApiClient(await connectionFor(command));
+    return await work(client, ...args);
+  };
+  command.action(async (...args: A) => exit(await guarded(() => run(...args))));
 }
 
 function secretOption(): Option {
   return formatOption(KEY_FORMATS, 'the key alone, a kubeconfig with it, or the object');
-}
-
-function warn(text: string): void {
-  process.stderr.write(`warning: ${text}\n`);
 }
 
 // `keys revoke`: deletes, disables or enables keys.
@@ -269,7 +248,6 @@ interface ListOptions {
 
 const TABLE_MEDIA = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 
-/** Rejects with `StatusError` when the server denies the request. */
 async function listKeys(client: ApiClient, options: ListOptions): Promise<number> {
   const { output } = options;
   const isTable = isTableFormat(output);
@@ -283,8 +261,11 @@ async function listKeys(client: ApiClient, options: ListOptions): Promise<number
   return 0;
 }
 
-/** Rejects with `StatusError` when the server denies the request. */
-async function getKey(client: ApiClient, name: string, output: string): Promise<number> {
+async function getKey(
+  client: ApiClient,
+  name: string,
+  { output }: Pick<ListOptions, 'output'>,
+): Promise<number> {
   const isTable = isTableFormat(output);
   const answer = await read(client, keyPath(name), isTable);
   const listing = isTable ? listingOfTable(answer) : listingOf([answer], answer);
