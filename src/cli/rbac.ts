@@ -99,12 +99,12 @@ function print(config: Config, { as: form, cluster, serviceAccount, output }: Rb
 // The RBAC rules that a configuration needs, from the same rights that `run` checks at start. Pure.
 
 /** As in a Role; the order of the members is the order in which they are printed. */
-export interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs: readonly string[];
-}
+export type PolicyRule = {
+  apiGroups: string[];
+  resources: string[];
+  resourceNames?: string[];
+  verbs: string[];
+};
 
 /** Rules for one namespace of one cluster; namespace '' means all namespaces. */
 interface Grant {
@@ -117,23 +117,14 @@ interface Grant {
 function neededGrants(config: Config): readonly Grant[] {
   const rights = config.fleet.enabled
     ? [...fleetRights(config), ...memberRights(config, CONFIG_CHECKS), ...keyApiRights(config, false)]
-    : rightsOfOne(config);
-  const grants = new Map<string, Right[]>();
-  for (const right of rights) {
-    const key = `${right.cluster} ${right.namespace}`;
-    grants.set(key, [...(grants.get(key) ?? []), right]);
-  }
-  return [...grants.values()].flatMap((of) => {
-    const [first] = of;
-    return first === undefined
-      ? []
-      : { cluster: first.cluster, namespace: first.namespace, rules: rulesOf(of) };
-  });
-}
-
-function rightsOfOne(config: Config): readonly Right[] {
-  const references = offlineReferences(config);
-  return [...requiredRights(config, { isDryRun: false, references }), ...uncheckedRights(config)];
+    : [
+        ...requiredRights(config, { isDryRun: false, references: offlineReferences(config) }),
+        ...uncheckedRights(config),
+      ];
+  const grants = Map.groupBy(rights, ({ cluster, namespace }) => `${cluster} ${namespace}`);
+  return [...grants.values()].flatMap((of) =>
+    of.slice(0, 1).map(({ cluster, namespace }) => ({ cluster, namespace, rules: rulesOf(of) })),
+  );
 }
 
 /** Kinds that a reference may reach although no patch names them. The check at start does not cover their rights. */
@@ -146,9 +137,7 @@ function openKinds(config: Config): readonly string[] {
 function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   const policy = kindPolicy(sync);
   return policy.named.map(({ apiVersion, kind }) => {
-    const slash = apiVersion.indexOf('/');
-    const group = slash < 0 ? '' : apiVersion.slice(0, slash);
-    const version = apiVersion.slice(slash + 1);
+    const [version = '', group = ''] = apiVersion.split('/').toReversed();
     const resource = { group, version, kind, plural: pluralOf(kind), isNamespaced: true };
     return asReferencedKind(resource, resource, policy);
   });
@@ -165,20 +154,17 @@ function uncheckedRights(config: Config): readonly Right[] {
     ...(isSynced && !leaderElection.enabled ? rightsOnLease(config) : []),
     ...(isSynced ? rightsOnEvents(config) : []),
   ];
-  const add = (verb: string, target: Omit<Right, 'cluster' | 'verb'>): void => {
-    rights.push({ cluster: 'host', verb, ...target });
-  };
-  if (sync.endpoints.enabled) {
-    for (const namespace of hostNamespaces(config) ?? [''])
-      add('list', { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace });
-  }
-  if (syncedKinds(config).length > 0)
+  const cluster = 'host';
+  const slices = { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural };
+  for (const namespace of sync.endpoints.enabled ? (hostNamespaces(config) ?? ['']) : [])
+    rights.push({ cluster, verb: 'list', ...slices, namespace });
+  if (isSynced)
     rights.push({ cluster: 'virtual', verb: 'get', group: '', resource: NAMESPACES.plural, ...KUBE_SYSTEM });
   // The default owner is a Service, and the right to get Services is part of the others.
   if (owner !== undefined && !owner.isOptional) {
-    const { apiVersion, kind, name } = owner;
-    const group = apiVersion.includes('/') ? apiVersion.replace(/\/.*/u, '') : '';
-    add('get', { group, resource: pluralOf(kind), namespace: host.namespace, name });
+    const [, group = ''] = owner.apiVersion.split('/').toReversed();
+    const resource = pluralOf(owner.kind);
+    rights.push({ cluster, verb: 'get', group, resource, namespace: host.namespace, name: owner.name });
   }
   return rights;
 }
@@ -231,7 +217,7 @@ function vclusterValues(grants: readonly Grant[], hostNamespace: string): JsonOb
   const rulesIn = (namespace: string): JsonValue[] =>
     grants
       .filter((grant) => grant.cluster === 'host' && grant.namespace === namespace)
-      .flatMap(({ rules }) => rules.map(asJson));
+      .flatMap(({ rules }) => rules);
   const [own, everywhere] = [rulesIn(hostNamespace), rulesIn('')];
   return {
     rbac: {
@@ -265,7 +251,7 @@ function roleAndBinding(
       apiVersion: `${RBAC}/v1`,
       kind,
       metadata: isClusterRole ? { name } : { name, namespace },
-      rules: rules.map(asJson),
+      rules: [...rules],
     },
     {
       apiVersion: `${RBAC}/v1`,
@@ -285,13 +271,4 @@ function sharedName({ serviceAccount: account, hostNamespace }: DocumentOptions,
 
 function accountNamespace(cluster: ClusterName, { hostNamespace }: DocumentOptions): string {
   return cluster === 'host' ? hostNamespace : VIRTUAL_NAMESPACE;
-}
-
-function asJson({ apiGroups, resources, resourceNames, verbs }: PolicyRule): JsonObject {
-  return {
-    apiGroups: [...apiGroups],
-    resources: [...resources],
-    ...(resourceNames === undefined ? {} : { resourceNames: [...resourceNames] }),
-    verbs: [...verbs],
-  };
 }

@@ -81,30 +81,21 @@ export async function renderToHost(
   config: Config,
   options: OfflineOptions = {},
 ): Promise<RenderedWorld> {
-  const host = world.host.map(marking(world, config));
-  const { plans, rehearsal, pipelines } = await rehearseFiles({ ...world, host }, config, options);
-  const given = byId(host);
+  const marked = { ...world, host: world.host.map(marking(world, config)) };
+  const rehearsed = await rehearseFiles(marked, config, options);
+  const given = byId(marked.host);
   const rendered = kindsIn(world.virtual, config).flatMap(([resource, object]): Rendered[] => {
-    const plan = plans(resource, objectKey(object));
-    const { key, of } = { key: objectKey(object), of: resource.kind };
-    const why = plan === undefined ? 'never synced' : skippedReason(plan);
-    if (why !== undefined) return [{ kind: 'skipped', of, key, reason: why }];
-    const copy = plan?.seen.target && storedAt(rehearsal.clusters.host, resource, plan.seen.target, given);
-    const written = copy && (object.metadata.resourceVersion === undefined ? unversioned(copy) : copy);
-    if (plan?.error !== undefined) {
-      const before = copy && given.get(`${of} ${objectKey(copy)}`);
-      return failedAs({ kind: 'failed', of, key, error: plan.error }, before, written);
-    }
-    return written === undefined
-      ? [{ kind: 'skipped', of, key, reason: 'no copy' }]
-      : [{ kind: 'object', object: written }];
+    const key = objectKey(object);
+    const plan = rehearsed.plans(resource, key);
+    const copy =
+      plan?.seen.target && storedAt(rehearsed.rehearsal.clusters.host, resource, plan.seen.target, given);
+    return resultOf({ of: resource.kind, key }, plan, {
+      before: copy && given.get(idOf(copy)),
+      after: copy && (object.metadata.resourceVersion === undefined ? unversioned(copy) : copy),
+      absent: plan === undefined ? 'never synced' : 'no copy',
+    });
   });
-  return {
-    rendered: inOrder(rendered, rehearsal, 'to-host', { ...world, host }, config),
-    events: rehearsal.events,
-    missing: missingReferences(rehearsal),
-    pipelines,
-  };
+  return renderedWorld(rendered, rehearsed, { direction: 'to-host', world: marked, config });
 }
 
 /**
@@ -129,32 +120,58 @@ export async function renderToVirtual(
   await using sandbox = new KeptSandbox();
   const parts: OfflineOptions = { createSandbox: (given) => sandbox.open(given), ...options };
   const recorded = await withRecords({ ...world, host }, config, parts);
-  const { plans, rehearsal, pipelines } = await rehearseFiles(recorded, config, parts);
+  const rehearsed = await rehearseFiles(recorded, config, parts);
   const given = byId(world.virtual);
   const rendered = copies.map(async ({ resource, object, virtual }): Promise<Rendered[]> => {
     const of = resource.kind;
-    if (virtual === undefined) {
-      const reason = 'it is not a copy from this virtual cluster';
-      return [{ kind: 'skipped', of, key: objectKey(object), reason }];
-    }
+    if (virtual === undefined)
+      return [skipped(of, objectKey(object), 'it is not a copy from this virtual cluster')];
     const key = keyOf(virtual);
-    if (!given.has(`${of} ${key}`)) return [await translateBack(object, virtual, pipelines)];
-    const plan = plans(resource, key);
-    const why = plan && skippedReason(plan);
-    if (why !== undefined) return [{ kind: 'skipped', of, key, reason: why }];
-    const stored = storedAt(rehearsal.clusters.virtual, resource, virtual, given);
-    if (plan?.error !== undefined)
-      return failedAs({ kind: 'failed', of, key, error: plan.error }, given.get(`${of} ${key}`), stored);
-    return stored === undefined
-      ? [{ kind: 'skipped', of, key, reason: 'deleted' }]
-      : [{ kind: 'object', object: stored }];
+    const before = given.get(`${of} ${key}`);
+    if (before === undefined) return [await translateBack(object, virtual, rehearsed.pipelines)];
+    const after = storedAt(rehearsed.rehearsal.clusters.virtual, resource, virtual, given);
+    return resultOf({ of, key }, rehearsed.plans(resource, key), { before, after, absent: 'deleted' });
   });
+  const results = (await Promise.all(rendered)).flat();
+  return renderedWorld(results, rehearsed, { direction: 'to-virtual', world, config });
+}
+
+interface RenderedParts {
+  readonly direction: 'to-host' | 'to-virtual';
+  readonly world: FileWorld;
+  readonly config: Config;
+}
+
+function renderedWorld(
+  rendered: readonly Rendered[],
+  { rehearsal, pipelines }: RehearsedFiles,
+  parts: RenderedParts,
+): RenderedWorld {
   return {
-    rendered: inOrder((await Promise.all(rendered)).flat(), rehearsal, 'to-virtual', world, config),
+    rendered: inOrder(rendered, rehearsal, parts),
     events: rehearsal.events,
     missing: missingReferences(rehearsal),
     pipelines,
   };
+}
+
+/** Of one object. `before` and `after` a sync: the object that is written; `absent`: why there is none afterwards. */
+function resultOf(
+  { of, key }: { readonly of: string; readonly key: ObjectKey },
+  plan: ObjectPlan | undefined,
+  { before, after, absent }: Partial<Record<'before' | 'after', KubeObject | undefined>> & { absent: string },
+): Rendered[] {
+  const why = plan && skippedReason(plan);
+  if (why !== undefined) return [skipped(of, key, why)];
+  const object: Rendered[] = after === undefined ? [] : [{ kind: 'object', object: after }];
+  if (plan?.error === undefined) return after === undefined ? [skipped(of, key, absent)] : object;
+  // With `onError: path`, everything but the path of the failed patch is written.
+  const isWritten = after && (before === undefined || !jsonEquals(asJson(before), asJson(after)));
+  return [...(isWritten ? object : []), { kind: 'failed', of, key, error: plan.error }];
+}
+
+function skipped(of: string, key: ObjectKey, reason: string): Rendered {
+  return { kind: 'skipped', of, key, reason };
 }
 
 function missingReferences({ references }: Rehearsal): string[] {
@@ -163,17 +180,6 @@ function missingReferences({ references }: Rehearsal): string[] {
       ? [`${seen.kind.virtual.kind} "${keyOf(seen.virtual)}"`]
       : [],
   );
-}
-
-/** With `onError: path`, everything but the path of the failed patch is written. `before`: the object as it was given. */
-function failedAs(
-  failed: Rendered & { readonly kind: 'failed' },
-  before: KubeObject | undefined,
-  after: KubeObject | undefined,
-): Rendered[] {
-  const isWritten =
-    after !== undefined && (before === undefined || !jsonEquals(asJson(before), asJson(after)));
-  return isWritten ? [{ kind: 'object', object: after }, failed] : [failed];
 }
 
 /** Undefined: the object is synced, or its sync fails. */
@@ -358,8 +364,7 @@ async function translateBack(
   pipelines: readonly KindPipeline[],
 ): Promise<Rendered> {
   const found = pipelines.find(({ kind }) => kind.resource.kind === host.kind);
-  if (found === undefined)
-    return { kind: 'skipped', of: host.kind ?? '', key: objectKey(host), reason: 'its kind is not synced' };
+  if (found === undefined) return skipped(host.kind ?? '', objectKey(host), 'its kind is not synced');
   try {
     return { kind: 'object', object: await translatedBack(host, name, found) };
   } catch (error) {
@@ -371,8 +376,7 @@ async function translateBack(
 function references(
   { references: plans, objects, clusters }: Rehearsal,
   { plural }: Resource,
-  direction: 'to-host' | 'to-virtual',
-  world: FileWorld,
+  { direction, world }: RenderedParts,
 ): Rendered[] {
   const ids = new Set(
     objects
@@ -399,17 +403,11 @@ function references(
 }
 
 /** Each kind followed by what its references import; patches of several kinds may name the same object, which is in the result once. */
-function inOrder(
-  rendered: readonly Rendered[],
-  rehearsal: Rehearsal,
-  direction: 'to-host' | 'to-virtual',
-  world: FileWorld,
-  config: Config,
-): Rendered[] {
+function inOrder(rendered: readonly Rendered[], rehearsal: Rehearsal, parts: RenderedParts): Rendered[] {
   const seen = new Set<string>();
-  return syncedKinds(config).flatMap(({ kind: { resource } }) => [
+  return syncedKinds(parts.config).flatMap(({ kind: { resource } }) => [
     ...rendered.filter((one) => ofKind(one) === resource.kind),
-    ...references(rehearsal, resource, direction, world).filter((one) => {
+    ...references(rehearsal, resource, parts).filter((one) => {
       const id = `${ofKind(one)} ${'object' in one ? objectKey(one.object) : one.key}`;
       const isFirst = !seen.has(id);
       seen.add(id);
