@@ -1,8 +1,8 @@
 /** `test`: declarative cases for patches, run offline. */
 
 import { formatOption } from '../output/listing.ts';
-import { writeFile } from 'node:fs/promises';
-import { statSync, watch, type FSWatcher } from 'node:fs';
+import { stat, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
@@ -117,75 +117,30 @@ async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {
 
 /** Runs until interrupted; the signal determines the exit code. */
 async function runAgain(paths: readonly string[], flags: TestFlags): Promise<number> {
-  const changes = new FileChanges(paths);
   for (;;) {
     // A change while the cases run counts, too.
-    changes.reset();
+    const sinceMs = Date.now() - TICK_MS;
     const { reads } = await runOnce(paths, flags);
-    changes.add(reads);
     process.stderr.write(`\nwatching ${reads.length} files, press Ctrl-C to stop\n`);
-    await changes.next();
+    await changeSince([...paths, ...reads], sinceMs);
   }
 }
 
-// Waits for changes of files, for `test --watch`.
-
-/** One change causes several events: editors write, rename and touch. */
-const QUIET_MS = 100;
-
 /** Times of files are those of the last tick of the system. */
 const TICK_MS = 10;
+const POLL_MS = 100;
 
-export class FileChanges {
-  readonly #watchers = new Map<string, FSWatcher>();
-  #hasChanged = false;
-  #sinceMs = Infinity;
-  #wake: (() => void) | undefined;
-
-  constructor(paths: readonly string[]) {
-    this.add(paths);
-  }
-
-  /** Watches these paths and their folders, because a file that is replaced is no longer watched itself. */
-  add(paths: readonly string[]): void {
-    for (const path of paths.flatMap((each) => [dirname(resolve(each)), resolve(each)])) {
-      if (this.#watchers.has(path)) continue;
-      try {
-        this.#watchers.set(
-          path,
-          watch(path, () => this.#changed()).on('error', () => this.#remove(path)),
-        );
-        // It was read before it was watched.
-        if (statSync(path).ctimeMs >= this.#sinceMs) this.#changed();
-      } catch {
-        // It does not exist yet: its folder is watched.
-      }
-    }
-  }
-
-  /** Forgets the changes so far. */
-  reset(): void {
-    this.#hasChanged = false;
-    this.#sinceMs = Date.now() - TICK_MS;
-  }
-
-  /** Resolves after the first change since {@link reset}, once no more events follow. */
-  async next(): Promise<void> {
-    if (!this.#hasChanged) await new Promise<void>((wake) => (this.#wake = wake));
-    do {
-      this.#hasChanged = false;
-      await new Promise((done) => setTimeout(done, QUIET_MS));
-    } while (this.#hasChanged);
-  }
-
-  #changed(): void {
-    this.#hasChanged = true;
-    this.#wake?.();
-    this.#wake = undefined;
-  }
-
-  #remove(path: string): void {
-    this.#watchers.get(path)?.close();
-    this.#watchers.delete(path);
+/** Resolves after a change of these files, or of what is in their folders, once nothing more changes: editors write, rename and touch. */
+export async function changeSince(paths: readonly string[], sinceMs: number): Promise<void> {
+  const watched = [...new Set(paths.map((path) => resolve(path)).flatMap((path) => [dirname(path), path]))];
+  const lastChange = async (): Promise<number> => {
+    const times = watched.map((path) => stat(path).then(({ ctimeMs }) => ctimeMs));
+    return Math.max(
+      ...(await Promise.allSettled(times)).map((one) => (one.status === 'fulfilled' ? one.value : 0)),
+    );
+  };
+  for (let [known, last] = [sinceMs, await lastChange()]; last < sinceMs || last !== known;) {
+    await sleep(POLL_MS);
+    [known, last] = [last, await lastChange()];
   }
 }
