@@ -92,13 +92,7 @@ function listedRow(row: NameRow, { reverse = false }: NamesOptions): ListedRow {
 
 // The rows of `names`: virtual names to host names and back. Pure.
 
-interface NameRow {
-  readonly kind: string;
-  readonly virtual: NamespacedName;
-  readonly host: NamespacedName;
-  /** Name that a reference patch writes; empty for cluster-scoped kinds, which cannot be referenced. */
-  readonly shortName: string;
-}
+type NameRow = ReturnType<typeof rowOf>;
 
 /** `problem`: the argument is invalid; `miss`: the name has no translation; `note`: a remark on the translation. One line each. */
 interface NameTranslation {
@@ -205,11 +199,12 @@ function clusterScopedVirtual(
   return found.map((name) => ({ namespace: '', name }));
 }
 
+/** `shortName`: the name that a reference patch writes; empty for cluster-scoped kinds, which cannot be referenced. */
 function rowOf(
   { kind }: KnownKind,
-  { virtual, host }: Pick<NameRow, 'virtual' | 'host'>,
+  { virtual, host }: { readonly virtual: NamespacedName; readonly host: NamespacedName },
   names: NameTranslator,
-): NameRow {
+) {
   const short = virtual.namespace === '' ? undefined : names.shortToHost(virtual);
   return { kind, virtual, host, shortName: short?.name ?? '' };
 }

@@ -10,7 +10,7 @@ import { addVclusterOption } from './hosted.ts';
 import { guarded, describeFailure, type Paint, paintFor } from '../output/terminal.ts';
 import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
-import { printObject, withoutBookkeeping } from '../output/objects.ts';
+import { printObject, SERVER_SET, withoutBookkeeping } from '../output/objects.ts';
 import { type Connection, reaching, readSnapshot } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';
@@ -134,9 +134,7 @@ function fileNameOf({ cluster, resource, before, after }: Change): string {
   return `${cluster}/${version}.${resource.kind}.${namespace}.${name}`;
 }
 
-/** Members that an API server sets: they are on one side only and say nothing about the sync. */
-const SERVER_SET = ['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation'];
-
+/** They are on one side only and say nothing about the sync. */
 function withoutServerSet(object: KubeObject): KubeObject {
   const metadata = { ...object.metadata };
   for (const member of SERVER_SET) delete metadata[member];

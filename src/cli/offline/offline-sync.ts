@@ -35,6 +35,7 @@ import { markerLabels } from '../../syncer/translate/labels.ts';
 import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators, ownerOf } from '../../syncer/translation.ts';
+import { SERVER_SET } from '../output/objects.ts';
 import { KeptSandbox, apiDefaults } from './rehearsal-parts.ts';
 
 export interface FileWorld {
@@ -419,9 +420,6 @@ function inOrder(rendered: readonly Rendered[], rehearsal: Rehearsal, parts: Ren
 function ofKind(one: Rendered): string {
   return 'object' in one ? (one.object.kind ?? '') : one.of;
 }
-
-/** Members that an API server sets. */
-const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
 
 /** The object at the end, with the members that an API server sets as they were given. */
 function storedAt(

@@ -212,6 +212,9 @@ export function objectProblem(value: JsonObject): string | undefined {
   return typeProblem(value);
 }
 
+/** Members of the metadata that an API server sets. */
+export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
+
 // Hides the annotations and labels that the syncer keeps for itself.
 
 /** A copy without the bookkeeping annotations and the marker labels. */

@@ -1,7 +1,7 @@
 /** The HTTP server of the page: its own files, the editor's modules, and the JSON calls that it is given. Loopback only. */
 
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -9,14 +9,7 @@ import { TerminalError, messageOf } from '../../base/errors.ts';
 import { sourceExtension } from '../../base/source-extension.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
-const ASSETS: Readonly<Record<string, string>> = {
-  '/assets/page.css': 'text/css; charset=utf-8',
-  '/assets/main.js': 'text/javascript; charset=utf-8',
-  '/assets/editors.js': 'text/javascript; charset=utf-8',
-  '/assets/trace.js': 'text/javascript; charset=utf-8',
-  '/assets/share.js': 'text/javascript; charset=utf-8',
-  '/assets/clusters.js': 'text/javascript; charset=utf-8',
-};
+const ASSET = /^\/assets\/[a-z]+\.(?:css|js)$/u;
 const BODY_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Answers one call with a JSON value. A thrown error is answered with status 400 and its message. */
@@ -73,20 +66,18 @@ function listenError(port: number, cause: Error): TerminalError {
   });
 }
 
-function sendFile(path: string, response: ServerResponse, modules: ReturnType<typeof findPageModules>): void {
+function sendFile(path: string, response: ServerResponse, modules: PageModules): void {
   if (path === '/') {
     const nonce = randomBytes(16).toString('base64');
-    const html = readAsset('/assets/page.html')
+    const html = (readAsset('/assets/page.html') ?? '')
       .replaceAll('{{nonce}}', nonce)
       .replace('{{importmap}}', modules.importMap);
     response.setHeader('content-security-policy', contentPolicy(nonce));
     return send(response, 'text/html; charset=utf-8', html);
   }
-  const type = ASSETS[path];
-  if (type !== undefined) return send(response, type, readAsset(path));
-  const module = path.startsWith('/modules/') ? modules.read(path) : undefined;
-  if (module === undefined) return sendText(response, 404, 'not found');
-  return send(response, 'text/javascript; charset=utf-8', module);
+  const text = ASSET.test(path) ? readAsset(path) : modules.read(path);
+  if (text === undefined) return sendText(response, 404, 'not found');
+  return send(response, `text/${path.endsWith('.css') ? 'css' : 'javascript'}; charset=utf-8`, text);
 }
 
 /** Scripts and styles of this page only, no connection elsewhere, in no frame. */
@@ -103,8 +94,10 @@ function contentPolicy(nonce: string): string {
   ].join('; ');
 }
 
-function readAsset(path: string): string {
-  return readFileSync(new URL(`.${path}`, import.meta.url), 'utf8');
+/** Undefined: there is none; in the package, main.js contains the other scripts. */
+function readAsset(path: string): string | undefined {
+  const file = new URL(`.${path}`, import.meta.url);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }
 
 async function answerCall(
@@ -207,20 +200,15 @@ const ROOTS = [
   '@lezer/highlight',
 ];
 
-interface PageModules {
-  /** `{"imports": {"@codemirror/state": "/modules/@codemirror/state.js", …}}` */
-  readonly importMap: string;
-  /** The text of a module by its URL path; undefined: there is none. */
-  read(path: string): string | undefined;
-}
+type PageModules = ReturnType<typeof findPageModules>;
 
 const NO_MODULES: PageModules = { importMap: '{}', read: () => undefined };
 
 /** What a module imports from packages. */
 const PACKAGE_IMPORT = /\bfrom ['"]([@\w][\w@/-]{0,99})['"];$/gmu;
 
-/** Reads each file when it is requested. Throws where a package is not installed. */
-export function findPageModules(): PageModules {
+/** `read` reads a module by its URL path when it is requested. Throws where a package is not installed. */
+export function findPageModules() {
   const files = new Map<string, string>();
   const add = (name: string): void => {
     if (files.has(name)) return;
@@ -231,9 +219,10 @@ export function findPageModules(): PageModules {
   for (const name of ROOTS) add(name);
   const imports = Object.fromEntries([...files.keys()].map((name) => [name, `/modules/${name}.js`]));
   return {
+    // {"imports": {"@codemirror/state": "/modules/@codemirror/state.js", …}}
     importMap: JSON.stringify({ imports }),
-    read(path) {
-      const file = files.get(path.replace(/^\/modules\//, '').replace(/\.js$/, ''));
+    read(path: string): string | undefined {
+      const file = files.get(/^\/modules\/(.*)\.js$/u.exec(path)?.[1] ?? '');
       return file === undefined ? undefined : readFileSync(file, 'utf8');
     },
   };
