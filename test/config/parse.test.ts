@@ -10,58 +10,7 @@ import { parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 
 describe('defaults', () => {
   test('a file with only the name', () => {
-    const {
-      vclusterValues,
-      sync,
-      management: _management,
-      ...own
-    } = validConfig('endpointSyncer: {name: vc}');
-    expect(own).toEqual({
-      name: 'vc',
-      virtual: { kubeconfig: '', context: '', secret: '', server: '', adopt: false },
-      host: { kubeconfig: '', context: '', namespace: '' },
-      owner: { apiVersion: 'v1', kind: 'Service', name: '' },
-      workers: 10,
-      vclusterConfig: '',
-      services: { mode: 'vcluster', allow: [] },
-      besideVcluster: 'refuse',
-      metadata: {
-        excludeAnnotations: [
-          'control-plane.alpha.kubernetes.io/leader',
-          'field.cattle.io/publicEndpoints',
-          'kubectl.kubernetes.io/last-applied-configuration',
-        ],
-        excludeLabels: [],
-      },
-      patches: { missingPaths: 'skip', onError: 'path' },
-      requireService: false,
-      selector: { matchLabels: {}, matchExpressions: [] },
-      namespaces: { include: [], exclude: [] },
-      onHostDelete: 'recreate',
-      createNamespaces: false,
-      references: { naming: 'short', refuseSecrets: [], onlyLabelled: '' },
-      sandbox: {
-        expressionTimeout: 100,
-        batchTimeout: 1_000,
-        memory: 128 * 2 ** 20,
-        memoBytes: 64 * 2 ** 20,
-      },
-      leaderElection: {
-        enabled: false,
-        leaseDuration: 15_000,
-        renewDeadline: 10_000,
-        retryPeriod: 2_000,
-      },
-      http: { bindAddress: '127.0.0.1:8080' },
-      log: { level: 'info', format: 'auto' },
-      fleet: {
-        enabled: false,
-        namespaces: { include: [], exclude: [] },
-        selector: { matchLabels: {}, matchExpressions: [] },
-        limits: { objects: 50_000, cacheBytes: 128 * 2 ** 20, hostRequests: 4, hostWrites: 100 },
-      },
-      defaults: {},
-    });
+    const { vclusterValues, sync } = validConfig('endpointSyncer: {name: vc}');
     expect(sync).toEqual({
       endpoints: { enabled: true, patches: [] },
       endpointSlices: { enabled: true, patches: [] },
@@ -286,14 +235,6 @@ describe('namespaces', () => {
       '2:17 sync.toHost.namespaces.mappings.byName are empty: sync.toHost.namespaces.enabled needs at least one mapping',
       expect.stringMatching(/^3:46 experimental.multiNamespaceMode.enabled cannot be combined/u),
     ]);
-  });
-
-  test('an owner warns, as it can be in one namespace only', () => {
-    expect(
-      problemsIn(
-        `${withSyncer('owner: {kind: Service, name: x}')}experimental: {multiNamespaceMode: {enabled: true}}`,
-      ),
-    ).toEqual([expect.stringMatching(/^3:3 endpointSyncer.owner \(warning\) has no effect/u)]);
   });
 });
 

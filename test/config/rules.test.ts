@@ -11,23 +11,6 @@ function problemsOf(section: string): string[] {
 }
 
 describe('the section', () => {
-  test('has its defaults', () => {
-    expect(validConfig(withSyncer('')).management).toEqual({
-      enabled: false,
-      bindAddress: '127.0.0.1:8443',
-      tls: { certFile: '', keyFile: '' },
-      dataDir: './data',
-      store: { driver: 'sqlite', namespace: '' },
-      issuer: 'https://127.0.0.1:8443',
-      maxTtl: 0,
-      tokenTtl: { default: 86_400_000, max: 604_800_000 },
-      delegatedAuth: false,
-      auditLog: { maxSize: 104_857_600, maxFiles: 3 },
-      bootstrapKeyFile: '',
-      host: { kubeconfig: '', context: '', namespace: '' },
-    });
-  });
-
   test('is read from the file and from flags', () => {
     const flags = {
       bindAddress: '[::1]:9443',

@@ -83,14 +83,6 @@ describe('warnings', () => {
     expect(parseConfig(own, options, { text: enabled, file: 'v.yaml' }).problems).toEqual([]);
   });
 
-  test('a kubeconfig that does not exist', () => {
-    const text = 'endpointSyncer: {name: vc, host: {kubeconfig: /none}}';
-    const options = { env: {}, flags: {}, checks: ANY_KIND, fileExists: () => false };
-    expect(parseConfig({ text, file: 'f.yaml' }, options).problems.map(brief)).toEqual([
-      '1:47 endpointSyncer.host.kubeconfig (warning) there is no file /none',
-    ]);
-  });
-
   test.each([
     [
       '{}',

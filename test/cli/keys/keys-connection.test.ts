@@ -171,12 +171,3 @@ test('--certificate-authority replaces insecure-skip-tls-verify of the kubeconfi
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('give --certificate-authority')]);
   expect(await listed('--kubeconfig', insecure, '--certificate-authority', ca)).toBe('of-ann');
 });
-
-test.each(['bootstrap', 'create', 'get', 'list', 'rotate', 'revoke', 'token'])(
-  'keys %s --help has two examples',
-  async (name) => {
-    const { code, out } = await keys(name, '--help');
-    const examples = out.split('\n').filter((line) => line.startsWith(`  endpoint-syncer keys ${name}`));
-    expect([code, examples]).toEqual([0, [expect.any(String), expect.any(String)]]);
-  },
-);

@@ -89,11 +89,6 @@ describe('render', () => {
     expect(err).toBe('skipped Endpoints shop/gated: service has a selector\n');
   });
 
-  test('-o json is one List', async () => {
-    await runProgram(['render', '--config', config, '-f', web, '-o', 'json']);
-    expect(JSON.parse(out)).toMatchObject({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'Endpoints' }] });
-  });
-
   test('a host object with only a name makes it an update', async () => {
     const host = file('host.yaml', 'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc}\n');
     expect(await runProgram(['render', '--config', config, '-f', web, '--host', host])).toBe(0);
@@ -285,10 +280,5 @@ metadata: {name: good, namespace: shop}
     );
     expect(await runProgram(['render', '--config', config, '-f', bare])).toBe(0);
     expect(out).toContain('bare-x-shop-x-vc');
-  });
-
-  test('an unknown output format is rejected, exit 2', async () => {
-    expect(await runProgram(['render', '--config', config, '-f', web, '-o', 'xml'])).toBe(2);
-    expect(err).toContain('Allowed choices are yaml, json');
   });
 });
