@@ -77,22 +77,8 @@ describe('rules', () => {
       'managementApi.bindAddress is also endpointSyncer.http.bindAddress: choose another port',
     ],
     [
-      '{bindAddress: ":8443"}',
-      'managementApi.bindAddress (warning) clients cannot connect to this address, and it is the default issuer of tokens: ' +
-        'set managementApi.issuer to the URL at which clusters reach this API',
-    ],
-    [
       '{maxTtl: 1h, tokenTtl: {max: 48h}}',
       'managementApi.tokenTtl.max (warning) max (48h) is longer than managementApi.maxTtl (1h): a token expires with its key at the latest',
-    ],
-    [
-      '{store: {driver: memory}}',
-      'managementApi.store.driver (warning) all keys are lost when the process exits; use it for tests only',
-    ],
-    [
-      '{enabled: true, store: {driver: kubernetes}}',
-      "managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, where references " +
-        'of tenants can name them: set managementApi.store.namespace to a separate namespace',
     ],
   ])('%s', (section, problem) => {
     expect(problemsOf(section)).toEqual([problem]);
