@@ -2,6 +2,8 @@
 
 import { didYouMean } from '../config/schema/suggest.ts';
 import type { Config } from '../config/config.ts';
+import { apiVersionOf, NAMESPACES, type Resource } from '../kube/object.ts';
+import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import { kindPolicy } from '../syncer/references/referenced-kind.ts';
 
 type KindScope = 'cluster' | 'namespaced' | 'unknown';
@@ -44,8 +46,20 @@ export function similarKind(text: string): string {
   return didYouMean(text, [...CLUSTER_SCOPED, ...NAMESPACED]);
 }
 
-/** The resource of a kind by the English plural, which is right for nearly all kinds. */
-export function pluralOf(kind: string): string {
+/** Without discovery: the plural is that of an enabled custom resource, else the English one, which is right for nearly all kinds. */
+export function guessedResource(apiVersion: string, kind: string, { sync }: Config): Resource {
+  const known = [...SYNCABLE_RESOURCES, NAMESPACES].find(
+    (one) => one.kind === kind && apiVersionOf(one) === apiVersion,
+  );
+  if (known !== undefined) return known;
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  const [singular, english] = [kind.toLowerCase(), pluralOf(kind)];
+  const isEnabled = (plural: string): boolean => sync.enabledCustomResources.has(`${plural}.${group}`);
+  const plural = [english, singular, `${singular}s`, `${singular}es`].find(isEnabled) ?? english;
+  return { group, version, kind, plural, isNamespaced: true };
+}
+
+function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
   if (word === 'endpoints') return word;
   if (/(s|x|ch)$/.test(word)) return `${word}es`;

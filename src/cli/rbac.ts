@@ -16,7 +16,7 @@ import { keyApiRights, requiredRights, rightsOnEvents, rightsOnLease, type Right
 import { KUBE_SYSTEM } from '../syncer/virtual-identity.ts';
 import { ownerOf } from '../syncer/translation.ts';
 import { hostNamespaces } from '../syncer/translate/namespace-mappings.ts';
-import { pluralOf } from './kind-scope.ts';
+import { guessedResource } from './kind-scope.ts';
 
 interface RbacOptions {
   readonly cluster?: ClusterName;
@@ -133,12 +133,10 @@ function openKinds(config: Config): readonly string[] {
   return isOpen ? reachable.map((id) => id.slice(id.indexOf('/') + 1)) : [];
 }
 
-/** Offline there is no discovery, so each kind gets its usual resource name. */
-function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
-  const policy = kindPolicy(sync);
+function offlineReferences(config: Config): readonly ReferencedKind[] {
+  const policy = kindPolicy(config.sync);
   return policy.named.map(({ apiVersion, kind }) => {
-    const [version = '', group = ''] = apiVersion.split('/').toReversed();
-    const resource = { group, version, kind, plural: pluralOf(kind), isNamespaced: true };
+    const resource = guessedResource(apiVersion, kind, config);
     return asReferencedKind(resource, resource, policy);
   });
 }
@@ -162,8 +160,7 @@ function uncheckedRights(config: Config): readonly Right[] {
     rights.push({ cluster: 'virtual', verb: 'get', group: '', resource: NAMESPACES.plural, ...KUBE_SYSTEM });
   // The default owner is a Service, and the right to get Services is part of the others.
   if (owner !== undefined && !owner.isOptional) {
-    const [, group = ''] = owner.apiVersion.split('/').toReversed();
-    const resource = pluralOf(owner.kind);
+    const { group, plural: resource } = guessedResource(owner.apiVersion, owner.kind, config);
     rights.push({ cluster, verb: 'get', group, resource, namespace: host.namespace, name: owner.name });
   }
   return rights;

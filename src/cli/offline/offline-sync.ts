@@ -8,9 +8,7 @@ import type { Discovery } from '../../kube/discovery.ts';
 import { qualifiedPlural, type MemoryCluster } from '../../kube/memory-cluster.ts';
 import {
   asJson,
-  apiVersionOf,
   keyOf,
-  NAMESPACES,
   objectKey,
   type KubeObject,
   type NamespacedName,
@@ -19,7 +17,7 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
-import { SYNCABLE_RESOURCES, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { PatchPipeline } from '../../syncer/patch/types.ts';
 import { translatedBack } from '../../syncer/reconcile/copy.ts';
@@ -35,6 +33,7 @@ import { markerLabels } from '../../syncer/translate/labels.ts';
 import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators, ownerOf } from '../../syncer/translation.ts';
+import { guessedResource } from '../kind-scope.ts';
 import { SERVER_SET } from '../output/objects.ts';
 import { KeptSandbox, apiDefaults } from './rehearsal-parts.ts';
 
@@ -261,17 +260,6 @@ function collectionsOf(objects: readonly KubeObject[], config: Config): Rehearsa
 
 function resourceOf({ apiVersion = 'v1', kind = '' }: KubeObject, config: Config): Resource {
   return guessedResource(apiVersion, kind, config);
-}
-
-/** Without discovery, the plural of a kind is guessed. */
-function guessedResource(apiVersion: string, kind: string, { sync }: Config): Resource {
-  const known = [...SYNCABLE_RESOURCES, NAMESPACES].find((one) => one.kind === kind);
-  if (known !== undefined && apiVersionOf(known) === apiVersion) return known;
-  const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  const singular = kind.toLowerCase();
-  const plurals = [`${singular}s`, singular, `${singular}es`, singular.replace(/y$/, 'ies')];
-  const isEnabled = (plural: string): boolean => sync.enabledCustomResources.has(`${plural}.${group}`);
-  return { group, version, kind, plural: plurals.find(isEnabled) ?? `${singular}s`, isNamespaced: true };
 }
 
 /** Every kind that a patch may name is served. */
