@@ -62,7 +62,7 @@ function addFlag(
 }
 
 /** The input of the configuration loader, from the options of the command line. */
-export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.env): LoadOptions {
+export function loaderInput(command: Command): LoadOptions {
   const options: Record<string, unknown> = command.opts();
   const flags: Record<string, string> = {};
   for (const { field, flag } of FLAGS) {
@@ -74,7 +74,7 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
   return {
     ...(Array.isArray(sets) ? { sets: sets.map(String) } : {}),
     ...(typeof file === 'string' ? { file } : {}),
-    env,
+    env: process.env,
     flags: flags satisfies ConfigFlags,
     checks: CONFIG_CHECKS,
   };

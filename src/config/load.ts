@@ -34,7 +34,6 @@ export interface LoadedConfig {
   readonly file: string | undefined;
   /** What a reload reads again: that file, and vCluster's own values. */
   readonly files: FileTexts;
-  readonly text: string;
 }
 
 /** The limit of a ConfigMap. */
@@ -53,9 +52,9 @@ export class InvalidConfigError extends ConfigError {
 
 /** Precedence: flags, environment, file, vCluster's file, defaults. Throws a `ConfigError` with all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { config, problems, file, files, text } = await checkConfig(configFile(options), options);
+  const { config, problems, file, files } = await checkConfig(configFile(options), options);
   if (config === undefined) throw new InvalidConfigError(problems, files);
-  return { config, warnings: problems, file, files, text };
+  return { config, warnings: problems, file, files };
 }
 
 /** The defaults, flags and environment alone. `fallbacks`: flags, for what these do not set. Throws a `ConfigError`. */
@@ -79,7 +78,7 @@ export interface CheckOptions extends Omit<LoadOptions, 'file' | 'isNameOptional
   readonly isNameOptional?: boolean | ((source: ConfigText) => boolean);
 }
 
-export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files' | 'text'>;
+export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files'>;
 
 /** Reads and checks one configuration; `-` is standard input, undefined no file. Throws a `ConfigError` for a file that cannot be read. */
 export async function checkConfig(file: string | undefined, options: CheckOptions): Promise<CheckedConfig> {
@@ -109,7 +108,7 @@ export async function checkConfig(file: string | undefined, options: CheckOption
     files.set(vclusterFile, 'text' in vclusterText ? vclusterText.text : undefined);
   const problems =
     file === undefined && given === undefined ? result.problems.map(asMissingFile) : result.problems;
-  return { ...result, problems, file: own, files, text };
+  return { ...result, problems, file: own, files };
 }
 
 /** A file that cannot be read is a finding at the field that names it. */
