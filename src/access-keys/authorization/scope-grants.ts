@@ -211,7 +211,9 @@ export function widerThan(inner: Scope | undefined, outer: Scope | undefined): W
 /** The targets with all requests granted, by name: these lists can be long. */
 function wholeTargets(grants: readonly Grant[]): ReadonlySet<string> {
   const whole = grants.filter(({ requests }) => requests === EVERYTHING);
-  return new Set(whole.flatMap(({ targets }) => targets.map(({ kind, names }) => JSON.stringify([kind, ...names]))));
+  return new Set(
+    whole.flatMap(({ targets }) => targets.map(({ kind, names }) => JSON.stringify([kind, ...names]))),
+  );
 }
 
 /** The target itself, and every pattern with wildcards that matches it. */

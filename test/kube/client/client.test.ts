@@ -221,7 +221,7 @@ describe('connections', () => {
     const last = { body: '{"metadata":{},"items":[]}' };
     await using wire = await Wire.open(page, page, last);
     const client = wire.client();
-    for (let token = 'first'; token !== ''; )
+    for (let token = 'first'; token !== '';)
       token = (await client.list(ENDPOINTS, { continueToken: token })).continueToken;
     expect(wire.seen.length).toBe(3);
     expect(wire.connections).toBe(1);
