@@ -503,7 +503,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
           'Endpoints',
           endpoints(`${ns}/by-${i}`, { annotations: notes({ hangs: `v${i}`, builtin: 'x' }) }),
         );
-      });
+      }).then(() => performance.now() - startedMs);
       await world.virtual.create('Endpoints', endpoints(loop, { annotations: notes({ hangs: 'loop' }) }));
       await world.virtual.create(
         'Endpoints',
@@ -516,7 +516,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
         return { note, afterMs: Date.parse(textOf(event?.['eventTime'])) - createdAt };
       });
       const failures = await Promise.all(failed);
-      await bystanders;
+      const createdMs = await bystanders;
       expect(Math.max(...failures.map(({ afterMs }) => afterMs))).toBeLessThan(30_000);
       expect(failures[0]?.note).toContain('patches[1]');
       expect(failures[1]?.note).toContain('patches[2]');
@@ -527,7 +527,8 @@ function failingPatchScenarios(newWorld: NewWorld): void {
         { what: 'all bystanders' },
       );
       expect(copies).toHaveLength(count);
-      expect(performance.now() - startedMs).toBeLessThan(50_000);
+      // On a busy machine, the servers take longer for both: copying takes them about twice as long as creating.
+      expect(performance.now() - startedMs).toBeLessThan(Math.max(50_000, 6 * createdMs));
     });
   });
 }
