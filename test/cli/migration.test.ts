@@ -134,7 +134,8 @@ describe('what people pass', () => {
         const expected = mergeConfig(withoutEmptyKeys(given as JsonObject), BOTH_OFF);
         const edited = values === undefined ? expected : withoutEmptyKeys(parse(values) as JsonObject);
         expect(edited).toEqual(expected);
-        if (isWindows) expect(values ?? '').not.toMatch(/(?<!\r)\n/u);
+        const foreignEnd = isWindows ? /(?<!\r)\n/u : /\r/u;
+        expect(values ?? '').not.toMatch(foreignEnd);
         expect(code === 2).toBe(out === '');
         expect(err).toMatch(code === 2 ? /^vcluster.yaml:\d/u : /^/u);
       }),
