@@ -27,6 +27,7 @@ import { join, dirname, isAbsolute, parse, resolve, sep } from 'node:path';
 import { MANAGEMENT_GROUP, ADMINISTRATORS, AUTHENTICATED } from '../identity.ts';
 import { TerminalError, codeOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { syncFolder } from '../../apiserver/storage/sqlite/database-file.ts';
 import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
 import type { RandomBytes } from './access-key.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
@@ -145,20 +146,10 @@ async function createFile(dataDir: string, file: string, randomBytes: RandomByte
       if (error.code !== 'EEXIST') throw error;
     });
     await unlink(aside);
-    await syncFolder(dataDir);
+    syncFolder(dataDir);
     return await readFile(file, 'utf8');
   } catch (error) {
     throw new TerminalError(`${file} cannot be created: ${String(error)}`, { cause: error });
-  }
-}
-
-/** A new file is durable only when its folder is synced too. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

@@ -166,9 +166,24 @@ export class ResourceHandler {
   }
 
   async #respond(verb: Verb, call: Call): Promise<ApiResponse> {
-    const isList = verb === 'list' || verb === 'deletecollection';
     try {
-      return isList ? await this.#collection(verb, call) : await this.#single(verb, call);
+      switch (verb) {
+        case 'get':
+          return await this.#get(call);
+        case 'create':
+          return await this.#create(call);
+        case 'update':
+          return await this.#update(call);
+        case 'patch':
+          return await this.#patch(call);
+        case 'delete':
+          return await this.#delete(call);
+        case 'list':
+        case 'deletecollection':
+          return await this.#collection(verb, call);
+        case 'watch':
+          throw methodNotAllowed();
+      }
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       return statusResponse(error);
@@ -180,23 +195,6 @@ export class ResourceHandler {
     const user = await request.authenticate();
     if (user !== request.user && !isDeepStrictEqual(user, request.user)) throw new ChangedCaller(user);
     await allowedTarget(request, this.#options);
-  }
-
-  #single(verb: Verb, call: Call): Promise<ApiResponse> {
-    switch (verb) {
-      case 'get':
-        return this.#get(call);
-      case 'create':
-        return this.#create(call);
-      case 'update':
-        return this.#update(call);
-      case 'patch':
-        return this.#patch(call);
-      case 'delete':
-        return this.#delete(call);
-      default:
-        throw methodNotAllowed();
-    }
   }
 
   async #get(call: Call): Promise<ApiResponse> {

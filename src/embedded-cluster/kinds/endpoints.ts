@@ -91,24 +91,13 @@ export function portNumberErrors(port: unknown, path: string): FieldError[] {
 const SHOWN_MAX = 3;
 
 function addressText(object: JsonObject): string {
-  const shown: string[] = [];
-  let count = 0;
-  for (const subset of objectList(object, 'subsets')) {
-    const ports = objectList(subset, 'ports');
-    const addresses = listField(subset, 'addresses').length === 0 ? [] : objectList(subset, 'addresses');
-    const suffixes = ports.length === 0 ? [''] : ports.map((port) => `:${Number(port['port'] ?? 0)}`);
-    for (const suffix of suffixes) {
-      for (const address of addresses) {
-        const ip = text(address, 'ip');
-        if (shown.length < SHOWN_MAX)
-          shown.push(suffix !== '' && isIP(ip) === 6 ? `[${ip}]${suffix}` : ip + suffix);
-        count++;
-      }
-    }
-  }
-  if (count === 0) return '<none>';
-  const list = shown.join(',');
-  return count > SHOWN_MAX ? `${list} + ${count - SHOWN_MAX} more...` : list;
+  const addresses = objectList(object, 'subsets').flatMap((subset) => {
+    const ports = objectList(subset, 'ports').map((port) => `:${Number(port['port'] ?? 0)}`);
+    const ips = objectList(subset, 'addresses').map((address) => text(address, 'ip'));
+    if (ports.length === 0) return ips;
+    return ports.flatMap((port) => ips.map((ip) => (isIP(ip) === 6 ? `[${ip}]${port}` : ip + port)));
+  });
+  return shownText(addresses, '<none>');
 }
 
 // EndpointSlices of discovery.k8s.io.

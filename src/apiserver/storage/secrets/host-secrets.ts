@@ -31,14 +31,42 @@ const LIST_ATTEMPTS = 3;
 /** No Secret has this name. A list with it as field selector is empty, and its resourceVersion is the current one. */
 const UNUSED_NAME = 'endpoint-syncer.revision';
 
+export interface HostSecretsOptions {
+  readonly client: WatchClient;
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Deadline of an operation; default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 10_000;
+
 /** Secrets of one namespace. Everything rejects as the client does: `StatusError`, `TransportError`. */
 export class HostSecrets {
   readonly #client: WatchClient;
-  readonly namespace: string;
+  readonly #options: HostSecretsOptions;
+  readonly #signal: AbortSignal;
 
-  constructor(client: WatchClient, namespace: string) {
-    this.#client = client;
-    this.namespace = namespace;
+  /** `signal` aborts when the store closes. */
+  constructor(options: HostSecretsOptions, signal: AbortSignal) {
+    this.#client = options.client;
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  get namespace(): string {
+    return this.#options.namespace;
+  }
+
+  /** For one operation. Throws `closed`. */
+  budget(): RetryBudget {
+    this.checkOpen();
+    return new RetryBudget(this.#options, this.#signal);
+  }
+
+  checkOpen(): void {
+    if (this.#signal.aborted) throw closed();
   }
 
   /** The current state: a read without a resourceVersion is never served from a stale cache. */
@@ -219,30 +247,24 @@ function wasNeverSent(error: Error): boolean {
 
 // The retries of one store operation: a deadline, and exponential backoff before it.
 
-export interface RetryBudgetOptions {
-  readonly namespace: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Aborted when the store closes. */
-  readonly signal: AbortSignal;
-  /** Deadline of the operation. */
-  readonly timeoutMs: number;
-}
-
 const DELAYS = { baseMs: 50, maxMs: 2000 };
 /** With less time left, no attempt is made: its timeout would only make the outcome unknown. */
 const ATTEMPT_MIN_MS = 500;
 
 export class RetryBudget {
-  readonly #options: RetryBudgetOptions;
+  readonly #options: HostSecretsOptions;
+  readonly #signal: AbortSignal;
+  readonly #timeoutMs: number;
   readonly #endMs: number;
   readonly #delay: RetryDelay;
   #isOutcomeUnknown = false;
 
-  constructor(options: RetryBudgetOptions) {
+  constructor(options: HostSecretsOptions, signal: AbortSignal) {
     this.#options = options;
+    this.#signal = signal;
     this.#delay = new RetryDelay(options.random, DELAYS);
-    this.#endMs = options.clock.monotonicMs() + options.timeoutMs;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.#endMs = options.clock.monotonicMs() + this.#timeoutMs;
   }
 
   get leftMs(): number {
@@ -251,8 +273,8 @@ export class RetryBudget {
 
   /** The options of one request. Its timeout is half of the deadline, so that a silent connection leaves time for another attempt. */
   get request(): RequestOptions {
-    const { signal, timeoutMs } = this.#options;
-    return { signal, isRetried: false, timeoutMs: Math.min(this.leftMs, Math.ceil(timeoutMs / 2)) };
+    const timeoutMs = Math.min(this.leftMs, Math.ceil(this.#timeoutMs / 2));
+    return { signal: this.#signal, isRetried: false, timeoutMs };
   }
 
   get isOutcomeUnknown(): boolean {
@@ -281,10 +303,10 @@ export class RetryBudget {
 
   /** Waits before the next attempt; throws when the deadline leaves no time for one. */
   async pause(error: unknown): Promise<void> {
-    const { clock, signal } = this.#options;
+    const { clock } = this.#options;
     const delayMs = this.#delay.next({ error });
     if (clock.monotonicMs() + delayMs + ATTEMPT_MIN_MS >= this.#endMs) throw this.exhausted(error);
-    await sleep(clock, delayMs, signal);
+    await sleep(clock, delayMs, this.#signal);
     this.checkOpen();
   }
 
@@ -296,7 +318,7 @@ export class RetryBudget {
   }
 
   checkOpen(): void {
-    if (this.#options.signal.aborted) throw closed();
+    if (this.#signal.aborted) throw closed();
   }
 }
 

@@ -5,14 +5,10 @@ import {
   type ListWatchCondition,
   type ListWatchMetrics,
 } from '../../../kube/informer/list-watch.ts';
-import type { WatchClient } from '../../../kube/types.ts';
 import { SECRETS, orderedKey } from '../../../kube/object.ts';
-import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import type { Random } from '../../../base/random.ts';
 import type { Logger } from '../../../base/logger.ts';
 import {
-  closed,
   future,
   type HistoryOptions,
   type ListPage,
@@ -30,26 +26,24 @@ import {
 } from '../store.ts';
 import { SecretDecoder, SecretNames } from './secret-codec.ts';
 import { EventFeed } from '../event-feed.ts';
-import { HostContact, unreadable, HostSecrets, RetryBudget } from './host-secrets.ts';
+import {
+  HostContact,
+  HostSecrets,
+  type HostSecretsOptions,
+  type RetryBudget,
+  unreadable,
+} from './host-secrets.ts';
 import { SecretCache, type ShownState, writeIds } from './secret-cache.ts';
 import { SecretReader } from './secret-reader.ts';
 import { ShardedNotes } from './sharded-notes.ts';
 import { SecretWriter } from './secret-writer.ts';
 
 /** Default history: 2048 events, 32 MiB. */
-export interface KubernetesStoreOptions extends HistoryOptions {
-  /** Of the host cluster. Owned by the caller, who disposes of it after the store. */
-  readonly client: WatchClient;
-  /** The namespace of the Secrets. */
-  readonly namespace: string;
+export interface KubernetesStoreOptions extends HistoryOptions, HostSecretsOptions {
   /** Distinguishes this store from others in the same namespace; any text. Replicas of one store use the same name. */
   readonly name: string;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly logger: Logger;
   readonly metrics?: ListWatchMetrics;
-  /** Deadline of an operation; default 10 s. */
-  readonly timeoutMs?: number;
   /** How long a deletion waits for its event, and a create without a response for the event that proves it; default 1 s. */
   readonly eventWaitMs?: number;
 }
@@ -95,7 +89,7 @@ export class KubernetesStore implements Store {
       options;
     const names = new SecretNames(name);
     const decoder = new SecretDecoder(names, logger, namespace);
-    const secrets = new HostSecrets(client, namespace);
+    const secrets = new HostSecrets(options, this.#closing.signal);
     const feed = new EventFeed({ eventsMax, bytesMax }, logger);
     const bookmarked = (): number => Number(listWatch.resourceVersion);
     const cache = new SecretCache({ decoder, feed, clock, bookmarked });
@@ -137,7 +131,7 @@ export class KubernetesStore implements Store {
     if (signal.aborted) close();
     try {
       while (!this.#cache.isSynced) {
-        this.#checkOpen();
+        this.#secrets.checkOpen();
         await this.#cache.until(() => this.#cache.isSynced, TIMEOUT_MS);
       }
     } finally {
@@ -151,11 +145,11 @@ export class KubernetesStore implements Store {
   }
 
   async revision(): Promise<number> {
-    return await this.#reader.revision(this.#budget());
+    return await this.#reader.revision(this.#secrets.budget());
   }
 
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
-    const found = await this.#reader.lookUp(key, this.#budget());
+    const found = await this.#reader.lookUp(key, this.#secrets.budget());
     if (found.state === 'damaged') throw unreadable(key, found.why);
     if (found.state !== 'entry') return undefined;
     this.#seen(found.entry);
@@ -163,26 +157,29 @@ export class KubernetesStore implements Store {
   }
 
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
-    const budget = this.#budget();
+    const budget = this.#secrets.budget();
     if (page.atRevision !== undefined) await this.#checkHappened(page.atRevision, budget);
     return await this.#reader.list(range, page, budget);
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
-    return this.#committed(this.#writer.create(key, value, this.#budget()));
+    return this.#committed(this.#writer.create(key, value, this.#secrets.budget()));
   }
 
   async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
-    return this.#committed(this.#writer.update(key, value, expectedRevision, this.#budget()));
+    return this.#committed(this.#writer.update(key, value, expectedRevision, this.#secrets.budget()));
   }
 
   async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
-    return this.#committed(this.#writer.delete(key, expectedRevision, this.#budget()), expectedRevision);
+    return this.#committed(
+      this.#writer.delete(key, expectedRevision, this.#secrets.budget()),
+      expectedRevision,
+    );
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
-    await this.#checkHappened(afterRevision, this.#budget());
-    this.#checkOpen();
+    await this.#checkHappened(afterRevision, this.#secrets.budget());
+    this.#secrets.checkOpen();
     if (this.#listWatch.condition.isRewound) throw notReadAgain();
     const close = this.#feed.subscribe(range, afterRevision, observer);
     const reached = (): number => Math.max(afterRevision, this.#cache.reached);
@@ -214,10 +211,7 @@ export class KubernetesStore implements Store {
   notes(table: string): Notes {
     let notes = this.#notes.get(table);
     if (notes === undefined) {
-      const { namespace, logger } = this.#options;
-      const newBudget = (): RetryBudget => this.#budget();
-      const [names, secrets] = [this.#names, this.#secrets];
-      notes = new ShardedNotes({ table, namespace, names, secrets, logger, newBudget });
+      notes = new ShardedNotes(table, this.#names, this.#secrets, this.#options.logger);
       this.#notes.set(table, notes);
     }
     return notes;
@@ -285,7 +279,7 @@ export class KubernetesStore implements Store {
 
   /** Bookmarks come about once a minute: if other writes on the host have raised its revision, only a list tells that no event is missing. */
   async #catchUp(resource: string): Promise<void> {
-    const budget = this.#budget();
+    const budget = this.#secrets.budget();
     const wanted = await this.#reader.revision(budget);
     const isReached = (): boolean => this.#cache.reached >= wanted;
     await this.#cache.until(isReached, CATCH_UP_MS);
@@ -307,16 +301,6 @@ export class KubernetesStore implements Store {
     if (revision <= Number(this.#listWatch.newestVersion)) return;
     if (revision <= (await this.#reader.revision(budget))) return;
     throw future(revision);
-  }
-
-  #budget(): RetryBudget {
-    this.#checkOpen();
-    const { namespace, clock, random, timeoutMs = TIMEOUT_MS } = this.#options;
-    return new RetryBudget({ namespace, clock, random, signal: this.#closing.signal, timeoutMs });
-  }
-
-  #checkOpen(): void {
-    if (this.#closing.signal.aborted) throw closed();
   }
 }
 

@@ -6,11 +6,8 @@ import { isTransient } from '../../../kube/status-error.ts';
 import { retry, type BackoffLimits } from '../../../base/retry.ts';
 import { StoreError, type StoreVerdict } from '../store.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from './kubernetes-store.ts';
-import type { WatchClient } from '../../../kube/types.ts';
 import type { KubeObject } from '../../../kube/object.ts';
-import type { Clock } from '../../../base/clock.ts';
-import type { Random } from '../../../base/random.ts';
-import { HostSecrets, RetryBudget } from './host-secrets.ts';
+import { HostSecrets, type HostSecretsOptions } from './host-secrets.ts';
 import { decodeSecret, OBJECT_TYPE, SecretNames } from './secret-codec.ts';
 import { NOTES_TYPE, readNotes } from './sharded-notes.ts';
 
@@ -70,24 +67,16 @@ async function untilAnswered<T>(
 
 // Verifies the Secrets of a store: each is readable, has the right name and the right labels.
 
-export interface VerifySecretsOptions {
-  readonly client: WatchClient;
-  readonly namespace: string;
+export interface VerifySecretsOptions extends HostSecretsOptions {
   /** Of the store. */
   readonly name: string;
-  readonly clock: Clock;
-  readonly random: Random;
 }
-
-const TIMEOUT_MS = 10_000;
 
 /** Read-only, so the API may run meanwhile. Rejects with `StoreError` when the host does not respond or denies access. */
 export async function verifySecrets(options: VerifySecretsOptions): Promise<StoreVerdict> {
-  const { client, namespace, clock, random } = options;
   const names = new SecretNames(options.name);
-  const secrets = new HostSecrets(client, namespace);
-  const { signal } = new AbortController();
-  const budget = new RetryBudget({ namespace, clock, random, signal, timeoutMs: TIMEOUT_MS });
+  const secrets = new HostSecrets(options, new AbortController().signal);
+  const budget = secrets.budget();
   // By type, which is immutable: the labels may be damaged.
   const objects = await budget.read((request) => secrets.listOfType(OBJECT_TYPE, request));
   const notes = await budget.read((request) => secrets.listOfType(NOTES_TYPE, request));

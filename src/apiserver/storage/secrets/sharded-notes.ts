@@ -15,15 +15,6 @@ import {
 } from './host-secrets.ts';
 import { pack, revisionOf, unpack, type SecretNames } from './secret-codec.ts';
 
-export interface ShardedNotesOptions {
-  readonly table: string;
-  readonly namespace: string;
-  readonly names: SecretNames;
-  readonly secrets: HostSecrets;
-  readonly logger: Logger;
-  readonly newBudget: () => RetryBudget;
-}
-
 type Changes = ReadonlyMap<string, string | undefined>;
 
 /** Enough for about a hundred thousand notes; also the maximum number of requests for one change. */
@@ -39,19 +30,24 @@ interface Shard {
 }
 
 export class ShardedNotes implements Notes {
-  readonly #options: ShardedNotesOptions;
+  readonly #table: string;
+  readonly #names: SecretNames;
+  readonly #secrets: HostSecrets;
+  readonly #logger: Logger;
   readonly #shards = new Map<string, Shard>();
 
-  constructor(options: ShardedNotesOptions) {
-    this.#options = options;
+  constructor(table: string, names: SecretNames, secrets: HostSecrets, logger: Logger) {
+    this.#table = table;
+    this.#names = names;
+    this.#secrets = secrets;
+    this.#logger = logger;
   }
 
   async read(): Promise<ReadonlyMap<string, string>> {
-    const { names, table, newBudget } = this.#options;
-    const budget = newBudget();
+    const budget = this.#secrets.budget();
     // By name: labels can be forged by any client that may write a Secret.
     const shards = await Promise.all(
-      Array.from({ length: SHARDS }, (_, index) => this.#load(names.notes(table, index), budget)),
+      Array.from({ length: SHARDS }, (_, index) => this.#load(this.#names.notes(this.#table, index), budget)),
     );
     return new Map(shards.flatMap((shard) => [...(shard?.notes ?? [])]));
   }
@@ -63,9 +59,9 @@ export class ShardedNotes implements Notes {
 
   /** Writes are idempotent, so a lost response is simply retried. */
   async #writeShard(index: number, changes: Changes): Promise<void> {
-    const { names, table, namespace, newBudget, secrets } = this.#options;
-    const name = names.notes(table, index);
-    const budget = newBudget();
+    const secrets = this.#secrets;
+    const name = this.#names.notes(this.#table, index);
+    const budget = secrets.budget();
     for (let shard = this.#shards.get(name); ; shard = undefined) {
       try {
         shard ??= await this.#load(name, budget);
@@ -83,14 +79,14 @@ export class ShardedNotes implements Notes {
         this.#shards.delete(name);
         const isMissingNamespace = shard === undefined && error instanceof StatusError && error.code === 404;
         if (failureKindOf(error) === 'permanent' || isMissingNamespace)
-          throw rejectedByHost(error, namespace);
+          throw rejectedByHost(error, secrets.namespace);
         await budget.pause(error);
       }
     }
   }
 
   async #load(name: string, budget: RetryBudget): Promise<Shard | undefined> {
-    const secret = await budget.read((request) => this.#options.secrets.get(name, request));
+    const secret = await budget.read((request) => this.#secrets.get(name, request));
     return secret === undefined ? undefined : this.#remember(secret);
   }
 
@@ -98,8 +94,8 @@ export class ShardedNotes implements Notes {
     const notes = readNotes(secret);
     const { name } = secret.metadata;
     if (notes === undefined) {
-      this.#options.logger.warn(
-        { secret: name, namespace: this.#options.namespace },
+      this.#logger.warn(
+        { secret: name, namespace: this.#secrets.namespace },
         'a Secret with notes of the store cannot be read: its notes are lost, and it will be overwritten',
       );
     }
@@ -109,7 +105,7 @@ export class ShardedNotes implements Notes {
   }
 
   #newShard(name: string, data: JsonObject): KubeObject {
-    const labels = this.#options.names.notesLabels(this.#options.table);
+    const labels = this.#names.notesLabels(this.#table);
     return { apiVersion: 'v1', kind: 'Secret', metadata: { name, labels }, type: NOTES_TYPE, data };
   }
 
@@ -119,7 +115,7 @@ export class ShardedNotes implements Notes {
     throw failure({
       reason: 'RequestEntityTooLarge',
       code: 413,
-      message: `the notes ${JSON.stringify(this.#options.table)} do not fit into ${SHARDS} Secrets`,
+      message: `the notes ${JSON.stringify(this.#table)} do not fit into ${SHARDS} Secrets`,
     });
   }
 }

@@ -131,7 +131,11 @@ function keepPrivate(file: string): void {
 
 /** A new file name is durable only after its folder is synced. */
 export function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
+  sync(folder, 'r');
+}
+
+export function sync(path: string, flags: 'r' | 'r+'): void {
+  const descriptor = openSync(path, flags);
   try {
     fsyncSync(descriptor);
   } finally {

@@ -1,12 +1,13 @@
 /** Maintenance of a database file: verify, back up, compact. */
 
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../../base/errors.ts';
 import { MemoryStore } from '../revisioned-store.ts';
 import {
   openForReading,
+  sync,
   syncFolder,
   openForWriting,
   storageMessage,
@@ -67,7 +68,7 @@ export function backupDatabase(file: string, target: string): BackupResult {
     const [problem] = problems;
     if (problem !== undefined)
       throw new TerminalError(`${file} is damaged, the copy is not usable: ${problem}`);
-    sync(part);
+    sync(part, 'r+');
     publish(part, target);
     return { objects, revision, bytes: statSync(target).size };
   } finally {
@@ -96,15 +97,6 @@ function copy(file: string, part: string): void {
   } catch (error) {
     // An error such as a full disk concerns the target, a damaged page the database.
     throw new TerminalError(storageMessage(error, isDatabaseDamaged(error) ? file : part), { cause: error });
-  }
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r+');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

@@ -6,7 +6,7 @@ import { TerminalError } from '../../../base/errors.ts';
 import { type Logger, silentLogger } from '../../../base/logger.ts';
 import { type Engine, type LoggedEvent, RevisionedStore } from '../revisioned-store.ts';
 import { closed, type HistoryOptions, type Notes } from '../store.ts';
-import { rowOf, Replay, type NoteRow, type NoteChange } from './tables.ts';
+import { rowOf, Replay, type NoteChange } from './tables.ts';
 import { DatabaseWriter } from './database-writer.ts';
 
 /** Default history: 8192 events, 64 Mi characters. */
@@ -42,11 +42,19 @@ export class SqliteStore extends RevisionedStore {
   }
 }
 
+/** A crash may lose the notes of this time. */
+const FLUSH_DELAY_MS = 1_000;
+
 class SqliteEngine implements Engine {
   readonly name: string;
   readonly isShared = true;
+  readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #notes: SqliteNotes;
+  /** All notes, by list; changes are written in batches. */
+  readonly #notes = new Map<string, Map<string, string>>();
+  /** Keys of notes that changed since the last flush, by list. */
+  #changed = new Map<string, Set<string>>();
+  #timer: Timer | undefined;
   /** Set by `load`. */
   #writer: DatabaseWriter | undefined;
   /** The revision up to which the database is compacted. */
@@ -55,12 +63,8 @@ class SqliteEngine implements Engine {
 
   constructor(file: string, clock: Clock, logger: Logger) {
     this.name = file;
+    this.#clock = clock;
     this.#logger = logger;
-    this.#notes = new SqliteNotes(
-      clock,
-      (changes) => this.#thread().send({ kind: 'note', changes }),
-      (error) => logger.warn({ err: error, file }, 'notes could not be written'),
-    );
   }
 
   async load(store: RevisionedStore): Promise<void> {
@@ -72,7 +76,8 @@ class SqliteEngine implements Engine {
       }
       if (report.kind === 'log') for (const row of report.rows) replay?.addRow(row);
       if (report.kind === 'present') for (const row of report.rows) replay?.addPresent(row);
-      if (report.kind === 'notes') this.#notes.restore(report.rows);
+      if (report.kind === 'notes')
+        for (const { list, key, value } of report.rows) this.#list(list).set(key, value);
     });
     replay?.finish();
     const [problem] = replay?.problems ?? [];
@@ -96,38 +101,34 @@ class SqliteEngine implements Engine {
   }
 
   async compact(revision: number): Promise<void> {
-    this.#compacted = Math.max(this.#compacted, revision);
     await this.#thread().send({ kind: 'compact', revision });
+    this.#compacted = Math.max(this.#compacted, revision);
   }
 
   /** In the background. */
   forget(revision: number): void {
     if (this.#isCompacting || revision < this.#compacted + COMPACT_LAG) return;
     this.#isCompacting = true;
-    void this.#compactLater(revision);
-  }
-
-  async #compactLater(revision: number): Promise<void> {
-    try {
-      await this.#thread().send({ kind: 'compact', revision });
-      this.#compacted = Math.max(this.#compacted, revision);
-    } catch (error) {
+    const failed = (error: unknown): void =>
       this.#logger.warn({ err: error, file: this.name }, 'history could not be compacted');
-    } finally {
-      this.#isCompacting = false;
-    }
+    void this.compact(revision)
+      .catch(failed)
+      .finally(() => (this.#isCompacting = false));
   }
 
   async probe(): Promise<void> {
     await this.#thread().send({ kind: 'probe' });
   }
 
-  notes(table: string): Notes {
-    return this.#notes.of(table);
+  notes(list: string): Notes {
+    return {
+      read: async () => new Map(this.#list(list)),
+      write: async (changes) => this.#note(list, changes),
+    };
   }
 
   async close(): Promise<void> {
-    await this.#notes.flush();
+    await this.#flush();
     await this.#thread().close();
   }
 
@@ -135,45 +136,19 @@ class SqliteEngine implements Engine {
     if (!this.#writer) throw closed();
     return this.#writer;
   }
-}
 
-// Notes in a database: all of them in memory, changes written in batches.
-
-/** A crash may lose the changes of this time. */
-const FLUSH_DELAY_MS = 1_000;
-
-class SqliteNotes {
-  readonly #lists = new Map<string, Map<string, string>>();
-  /** Keys that changed since the last flush, by list. */
-  #changed = new Map<string, Set<string>>();
-  readonly #clock: Clock;
-  readonly #write: (changes: readonly NoteChange[]) => Promise<void>;
-  readonly #onFailure: (error: unknown) => void;
-  #timer: Timer | undefined;
-
-  constructor(
-    clock: Clock,
-    write: (changes: readonly NoteChange[]) => Promise<void>,
-    onFailure: (error: unknown) => void,
-  ) {
-    this.#clock = clock;
-    this.#write = write;
-    this.#onFailure = onFailure;
+  #note(list: string, changes: ReadonlyMap<string, string | undefined>): void {
+    const notes = this.#list(list);
+    for (const [key, value] of changes) {
+      if (value === undefined) notes.delete(key);
+      else notes.set(key, value);
+    }
+    this.#mark(list, changes.keys());
+    this.#timer ??= this.#clock.schedule(FLUSH_DELAY_MS, () => void this.#flush());
   }
 
-  restore(rows: readonly NoteRow[]): void {
-    for (const { list, key, value } of rows) this.#list(list).set(key, value);
-  }
-
-  of(list: string): Notes {
-    return {
-      read: async () => new Map(this.#list(list)),
-      write: async (changes) => this.#change(list, changes),
-    };
-  }
-
-  /** Writes all changes. A failure is reported and retried with the next change. */
-  async flush(): Promise<void> {
+  /** Writes all changes of notes. A failure is logged and retried with the next change. */
+  async #flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
     const flushed = this.#changed;
@@ -184,35 +159,22 @@ class SqliteNotes {
       return [...keys].map((key): NoteChange => ({ list, key, value: notes.get(key) ?? null }));
     });
     try {
-      await this.#write(changes);
+      await this.#thread().send({ kind: 'note', changes });
     } catch (error) {
-      for (const [list, keys] of flushed) for (const key of keys) this.#mark(list, key);
-      this.#onFailure(error);
+      for (const [list, keys] of flushed) this.#mark(list, keys);
+      this.#logger.warn({ err: error, file: this.name }, 'notes could not be written');
     }
   }
 
-  #change(list: string, changes: ReadonlyMap<string, string | undefined>): void {
-    const notes = this.#list(list);
-    for (const [key, value] of changes) {
-      if (value === undefined) notes.delete(key);
-      else notes.set(key, value);
-      this.#mark(list, key);
-    }
-    this.#timer ??= this.#clock.schedule(FLUSH_DELAY_MS, () => void this.flush());
-  }
-
-  #mark(list: string, key: string): void {
-    const keys = this.#changed.get(list);
-    if (keys) keys.add(key);
-    else this.#changed.set(list, new Set([key]));
+  #mark(list: string, keys: Iterable<string>): void {
+    const marked = this.#changed.get(list) ?? new Set();
+    for (const key of keys) marked.add(key);
+    this.#changed.set(list, marked);
   }
 
   #list(list: string): Map<string, string> {
-    let notes = this.#lists.get(list);
-    if (!notes) {
-      notes = new Map();
-      this.#lists.set(list, notes);
-    }
+    const notes = this.#notes.get(list) ?? new Map<string, string>();
+    this.#notes.set(list, notes);
     return notes;
   }
 }
