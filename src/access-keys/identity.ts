@@ -56,12 +56,8 @@ export const SENDER_RULES: SenderRules = {
 
 const REVIEWS: ReadonlySet<string> = new Set(['subjectaccessreviews', 'tokenreviews']);
 
-const TEAM_PREFIX = 'platform:team:';
-
 /** A team is a user name of its own, and the group of its members. */
-function teamGroup(team: string): string {
-  return TEAM_PREFIX + team;
-}
+const TEAM_PREFIX = 'platform:team:';
 
 /** Annotation of an Event with the subject of the key that it is about. */
 export const SUBJECT_ANNOTATION = 'platform.sh/subject';
@@ -77,17 +73,13 @@ export function isEventOf(event: JsonObject, user: UserInfo): boolean {
   return subject === user.name || (subject.startsWith(TEAM_PREFIX) && user.groups.includes(subject));
 }
 
-interface Subject {
-  readonly name: string;
-  readonly groups: readonly string[];
-}
-
 /** The subject of a key: its user, its team or its subject, exactly one of which is set in a valid key. */
-export function subjectOf(spec: JsonObject): Subject {
+export function subjectOf(spec: JsonObject): Pick<UserInfo, 'name' | 'groups'> {
   const added = textsOf(spec, 'groups');
   const { user, team, subject } = spec;
   if (typeof team === 'string' && team !== '') {
-    return { name: teamGroup(team), groups: [teamGroup(team), ...added] };
+    const name = TEAM_PREFIX + team;
+    return { name, groups: [name, ...added] };
   }
   const name = typeof user === 'string' && user !== '' ? user : typeof subject === 'string' ? subject : '';
   return { name, groups: added };

@@ -3,12 +3,11 @@
  * cached for seconds, as a kube-apiserver caches those of its webhooks; a revoked right works until its result expires.
  */
 
-import { networkOf } from '../../apiserver/http/client-limits.ts';
+import { networkOf, refuseAfter } from '../../apiserver/http/client-limits.ts';
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { AccessDecision, AccessRequest } from '../../apiserver/request/request-info.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
-import { tooManyRequests } from '../../apiserver/status.ts';
 import { failure, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
@@ -71,10 +70,7 @@ export class DelegatedAuth implements HostRights {
       const network = networkOf(address);
       const isNew = !this.#known.has(key);
       const waitMs = isNew ? this.#unknown.take(network) : 0;
-      if (waitMs > 0) {
-        const message = 'too many unknown tokens from this address, try again later';
-        throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));
-      }
+      refuseAfter(waitMs, 'too many unknown tokens from this address, try again later');
       const user = await this.#host.reviewToken(token);
       if (user) {
         this.#known.set(key, true);

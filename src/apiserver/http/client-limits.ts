@@ -278,7 +278,8 @@ export class RequestLimits {
   }
 }
 
-function refuseAfter(waitMs: number, message: string): void {
+/** Throws a 429 `StatusError` unless `waitMs` is 0. */
+export function refuseAfter(waitMs: number, message: string): void {
   if (waitMs > 0) throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));
 }
 

@@ -323,10 +323,9 @@ export function currentForm(definition: ResourceDefinition, entry: StoredEntry):
   return definition.view.fromStorage(entry.value);
 }
 
-/** Throws 400 unless name and namespace of the body are those of the URL. */
+/** Throws 400 unless the name of the body is that of the URL. */
 export function checkName(target: Target, body: JsonObject): void {
-  const metadata = metadataOf(body);
-  const name = text(metadata, 'name');
+  const name = text(metadataOf(body), 'name');
   if (name === '') {
     throw badRequest(
       `the name of the object (${target.name} based on URL) was undeterminable: name must be provided`,
@@ -334,12 +333,6 @@ export function checkName(target: Target, body: JsonObject): void {
   }
   if (name !== target.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`);
-  }
-  const namespace = text(metadata, 'namespace');
-  if (target.definition.isNamespaced && namespace !== '' && namespace !== target.namespace) {
-    throw badRequest(
-      `the namespace of the object (${namespace}) does not match the namespace on the URL (${target.namespace})`,
-    );
   }
 }
 

@@ -56,7 +56,7 @@ export class MetaHandler {
       case '/readyz':
         return textResponse(200, 'ok');
       case '/version':
-        return jsonResponse(200, this.#versionDocument());
+        return this.version();
       case '/api':
       case '/apis':
         return this.#roots(path === '/api', request.accept);
@@ -71,9 +71,9 @@ export class MetaHandler {
     }
   }
 
-  #versionDocument(): Record<string, string> {
+  version(): ApiResponse {
     const { major, minor, gitVersion } = this.#version;
-    return {
+    return jsonResponse(200, {
       major,
       minor,
       gitVersion,
@@ -83,7 +83,7 @@ export class MetaHandler {
       goVersion: '',
       compiler: '',
       platform: `${process.platform}/${process.arch}`,
-    };
+    });
   }
 
   #roots(isCore: boolean, accept: string | undefined): ApiResponse | undefined {

@@ -177,35 +177,32 @@ export function readNotes(database: DatabaseSync): Iterable<NoteRow> {
 const PROBE = 'probe';
 const PROBE_BYTES = 8 * 1024;
 
+function statementsOf(database: DatabaseSync) {
+  const prepare = (sql: string): StatementSync => database.prepare(sql);
+  return {
+    insert: prepare(
+      'INSERT INTO log (type, resource, namespace, name, previous, value, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ),
+    put: prepare('INSERT OR REPLACE INTO present VALUES (?, ?, ?, ?)'),
+    remove: prepare('DELETE FROM present WHERE resource = ? AND namespace = ? AND name = ?'),
+    putNote: prepare('INSERT OR REPLACE INTO notes VALUES (?, ?, ?)'),
+    removeNote: prepare('DELETE FROM notes WHERE list = ? AND key = ?'),
+    removeReplaced: prepare(
+      'DELETE FROM log WHERE revision IN (SELECT previous FROM log WHERE revision > ? AND revision <= ?)',
+    ),
+    removeDeletions: prepare("DELETE FROM log WHERE revision > ? AND revision <= ? AND type = 'deleted'"),
+    setCompacted: prepare('UPDATE history SET compacted = ?'),
+  };
+}
+
 /** Each method is one transaction. */
 export class StoreWrites {
   readonly #database: DatabaseSync;
-  readonly #insert: StatementSync;
-  readonly #put: StatementSync;
-  readonly #remove: StatementSync;
-  readonly #putNote: StatementSync;
-  readonly #removeNote: StatementSync;
-  readonly #removeReplaced: StatementSync;
-  readonly #removeDeletions: StatementSync;
-  readonly #setCompacted: StatementSync;
+  readonly #sql: ReturnType<typeof statementsOf>;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    const prepare = (sql: string): StatementSync => database.prepare(sql);
-    this.#insert = prepare(
-      'INSERT INTO log (type, resource, namespace, name, previous, value, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    );
-    this.#put = prepare('INSERT OR REPLACE INTO present VALUES (?, ?, ?, ?)');
-    this.#remove = prepare('DELETE FROM present WHERE resource = ? AND namespace = ? AND name = ?');
-    this.#putNote = prepare('INSERT OR REPLACE INTO notes VALUES (?, ?, ?)');
-    this.#removeNote = prepare('DELETE FROM notes WHERE list = ? AND key = ?');
-    this.#removeReplaced = prepare(
-      'DELETE FROM log WHERE revision IN (SELECT previous FROM log WHERE revision > ? AND revision <= ?)',
-    );
-    this.#removeDeletions = prepare(
-      "DELETE FROM log WHERE revision > ? AND revision <= ? AND type = 'deleted'",
-    );
-    this.#setCompacted = prepare('UPDATE history SET compacted = ?');
+    this.#sql = statementsOf(database);
   }
 
   /** Durable when it returns. */
@@ -218,9 +215,9 @@ export class StoreWrites {
   /** Removes the events after `from` up to `to`, except current states. A power failure may undo it. */
   compact(from: number, to: number): void {
     this.#withoutSync(() => {
-      this.#removeReplaced.run(from, to);
-      this.#removeDeletions.run(from, to);
-      this.#setCompacted.run(to);
+      this.#sql.removeReplaced.run(from, to);
+      this.#sql.removeDeletions.run(from, to);
+      this.#sql.setCompacted.run(to);
     });
   }
 
@@ -228,26 +225,26 @@ export class StoreWrites {
   note(changes: readonly NoteChange[]): void {
     this.#withoutSync(() => {
       for (const { list, key, value } of changes) {
-        if (value === null) this.#removeNote.run(list, key);
-        else this.#putNote.run(list, key, value);
+        if (value === null) this.#sql.removeNote.run(list, key);
+        else this.#sql.putNote.run(list, key, value);
       }
     });
   }
 
   /** Durable when it returns. Large enough to fail on a full disk. */
   probe(): void {
-    this.#transaction(() => this.#putNote.run(PROBE, PROBE, '-'.repeat(PROBE_BYTES)));
+    this.#transaction(() => this.#sql.putNote.run(PROBE, PROBE, '-'.repeat(PROBE_BYTES)));
   }
 
   #append(row: LogRow): void {
     const { type, resource, namespace, name, previous, value } = row;
-    const result = this.#insert.run(type, resource, namespace, name, previous, value, checksumOf(row));
+    const result = this.#sql.insert.run(type, resource, namespace, name, previous, value, checksumOf(row));
     if (result.lastInsertRowid !== row.revision) {
       const message = `revision ${row.revision} came out as ${result.lastInsertRowid}: another program has written to the database`;
       throw new InvariantError(message);
     }
-    if (type === 'deleted') this.#remove.run(resource, namespace, name);
-    else this.#put.run(resource, namespace, name, row.revision);
+    if (type === 'deleted') this.#sql.remove.run(resource, namespace, name);
+    else this.#sql.put.run(resource, namespace, name, row.revision);
   }
 
   /** Does not wait for the disk. Earlier writes stay durable: they precede it in the same write-ahead log. */
