@@ -1,6 +1,6 @@
 /** A small Kubernetes cluster in this process: an API server with an in-memory store, without nodes and controllers, for the demo and tests. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
 import { systemRandom, type Random } from '../base/random.ts';
@@ -16,8 +16,7 @@ import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/r
 import { decodeObject } from '../apiserver/schema/decode.ts';
 import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apiserver/user.ts';
 import { startServer } from '../apiserver/http/api-server.ts';
-import type { RequestListener } from '../apiserver/http/http-server.ts';
-import { plainHeaders, statusResponse } from '../apiserver/request/api-response.ts';
+import { sendStatus, type RequestListener } from '../apiserver/http/http-server.ts';
 import { failure, type StatusError } from '../kube/status-error.ts';
 
 export interface EmbeddedClusterOptions {
@@ -179,11 +178,4 @@ function denialOf({ method = '', headers }: IncomingMessage): StatusError | unde
 
 function forbidden(message: string): StatusError {
   return failure(403, 'Forbidden', message);
-}
-
-/** Responds without the handlers of the server. */
-export function sendStatus(response: ServerResponse, error: StatusError): void {
-  const { code, headers, body } = statusResponse(error);
-  response.writeHead(code, { ...plainHeaders(headers), 'content-length': Buffer.byteLength(body) });
-  response.end(body);
 }

@@ -4,12 +4,11 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { sleep, systemClock, type Clock } from '../../src/base/clock.ts';
 import {
-  sendStatus,
   startEmbeddedCluster,
   type EmbeddedCluster,
   type EmbeddedClusterOptions,
 } from '../../src/embedded-cluster/embedded-cluster.ts';
-import type { RequestListener } from '../../src/apiserver/http/http-server.ts';
+import { sendStatus, type RequestListener } from '../../src/apiserver/http/http-server.ts';
 import type { Verb } from '../../src/apiserver/objects/resource-definition.ts';
 import { parseResourcePath, verbOf } from '../../src/apiserver/request/request-info.ts';
 import { failure, type StatusError } from '../../src/kube/status-error.ts';

@@ -15,7 +15,7 @@ import {
   subjectOfEvent,
 } from '../identity.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
-import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { isRevisionConflict, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { KEYS } from '../authorization/grants.ts';
 import { SERVER_USER } from '../../apiserver/user.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
@@ -138,8 +138,7 @@ export class ExpiryEvents {
 
 /** Another replica may have deleted it. */
 function unlessDeleted(error: unknown): void {
-  const isDeleted = error instanceof StoreError && (error.code === 'missing' || error.code === 'conflict');
-  if (!isDeleted) throw error;
+  if (!isRevisionConflict(error)) throw error;
 }
 
 function eventOf(key: IndexedKey, endMs: number, nowMs: number): JsonObject {

@@ -235,8 +235,17 @@ function countOf(rawHeaders: readonly string[], name: string): number {
 
 /** Responds and closes the connection: the bytes that follow cannot be trusted to be requests. */
 export function rejectAndClose(response: ServerResponse, error: StatusError): void {
+  sendStatus(response, error, FINAL);
+}
+
+/** Responds without the handlers of the server. */
+export function sendStatus(
+  response: ServerResponse,
+  error: StatusError,
+  more: Readonly<Record<string, string>> = {},
+): void {
   const { code, headers, body } = statusResponse(error);
-  response.writeHead(code, { ...plainHeaders(headers), ...FINAL, 'content-length': Buffer.byteLength(body) });
+  response.writeHead(code, { ...plainHeaders(headers), ...more, 'content-length': Buffer.byteLength(body) });
   response.end(body);
 }
 

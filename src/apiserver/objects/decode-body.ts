@@ -23,16 +23,13 @@ export function checkType(table: DefinitionTable, definition: ResourceDefinition
   const apiVersion = textOr(body['apiVersion'], expected);
   if (kind === definition.kind && apiVersion === expected) return;
   const [group, version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
+  // The Go package: the core group has a name there.
+  const packageName = definition.group === '' ? 'core' : definition.version;
   const isKnown = table.of(group ?? '', version ?? '').some((other) => other.kind === kind);
   const why = isKnown
-    ? `converting (${version}.${kind}) to (${packageOf(definition)}.${definition.kind}): unknown conversion`
+    ? `converting (${version}.${kind}) to (${packageName}.${definition.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "embedded"`;
   throw cannotBeHandled(kind, definition.version, definition.kind, why);
-}
-
-/** The Go package in messages of a kube-apiserver: the core group has a name there. */
-function packageOf({ group, version }: ResourceDefinition): string {
-  return group === '' ? 'core' : version;
 }
 
 function textOr(value: JsonValue | undefined, otherwise: string): string {

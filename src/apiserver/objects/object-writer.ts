@@ -323,39 +323,41 @@ export function generatedName(prefix: string, random: Random): string {
 const CLIENT_FIELDS = ['labels', 'annotations', 'ownerReferences', 'finalizers'];
 
 export function createdMetadata(sent: JsonObject, target: Target, now: string): JsonObject {
-  const metadata: JsonObject = { name: target.name };
-  if (text(sent, 'generateName') !== '') metadata['generateName'] = text(sent, 'generateName');
-  if (target.definition.isNamespaced) metadata['namespace'] = target.namespace;
-  metadata['uid'] = randomUUID();
-  metadata['creationTimestamp'] = now;
-  for (const field of CLIENT_FIELDS) {
-    const value = sent[field];
-    if (value !== undefined) metadata[field] = value;
+  const { generateName } = sent;
+  return withoutDuplicateOwners({
+    name: target.name,
+    ...(generateName === undefined || generateName === '' ? {} : { generateName }),
+    ...(target.definition.isNamespaced ? { namespace: target.namespace } : {}),
+    uid: randomUUID(),
+    creationTimestamp: now,
+    ...fieldsOf(sent, CLIENT_FIELDS),
+  });
+}
+
+function fieldsOf(object: JsonObject, fields: readonly string[]): JsonObject {
+  const found: JsonObject = {};
+  for (const field of fields) {
+    const value = object[field];
+    if (value !== undefined) found[field] = value;
   }
-  return withoutDuplicateOwners(metadata);
+  return found;
 }
 
 /** The client's metadata with the fields restored that a client cannot change. */
 function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
-  const metadata: JsonObject = {};
-  for (const field of ['name', 'generateName']) {
-    const value = sent[field];
-    if (value !== undefined) metadata[field] = value;
-  }
-  if (previous['namespace'] !== undefined) metadata['namespace'] = previous['namespace'];
-  metadata['uid'] = text(sent, 'uid') === '' ? text(previous, 'uid') : text(sent, 'uid');
-  if (previous['generation'] !== undefined) metadata['generation'] = previous['generation'];
-  metadata['creationTimestamp'] = text(previous, 'creationTimestamp');
   const wasDeleting = text(previous, 'deletionTimestamp') !== '';
   const deletion = wasDeleting ? previous['deletionTimestamp'] : sent['deletionTimestamp'];
-  if (deletion !== undefined && deletion !== null) metadata['deletionTimestamp'] = deletion;
   const grace = sent['deletionGracePeriodSeconds'] ?? previous['deletionGracePeriodSeconds'];
-  if (grace !== undefined && grace !== null) metadata['deletionGracePeriodSeconds'] = grace;
-  for (const field of [...CLIENT_FIELDS, 'managedFields']) {
-    const value = sent[field];
-    if (value !== undefined) metadata[field] = value;
-  }
-  return withoutDuplicateOwners(metadata);
+  return withoutDuplicateOwners({
+    ...fieldsOf(sent, ['name', 'generateName']),
+    ...fieldsOf(previous, ['namespace']),
+    uid: text(sent, 'uid') || text(previous, 'uid'),
+    ...fieldsOf(previous, ['generation']),
+    creationTimestamp: text(previous, 'creationTimestamp'),
+    ...(deletion === undefined || deletion === null ? {} : { deletionTimestamp: deletion }),
+    ...(grace === undefined || grace === null ? {} : { deletionGracePeriodSeconds: grace }),
+    ...fieldsOf(sent, [...CLIENT_FIELDS, 'managedFields']),
+  });
 }
 
 function withoutDuplicateOwners(metadata: JsonObject): JsonObject {

@@ -13,18 +13,18 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import { memberSchema, type Field, type ObjectSchema, type Schema } from '../schema/object-schema.ts';
+import { memberSchema, type Field, type Schema } from '../schema/object-schema.ts';
 import { badRequest } from '../status.ts';
 
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 const ORDER = '$setElementOrder/';
 
 /** The merged object, which shares nothing with `patch`. Throws a 400 `StatusError` for an invalid directive. */
-export function strategicMerge(schema: ObjectSchema, target: JsonObject, patch: JsonObject): JsonObject {
-  return mergeObject(schema, target, patch);
-}
-
-function mergeObject(schema: Schema | undefined, target: JsonObject, patch: JsonObject): JsonObject {
+export function strategicMerge(
+  schema: Schema | undefined,
+  target: JsonObject,
+  patch: JsonObject,
+): JsonObject {
   switch (directive(patch)) {
     case 'replace':
       return withoutDirectives(patch);
@@ -74,7 +74,7 @@ function mergeMember(
     return mergeList(field, inner.items, Array.isArray(before) ? before : [], listChange(patch, key));
   }
   if (change === undefined) return before;
-  if (isJsonObject(change)) return mergeObject(inner, isJsonObject(before) ? before : {}, change);
+  if (isJsonObject(change)) return strategicMerge(inner, isJsonObject(before) ? before : {}, change);
   return cloneJson(change);
 }
 
@@ -146,7 +146,7 @@ class KeyedItems {
       return;
     }
     const existing = this.#items[at];
-    this.#items[at] = mergeObject(schema, isJsonObject(existing) ? existing : {}, item);
+    this.#items[at] = strategicMerge(schema, isJsonObject(existing) ? existing : {}, item);
   }
 
   delete(item: JsonValue): void {

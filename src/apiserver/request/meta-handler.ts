@@ -5,7 +5,7 @@ import { jsonResponse, textResponse, type ApiResponse, negotiate, type OfferedFo
 import { openApiDocument, openApiIndex, type OpenApiDocument } from './openapi.ts';
 import type { DefinitionTable, ResourceDefinition } from '../objects/resource-definition.ts';
 import { methodNotAllowed } from '../status.ts';
-import type { JsonArray, JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 
 export interface MetaRequest {
   readonly method: string;
@@ -158,7 +158,8 @@ function stringField(number: number, text: string): string {
 function coreVersions(table: DefinitionTable, address: string): JsonObject | undefined {
   const versions = table.groups.get('')?.filter((version) => table.of('', version).length > 0) ?? [];
   if (versions.length === 0) return undefined;
-  return { kind: 'APIVersions', versions, serverAddressByClientCIDRs: addresses(address) };
+  const addresses = [{ clientCIDR: '0.0.0.0/0', serverAddress: address }];
+  return { kind: 'APIVersions', versions, serverAddressByClientCIDRs: addresses };
 }
 
 function groupList(table: DefinitionTable): JsonObject {
@@ -181,10 +182,6 @@ function groupBody(table: DefinitionTable, name: string): JsonObject {
     version,
   }));
   return { name, versions, preferredVersion: versions[0] ?? {} };
-}
-
-function addresses(serverAddress: string): JsonArray {
-  return [{ clientCIDR: '0.0.0.0/0', serverAddress }];
 }
 
 function resourceList(table: DefinitionTable, group: string, version: string): JsonObject | undefined {

@@ -8,7 +8,14 @@ import {
   PATCH_MEDIA,
   type Verb,
 } from '../objects/resource-definition.ts';
-import type { Field, ObjectSchema, Scalar, Schema } from '../schema/object-schema.ts';
+import {
+  META_TYPES,
+  TypeTable,
+  type Field,
+  type ObjectSchema,
+  type Scalar,
+  type Schema,
+} from '../schema/object-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const STATUS = `${META}.Status`;
@@ -28,19 +35,10 @@ const STATUS_SCHEMA: JsonObject = {
     status: TEXT,
   },
 };
-const DELETE_OPTIONS_SCHEMA: JsonObject = {
-  type: 'object',
-  description: 'DeleteOptions may be provided when deleting an object.',
-  properties: {
-    apiVersion: TEXT,
-    dryRun: { type: 'array', items: TEXT },
-    gracePeriodSeconds: { type: 'integer', format: 'int64' },
-    kind: TEXT,
-    orphanDependents: { type: 'boolean' },
-    preconditions: { type: 'object', properties: { resourceVersion: TEXT, uid: TEXT } },
-    propagationPolicy: TEXT,
-  },
-};
+const META_SCHEMAS = new TypeTable([
+  META_TYPES,
+  'meta.DeleteOptions: DeleteOptions may be provided when deleting an object.',
+]);
 
 /** A document with the hash of its content, for URLs and ETags. */
 export interface OpenApiDocument {
@@ -57,10 +55,8 @@ export function openApiDocument(
   version: string,
   serverVersion: string,
 ): OpenApiDocument {
-  const components = new Map<string, JsonObject>([
-    [STATUS, STATUS_SCHEMA],
-    [DELETE_OPTIONS, DELETE_OPTIONS_SCHEMA],
-  ]);
+  const components = new Map<string, JsonObject>([[STATUS, STATUS_SCHEMA]]);
+  addTypedObject(components, META_SCHEMAS.get('meta.DeleteOptions'));
   const paths: JsonObject = {};
   for (const definition of table.of(group, version)) {
     addKind(components, definition);
