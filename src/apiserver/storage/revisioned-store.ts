@@ -65,6 +65,8 @@ export class RevisionedStore implements Store {
   readonly #options: RevisionedStoreOptions;
   readonly #tables = new Map<string, OrderedEntries>();
   readonly #feed: EventFeed;
+  /** Notes by list. */
+  readonly #lists = new Map<string, Map<string, string>>();
   /** By resource. */
   readonly #projections = new Map<string, Set<Projection>>();
   #revision = FIRST_REVISION;
@@ -183,8 +185,18 @@ export class RevisionedStore implements Store {
     await this.#probe;
   }
 
-  notes(table: string): Notes {
-    return this.#options.engine.notes(table);
+  notes(list: string): Notes {
+    const notes = this.#notes(list);
+    return {
+      read: async () => new Map(notes),
+      write: async (changes) => {
+        for (const [key, value] of changes) {
+          if (value === undefined) notes.delete(key);
+          else notes.set(key, value);
+        }
+        this.#options.engine.note(list, changes);
+      },
+    };
   }
 
   /** Completes all pending writes first; then every watch ends. */
@@ -219,6 +231,16 @@ export class RevisionedStore implements Store {
   restoreCounters(revision: number, compactedUpTo: number): void {
     this.#revision = Math.max(this.#revision, revision);
     this.#feed.compact(compactedUpTo);
+  }
+
+  restoreNote(list: string, key: string, value: string): void {
+    this.#notes(list).set(key, value);
+  }
+
+  #notes(list: string): Map<string, string> {
+    const notes = this.#lists.get(list) ?? new Map<string, string>();
+    this.#lists.set(list, notes);
+    return notes;
   }
 
   #table(resource: string): OrderedEntries {
@@ -368,7 +390,8 @@ export interface Engine {
   forget(revision: number): void;
   /** Resolves when an append could be made durable now. */
   probe(): Promise<void>;
-  notes(table: string): Notes;
+  /** Notes have changed; they may be written later. */
+  note(list: string, changes: ReadonlyMap<string, string | undefined>): void;
   /** After the last append; writes notes that are not written yet. */
   close(): Promise<void>;
 }
@@ -380,7 +403,7 @@ const HISTORY_LIMIT = 2048;
 export class MemoryStore extends RevisionedStore {
   constructor({ historyLimit: eventsMax = HISTORY_LIMIT }: Pick<HistoryOptions, 'historyLimit'> = {}) {
     super({
-      engine: memoryEngine(),
+      engine: MEMORY_ENGINE,
       eventsMax,
       bytesMax: Number.POSITIVE_INFINITY,
       clock: systemClock,
@@ -391,34 +414,15 @@ export class MemoryStore extends RevisionedStore {
 
 const DONE = Promise.resolve();
 
-function memoryEngine(): Engine {
-  const tables = new Map<string, Map<string, string>>();
-  return {
-    name: 'memory',
-    isShared: false,
-    load: () => DONE,
-    encode: () => '',
-    append: () => undefined,
-    compact: () => DONE,
-    forget: () => undefined,
-    probe: () => DONE,
-    notes(table) {
-      const notes = tables.get(table) ?? new Map<string, string>();
-      tables.set(table, notes);
-      return memoryNotes(notes);
-    },
-    close: () => DONE,
-  };
-}
-
-function memoryNotes(notes: Map<string, string>): Notes {
-  return {
-    read: async () => new Map(notes),
-    async write(changes) {
-      for (const [key, value] of changes) {
-        if (value === undefined) notes.delete(key);
-        else notes.set(key, value);
-      }
-    },
-  };
-}
+const MEMORY_ENGINE: Engine = {
+  name: 'memory',
+  isShared: false,
+  load: () => DONE,
+  encode: () => '',
+  append: () => undefined,
+  compact: () => DONE,
+  forget: () => undefined,
+  probe: () => DONE,
+  note: () => undefined,
+  close: () => DONE,
+};

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../base/json.ts';
 import { TerminalError } from '../../../base/errors.ts';
 import { type Logger, silentLogger } from '../../../base/logger.ts';
 import { type Engine, type LoggedEvent, RevisionedStore } from '../revisioned-store.ts';
-import { closed, type HistoryOptions, type Notes } from '../store.ts';
+import { closed, type HistoryOptions } from '../store.ts';
 import { rowOf, Replay, type NoteChange } from './tables.ts';
 import { DatabaseWriter } from './database-writer.ts';
 
@@ -50,10 +50,8 @@ class SqliteEngine implements Engine {
   readonly isShared = true;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** All notes, by list; changes are written in batches. */
-  readonly #notes = new Map<string, Map<string, string>>();
-  /** Keys of notes that changed since the last flush, by list. */
-  #changed = new Map<string, Set<string>>();
+  /** Changes of notes since the last flush, by list and key. */
+  #changed = new Map<string, NoteChange>();
   #timer: Timer | undefined;
   /** Set by `load`. */
   #writer: DatabaseWriter | undefined;
@@ -77,7 +75,7 @@ class SqliteEngine implements Engine {
       if (report.kind === 'log') for (const row of report.rows) replay?.addRow(row);
       if (report.kind === 'present') for (const row of report.rows) replay?.addPresent(row);
       if (report.kind === 'notes')
-        for (const { list, key, value } of report.rows) this.#list(list).set(key, value);
+        for (const { list, key, value } of report.rows) store.restoreNote(list, key, value);
     });
     replay?.finish();
     const [problem] = replay?.problems ?? [];
@@ -120,11 +118,9 @@ class SqliteEngine implements Engine {
     await this.#thread().send({ kind: 'probe' });
   }
 
-  notes(list: string): Notes {
-    return {
-      read: async () => new Map(this.#list(list)),
-      write: async (changes) => this.#note(list, changes),
-    };
+  note(list: string, changes: ReadonlyMap<string, string | undefined>): void {
+    for (const [key, value = null] of changes) this.#changed.set(`${list}\0${key}`, { list, key, value });
+    this.#timer ??= this.#clock.schedule(FLUSH_DELAY_MS, () => void this.#flush());
   }
 
   async close(): Promise<void> {
@@ -137,16 +133,6 @@ class SqliteEngine implements Engine {
     return this.#writer;
   }
 
-  #note(list: string, changes: ReadonlyMap<string, string | undefined>): void {
-    const notes = this.#list(list);
-    for (const [key, value] of changes) {
-      if (value === undefined) notes.delete(key);
-      else notes.set(key, value);
-    }
-    this.#mark(list, changes.keys());
-    this.#timer ??= this.#clock.schedule(FLUSH_DELAY_MS, () => void this.#flush());
-  }
-
   /** Writes all changes of notes. A failure is logged and retried with the next change. */
   async #flush(): Promise<void> {
     this.#timer?.cancel();
@@ -154,27 +140,12 @@ class SqliteEngine implements Engine {
     const flushed = this.#changed;
     if (flushed.size === 0) return;
     this.#changed = new Map();
-    const changes = [...flushed].flatMap(([list, keys]) => {
-      const notes = this.#list(list);
-      return [...keys].map((key): NoteChange => ({ list, key, value: notes.get(key) ?? null }));
-    });
     try {
-      await this.#thread().send({ kind: 'note', changes });
+      await this.#thread().send({ kind: 'note', changes: [...flushed.values()] });
     } catch (error) {
-      for (const [list, keys] of flushed) this.#mark(list, keys);
+      // Later changes win.
+      this.#changed = new Map([...flushed, ...this.#changed]);
       this.#logger.warn({ err: error, file: this.name }, 'notes could not be written');
     }
-  }
-
-  #mark(list: string, keys: Iterable<string>): void {
-    const marked = this.#changed.get(list) ?? new Set();
-    for (const key of keys) marked.add(key);
-    this.#changed.set(list, marked);
-  }
-
-  #list(list: string): Map<string, string> {
-    const notes = this.#notes.get(list) ?? new Map<string, string>();
-    this.#notes.set(list, notes);
-    return notes;
   }
 }
