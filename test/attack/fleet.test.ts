@@ -186,7 +186,7 @@ describe('a hostile member of a fleet', () => {
     const writes = (): number =>
       host.requests.filter((request) => attack.isHostile(request) && request.isWrite).length;
     virtual.cutAll();
-    await eventually(writes, (count) => count > 100, { what: 'writes of the hostile member' });
+    await eventually(writes, (count) => count > 20, { what: 'writes of the hostile member' });
     await attack.othersAreSynced();
     const before = writes();
     await eventually(writes, (count) => count > before, { what: 'more of them' });
