@@ -282,8 +282,10 @@ function pathsOf(definition: ResourceDefinition, root: string, requests: Request
   ): void => {
     if (operations.length === 0) return;
     const item: JsonObject = names.length === 0 ? {} : { parameters: names.map(pathParameter) };
-    for (const operation of operations)
-      item[operation[1]] = describe(definition, operation, requests, suffix);
+    for (const operation of operations) {
+      const [, method] = operation;
+      item[method] = describe(definition, operation, requests, suffix);
+    }
     paths[path] = item;
   };
   add(base, served(COLLECTION, verbs), scope);
