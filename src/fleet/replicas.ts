@@ -198,8 +198,10 @@ export class Replicas {
     }
   }
 
+  /** A new term is a change even if this replica was not live only for a moment: what was asked then was not placed here. */
   #report(): void {
-    const live = this.live().join(' ');
+    if (this.#listedMs === -Infinity) return;
+    const live = [this.term, ...this.live()].join(' ');
     if (live === this.#live) return;
     this.#live = live;
     this.#options.changed();

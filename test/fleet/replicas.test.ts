@@ -123,6 +123,26 @@ describe('the replicas of a fleet', () => {
     expect(server.stored.has(first?.replicas.identity ?? '')).toBe(false);
   });
 
+  test('say so if one was not live for a moment, in which no member was placed on it', async () => {
+    const unsaid: number[] = [];
+    for (let afterMs = 10_000; afterMs < 20_000; afterMs += 100) {
+      const base = new FakeClock();
+      const clock = new ProcessClock(base, 0);
+      const client = leaseClient(new LeaseServer(), clock, 900);
+      const common = { clock, random: () => 0.5, logger: silentLogger, namespace: 'ns', id: 'p' };
+      let changes = 0;
+      const replicas = new Replicas({ ...TIMES, ...common, client, changed: () => (changes += 1) });
+      await base.advanceAsync(afterMs);
+      const before = changes;
+      clock.pause();
+      while (replicas.isLive) await base.advanceAsync(100);
+      clock.resume();
+      await base.advanceAsync(10_000);
+      if (changes === before) unsaid.push(afterMs);
+    }
+    expect(unsaid).toEqual([]);
+  });
+
   test('give one that comes its share alone', async () => {
     const { base, server, processes, placed } = world(2);
     await base.advanceAsync(10_000);

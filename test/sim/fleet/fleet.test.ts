@@ -55,6 +55,10 @@ test('the copies of a vCluster are deleted that was deleted while its replica wa
   expect(await runFleetHistory(fleetHistory(20106, 40))).toEqual([]);
 });
 
+test('a member that is selected while its replica is suspended joins, although a late response renews the Lease of the replica', async () => {
+  expect(await runFleetHistory(fleetHistory(306815, 40))).toEqual([]);
+});
+
 test('copies are deleted whose deletion the host rejects at first', async () => {
   expect(await runFleetHistory(fleetHistory(20065, 40))).toEqual([]);
 });
