@@ -92,17 +92,6 @@ test('a copy with a damaged name remains the copy of its own object, not of anot
   expect(damaged).toEqual([]);
 });
 
-test('an edit of the host whose sync a crash has interrupted is synced although the virtual object has changed since', async () => {
-  const edit = { kind: 'annotate', plural: 'endpoints', object: 0 } as const;
-  const interrupted = await history([
-    { kind: 'put', object: 0, ...ENDPOINTS },
-    { kind: 'crash', daemon: 0, afterWrites: 1, downMs: 25_000 },
-    { ...edit, side: 'host', key: TEAM, value: 'team-v1' },
-    { ...edit, side: 'virtual', key: 'example.com/plain', value: 'v2' },
-  ]);
-  expect(interrupted).toEqual([]);
-});
-
 test('a value that is being synced back is not stored in translated form if the patch is removed in the meantime', async () => {
   const edit = {
     plural: 'endpoints',

@@ -225,16 +225,12 @@ function decodeEntry(flag: string, values: string): SyncedEntry {
 /*
  * Two writes carry a change of the host over: the record (base b, incoming i) with the host copy, then the virtual object. A daemon that reads the
  * record in between, after a crash or as a second replica, sees from the virtual value how far the change came: i, in step; b, the patch is
- * due; another value, the virtual side changed too and wins.
- *
- * After the patch, the virtual side may be changed back to b, which the process that wrote the patch knows. To any other process, two histories look
- * the same: (1) recorded, never patched, another key of the virtual object changed; (2) recorded, patched, changed back to b. In both, the object has
- * a later version, and `managedFields` may be the same. INVARIANT: it is taken for (1), so the host's value is written. Any write to the object
- * leads to (1), and Endpoints change all the time; (2) needs exactly the earlier value of this key, written while no daemon runs.
+ * due; another value, the virtual side changed too and wins. After that the virtual side may be changed back to b: `Arrival` tells the two
+ * apart.
  */
 
 /** What is known of the incoming values where the virtual side holds the base. `due`: the virtual object is the version that the record was made
- * from, or its write was rejected. `arrived`: this process saw it arrive. `unknown`: neither, so that it counts as due. */
+ * from, or its write was rejected. `arrived`: this process saw it arrive. `unknown`: neither. */
 export type Arrival = 'due' | 'arrived' | 'unknown';
 
 export interface ArrivedEntry {
@@ -242,7 +238,6 @@ export interface ArrivedEntry {
   readonly entry: SyncedEntry | undefined;
   /** The incoming value still has to be written to the virtual side. */
   readonly isDue: boolean;
-  /** It may have arrived and been changed back: another daemon that knows may be about to write. */
   readonly isUncertain: boolean;
 }
 
@@ -257,7 +252,7 @@ export function arrivedEntry(
   // Until the incoming value has arrived, an overtaken one can only have come from the host: the patch with it may still have been applied.
   const isOvertaken =
     arrival !== 'arrived' && !isBase && virtual !== incoming.virtual && incoming.earlier.includes(virtual);
-  const isDue = isOvertaken || (isBase && arrival !== 'arrived');
+  const isDue = isOvertaken || (isBase && arrival === 'due');
   return {
     entry: { virtual: isDue ? virtual : incoming.virtual, host, isFromHost },
     isDue,

@@ -80,8 +80,8 @@ export interface MergedPair<T extends Forwarded> {
   readonly virtual: KubeObject | undefined;
   /** Some value is on its way to the virtual side, according to the record of the host copy, as it is or as it is wanted. */
   readonly hasIncoming: boolean;
-  /** A value was on its way, the virtual object changed since, and holds the old value: another daemon may be about to write either side. Resolved
-   * now, the value is written to the virtual side. */
+  /** A value was on its way, the virtual object changed since, and holds the old value: another daemon may be about to write it. Resolved now, the
+   * virtual side wins. */
   readonly isUncertain: boolean;
   readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];

@@ -81,14 +81,14 @@ export class ClusterHarness implements AsyncDisposable {
   async startOutcome(
     config: string,
     args: readonly string[] = [],
-    whenReady: () => Promise<unknown> = async () => undefined,
+    whenReady: (daemon: Daemon) => Promise<unknown> = async () => undefined,
   ): Promise<StartOutcome> {
     await using daemon = await this.startDaemon(config, args);
     const isReady = async (): Promise<boolean> => (await daemon.get('/readyz')).status === 200;
     const becomesReady = eventually(isReady, (ready) => ready).then(() => undefined);
     const exit = await Promise.race([daemon.exited, becomesReady]);
     becomesReady.catch(() => undefined); // the daemon has exited
-    if (exit === undefined) await whenReady();
+    if (exit === undefined) await whenReady(daemon);
     // What it has written is complete once it has ended.
     await daemon.terminate();
     return { exitCode: exit === undefined ? 'ready' : (exit.code ?? -1), stderr: daemon.stderr };

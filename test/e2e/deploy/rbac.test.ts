@@ -14,6 +14,7 @@ import { missingRights, type WantedRight } from '../../../src/kube/access-review
 import { createClient } from '../../../src/kube/client/client.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
+import type { Daemon } from '../../scenarios/daemon.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -39,6 +40,9 @@ function linesOf(log: string, text: string): readonly object[] {
     .map((line) => JSON.parse(line) as { readonly msg?: string; readonly message?: string })
     .filter(({ msg, message = msg }) => message?.includes(text) === true);
 }
+
+/** The users are reported with this line; the end of the daemon waits for it. */
+const whenReported = (daemon: Daemon): Promise<unknown> => daemon.whenLogged(/^ready$/u);
 
 function endpointsFile(folder: string): string {
   const file = join(folder, 'web.json');
@@ -126,7 +130,7 @@ describe('the rights that rbac prints', () => {
   });
 
   test('are sufficient, and the log names the user that has them', async () => {
-    const { exitCode, stderr } = await harness.startOutcome(config);
+    const { exitCode, stderr } = await harness.startOutcome(config, [], whenReported);
     expect(exitCode).toBe('ready');
     const users = linesOf(stderr, 'connected');
     expect(users).toHaveLength(2);
@@ -146,6 +150,8 @@ describe('the rights that rbac prints', () => {
     const host = { ...endpointSyncer.host, kubeconfig };
     const { exitCode, stderr } = await harness.startOutcome(
       JSON.stringify({ ...rest, endpointSyncer: { ...endpointSyncer, host } }),
+      [],
+      whenReported,
     );
     expect(exitCode).toBe('ready');
     expect(linesOf(stderr, EVERYTHING)).toMatchObject([{ level: 'warn', cluster: 'host' }]);

@@ -57,6 +57,13 @@ export class Edits {
   note(operation: Operation, world: EditWorld): void {
     const id = 'object' in operation && 'plural' in operation ? idOf(operation) : undefined;
     if (id !== undefined) this.#noteAgreement(id, keysOf(operation), world);
+    if (
+      id !== undefined &&
+      'side' in operation &&
+      operation.side === 'virtual' &&
+      operation.kind !== 'finalizer'
+    )
+      this.#forgetUncertain(id, world);
     switch (operation.kind) {
       case 'annotate':
         return this.#annotated(operation, world);
@@ -147,7 +154,7 @@ export class Edits {
     const { key, value } = operation;
     const id = `${object}|${key}`;
     const [virtual, host] = [world.virtual(object), world.host(object)];
-    // A change of the virtual side is on its way: the daemon that had seen it may have ended.
+    // A change of the virtual side is on its way: see forgetUncertain.
     const isBehind = operation.atMs < this.#listedAtMs || !world.isInStep(object);
     const isStripped = operation.atMs < (this.#strippedUntilMs.get(operation.plural) ?? -Infinity);
     const isUncertain = this.#isHostRestored || isStripped || (world.isInterrupted && isBehind);
@@ -201,6 +208,19 @@ export class Edits {
     const rivals = world.rivals(object);
     for (const id of this.#intents.keys())
       if (rivals.includes(id.split('|')[0] ?? '')) this.#intents.delete(id);
+  }
+
+  /**
+   * A daemon that finds an incoming value recorded, the virtual side at its base and at another version than the record cannot know whether
+   * the value arrived and was changed back. It decides for the virtual side.
+   */
+  #forgetUncertain(object: ObjectId, world: EditWorld): void {
+    if (!world.isInterrupted) return;
+    const annotations = world.virtual(object)?.metadata.annotations ?? {};
+    for (const [id, { side, value }] of this.#intents) {
+      const [owner, key = ''] = id.split('|');
+      if (owner === object && side === 'host' && annotations[key] !== value) this.#intents.delete(id);
+    }
   }
 }
 

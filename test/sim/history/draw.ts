@@ -170,20 +170,21 @@ class Draw {
     ];
   }
 
-  /** The daemon ends between the two writes of an edit on the host, and starts again with other patches, or once the virtual object has changed. */
+  /** The daemon ends between the two writes of an edit on the host, and starts again with other patches. */
   #interruptedEdit(): Scene {
     const place = { plural: this.#plural(), object: this.#below(VIRTUAL_NAMES.length) };
     const crash = { kind: 'crash', daemon: this.#below(this.#options.daemons), afterWrites: 1 } as const;
-    const edit = { kind: 'annotate', ...place } as const;
-    const roll = this.#random();
-    const change: Action =
-      roll < 0.5
-        ? { ...edit, side: 'virtual', key: this.#one([PLAIN, FORWARD]), value: this.#value() }
-        : { kind: 'configure', settings: { isPatched: roll > 0.85 }, isRestart: true };
+    const isPatched = this.#random() < 0.3;
     return [
       { afterMs: 0, action: { ...crash, downMs: 5000 } },
-      { afterMs: 1, action: { ...edit, side: 'host', key: TEAM, value: this.#value() } },
-      { afterMs: 200 + this.#random() * 3000, action: change },
+      {
+        afterMs: 1,
+        action: { kind: 'annotate', side: 'host', ...place, key: TEAM, value: this.#value() },
+      },
+      {
+        afterMs: 200 + this.#random() * 3000,
+        action: { kind: 'configure', settings: { isPatched }, isRestart: true },
+      },
     ];
   }
 

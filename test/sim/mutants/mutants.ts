@@ -319,12 +319,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'if (wanted.virtual === undefined && wanted.virtual !== before) {',
   },
   {
-    name: 'merge: an incoming value counts as changed back once the virtual object has changed',
-    file: LAST_SYNCED,
-    snippet: "const isDue = isOvertaken || (isBase && arrival !== 'arrived');",
-    replacement: "const isDue = isOvertaken || (isBase && arrival === 'due');",
-  },
-  {
     name: 'merge: what no longer translates flows back',
     file: MERGE_KEY,
     snippet: 'if (isTranslatedOtherwise(state, reversed)) return outcome(state, [virtual, forward], false);',

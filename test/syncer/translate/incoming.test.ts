@@ -28,7 +28,7 @@ const ROWS: readonly Row[] = [
   { virtual: 'i', arrival: 'unknown', base: 'i', is: 'settled' },
   { virtual: 'b', arrival: 'due', base: 'b', is: 'due' },
   { virtual: 'b', arrival: 'arrived', base: 'i', is: 'settled' },
-  { virtual: 'b', arrival: 'unknown', base: 'b', is: 'uncertain' },
+  { virtual: 'b', arrival: 'unknown', base: 'i', is: 'uncertain' },
   { virtual: 'o', arrival: 'unknown', base: 'o', is: 'due' },
   { virtual: 'o', arrival: 'due', base: 'o', is: 'due' },
   { virtual: 'o', arrival: 'arrived', base: 'i', is: 'settled' },
@@ -39,7 +39,7 @@ describe('the base that an entry gives', () => {
   test.each(ROWS)('virtual $virtual, $arrival: base $base, $is', ({ virtual, arrival, base, is }) => {
     expect(arrivedEntry(pending, virtual, arrival)).toEqual({
       entry: { virtual: base, host: 'h', isFromHost: true },
-      isDue: is !== 'settled',
+      isDue: is === 'due',
       isUncertain: is === 'uncertain',
     });
   });
