@@ -225,8 +225,12 @@ function decodeEntry(flag: string, values: string): SyncedEntry {
 /*
  * Two writes carry a change of the host over: the record (base b, incoming i) with the host copy, then the virtual object. A daemon that reads the
  * record in between, after a crash or as a second replica, sees from the virtual value how far the change came: i, in step; b, the patch is
- * due; another value, the virtual side changed too and wins. After that the virtual side may be changed back to b: `Arrival` tells the two
- * apart.
+ * due; another value, the virtual side changed too and wins.
+ *
+ * After the patch, the virtual side may be changed back to b, which the process that wrote the patch knows. To any other process, two histories look
+ * the same: (1) recorded, never patched, another key of the virtual object changed; (2) recorded, patched, changed back to b. INVARIANT: it is taken
+ * for (2). The record stays as it is until another one is written, so (2) is every change back while no daemon runs, however old the edit of the
+ * host is; (1) needs a process that ended between its two writes.
  */
 
 /** What is known of the incoming values where the virtual side holds the base. `due`: the virtual object is the version that the record was made

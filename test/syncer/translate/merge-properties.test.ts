@@ -356,6 +356,27 @@ describe('without patches', () => {
     );
   });
 
+  test('a change back outweighs a change of the host whose sync was interrupted: both leave the same objects', async () => {
+    const { world } = await settle({ virtual: written(endpoints({})), host: undefined }, noPatches);
+    const set = (side: 'virtual' | 'host', key: string, wanted: string | undefined) =>
+      ({ side, edit: { map: 'annotations', key, value: wanted } }) as const;
+    const recorded = await afterOneWrite(editedBy(world, set('host', 'a', 'x')), {});
+    const interrupted = editedBy(recorded, set('virtual', 'b', 'y'));
+    const arrived = await afterOneWrite(recorded, { arrival: 'due' });
+    expect(arrived.virtual.metadata.annotations).toEqual({ a: 'x' });
+    const changedBack = editedBy(editedBy(arrived, set('virtual', 'b', 'y')), set('virtual', 'a', undefined));
+    expect(changedBack.host).toEqual(interrupted.host);
+    expect({ ...changedBack.virtual.metadata, resourceVersion: '' }).toEqual({
+      ...interrupted.virtual.metadata,
+      resourceVersion: '',
+    });
+    for (const end of [interrupted, changedBack]) {
+      const { world: after } = await settle(end, noPatches);
+      expect(views(after)).toMatchObject({ virtual: { 'a:b': 'y' }, host: { 'a:b': 'y' } });
+      expect(after.virtual.metadata.annotations).toEqual({ b: 'y' });
+    }
+  });
+
   test('bookkeeping is corrected after any change by another client', async () => {
     const key = fc.constantFrom(LAST_SYNCED, MANAGED_ANNOTATIONS);
     const damage = fc.array(fc.record({ map: fc.constant<'annotations'>('annotations'), key, value }), {
