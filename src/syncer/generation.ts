@@ -6,7 +6,7 @@ import { ServerHistory } from '../kube/informer/list-watch.ts';
 import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
-import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
+import { jsonEquals, type JsonObject } from '../base/json.ts';
 import type { Clusters } from './clusters.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
@@ -19,6 +19,7 @@ import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './p
 import type { PatchPipeline } from './patch/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { SyncListener } from './reconcile/environment.ts';
+import { prune } from './sandbox/program-entry.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
 import { Engine, type EngineMetrics } from './engine.ts';
 import type { ReferenceListener, ReferenceMetrics } from './references/environment.ts';
@@ -78,20 +79,11 @@ export interface Generation {
 export function isSameGeneration(before: Config, after: Config): boolean {
   const { vclusterValues } = after;
   if (!isDeepStrictEqual({ ...before, vclusterValues }, after)) return false;
-  const contexts = [before, after].map((config): JsonObject => ({ ...sandboxSettings(config).vcluster }));
-  return compileKinds(syncedKinds(after), after.patches)
-    .flatMap(({ patches }) => patches.programs.flatMap(({ reads }) => reads.vcluster))
-    .every((path) => isSameAt(contexts, path));
-}
-
-/** What is below the first of both that is no mapping belongs to its value, such as the length of a text. */
-function isSameAt(values: readonly (JsonValue | undefined)[], [key, ...below]: readonly string[]): boolean {
-  if (key === undefined || !values.every(isJsonObject))
-    return values.every((one) => jsonEquals(one, values[0]));
-  return isSameAt(
-    values.map((mapping) => ownValue(mapping, key)),
-    below,
+  const paths = compileKinds(syncedKinds(after), after.patches).flatMap(({ patches }) =>
+    patches.programs.flatMap(({ reads }) => reads.vcluster),
   );
+  const read = (config: Config): JsonObject | null => prune({ ...sandboxSettings(config).vcluster }, paths);
+  return jsonEquals(read(before), read(after));
 }
 
 /** Completes every step that can fail, so that the previous generation can run until this one is ready. */

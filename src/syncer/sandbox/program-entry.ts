@@ -210,7 +210,7 @@ function charactersOf({ value, error }: Outcome): number {
 type Path = readonly string[];
 
 /** The object with only the values at these paths. Lists are kept as a whole, because their members such as `length` cannot be extracted. */
-function prune(object: JsonObject | null, paths: readonly Path[]): JsonObject | null {
+export function prune(object: JsonObject | null, paths: readonly Path[]): JsonObject | null {
   if (object === null || paths.length === 0) return null;
   if (paths.some((path) => path.length === 0)) return object;
   const part: JsonObject = {};
