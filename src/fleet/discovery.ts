@@ -108,12 +108,6 @@ export class FleetDiscovery {
     };
   }
 
-  /** According to the caches, it is not deleted. */
-  isKnown(vcluster: NamespacedName): boolean {
-    const { workloads, values } = this.known(keyOf(vcluster));
-    return workloads.length > 0 || values !== undefined;
-  }
-
   /** With contents. Rejects if the host does not respond. */
   async read(key: ObjectKey): Promise<VclusterObjects> {
     const known = this.known(key);

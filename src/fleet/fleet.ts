@@ -35,7 +35,7 @@ import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { describeRight, keyApiRights } from '../syncer/rights.ts';
 import { confinedClient } from './confined-client.ts';
-import { type FleetRules, isSelected, memberSelector } from './decide-member.ts';
+import { decideByWorkload, type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
 import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
@@ -441,12 +441,14 @@ export class RunningFleet implements Fleet {
         throw new TransportError(`the Lease ${keyOf(lease)} is held by "${lock.holder}"`);
       // Until now, it may have been installed again, and its copies are those of its objects then.
       const vcluster = { namespace: lease.namespace, name: config.name };
+      const rules = rulesOf(this.#parts, this.#config);
       const existsAgain = new TransportError('the vCluster exists again');
       if (!(await this.#discovery.isDeleted(vcluster, signal))) throw existsAgain;
       const client = guardedClient(host.client, () => {
         checkHeld(lock);
         // It may be installed again meanwhile: what is deleted until the caches show it is copied again by its sync.
-        if (this.#discovery.isKnown(vcluster)) throw existsAgain;
+        const known = decideByWorkload(this.#discovery.known(keyOf(vcluster)), rules);
+        if (known?.kind !== 'deleted') throw existsAgain;
       });
       await removeCopies({ config, client, logger, signal });
     } finally {
