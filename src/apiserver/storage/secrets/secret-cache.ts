@@ -50,7 +50,7 @@ export class SecretCache implements ListWatchSink {
     return this.#revision;
   }
 
-  /** Number of times that the revisions of the server have begun anew; the first list counts too. */
+  /** How often the revisions of the server have restarted; the first list counts too. */
   get restarts(): number {
     return this.#restarts;
   }
