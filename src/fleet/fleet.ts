@@ -83,6 +83,7 @@ const CONNECTIONS_MAX = 4096;
 const SANDBOX_IDLE_MS = 30_000;
 const STARTED_CHECK_MS = 250;
 const FORMER_DELAYS = { baseMs: 1000, maxMs: 60_000 };
+const FORMER_PERIOD_MS = 5 * 60_000;
 const HOST_CLIENT = { connections: CONNECTIONS_MAX, watchesMax: CONNECTIONS_MAX };
 /** Of all members and the fleet itself, besides requests that hang: a start of many members opens no more connections than these. */
 const HOST_REQUESTS_MAX = 64;
@@ -235,7 +236,7 @@ export class RunningFleet implements Fleet {
     metrics.sync.configurationApplied(true);
     this.members.start();
     this.#isStarted = true;
-    void this.#findFormer();
+    void this.#findFormers();
   }
 
   own(resources: AsyncDisposable): void {
@@ -460,6 +461,16 @@ export class RunningFleet implements Fleet {
   #report(workload: KubeObject, note: string): void {
     const resource = workload.kind === DEPLOYMENTS.kind ? DEPLOYMENTS : STATEFUL_SETS;
     this.#recorder.event(workload, resource, { type: 'Warning', reason: 'NotJoined', note });
+  }
+
+  /** Now and then, because a replica that was suspended may take a Lease after it was removed, and release it. */
+  async #findFormers(): Promise<void> {
+    const { clock, random } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#findFormer();
+      await sleep(clock, FORMER_PERIOD_MS * (0.8 + 0.4 * random()), signal);
+    }
   }
 
   /** vClusters that were deleted while no process of the fleet ran: their Leases are left. */

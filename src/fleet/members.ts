@@ -115,6 +115,7 @@ export class Members {
 
   /** A member of an earlier process, of which copies may be left. */
   addFormer(key: ObjectKey): void {
+    if (this.#entries.has(key) || !this.#options.isPlacedHere(key)) return;
     const config = this.#plainConfig(key);
     // A member may be ending: its own configuration comes first while it is known.
     if (config !== undefined && !this.#removals.has(key)) this.#removals.set(key, config);

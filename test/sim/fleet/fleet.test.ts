@@ -59,6 +59,10 @@ test('a member that is selected while its replica is suspended joins, although a
   expect(await runFleetHistory(fleetHistory(306815, 40))).toEqual([]);
 });
 
+test('the Lease of a deleted vCluster is deleted that a suspended replica took after its removal', async () => {
+  expect(await runFleetHistory(fleetHistory(418904, 40))).toEqual([]);
+});
+
 test('copies are deleted whose deletion the host rejects at first', async () => {
   expect(await runFleetHistory(fleetHistory(20065, 40))).toEqual([]);
 });
