@@ -38,6 +38,8 @@ const SETTLE_MS = 8 * 60_000;
 /** A change is copied by then. */
 const CHANGE_MS = 60_000;
 const QUIET_MS = 3 * 60_000;
+/** An event and a request, the longest latency each: until then, a removal cannot know that its vCluster was installed again. */
+const UNKNOWN_MS = 1020;
 const FLEET_NAMESPACE = 'fleet';
 const MARKER = 'vcluster.loft.sh/managed-by';
 
@@ -69,7 +71,7 @@ class FleetRun {
   readonly #replicas: readonly SimReplica[];
   readonly #violations: string[] = [];
   /** Copies at the time at which a vCluster left or fell asleep, with the uids of their objects, by its key. */
-  readonly #kept = new Map<string, ReadonlyMap<string, string>>();
+  readonly #kept = new Map<string, Map<string, string>>();
   /** The change that the write made which is being committed. */
   #change: Change | undefined;
   #updates = 0;
@@ -241,6 +243,13 @@ class FleetRun {
       );
   }
 
+  /** A copy whose deletion was sent before its vCluster was known to be installed again. */
+  #excuse({ metadata: { name, namespace } }: KubeObject): void {
+    const member = this.#members.find((one) => one.namespace === namespace);
+    if (member !== undefined && this.#clock.nowMs - member.installedMs <= UNKNOWN_MS)
+      this.#kept.get(member.key)?.delete(name);
+  }
+
   #put(member: SimMember, name: string): void {
     member.putEndpoints(name, ++this.#updates);
   }
@@ -311,6 +320,7 @@ class FleetRun {
 
   #onChange(cluster: SimCluster, change: Change): void {
     this.#change = change;
+    if (cluster === this.#host && change.isDeletion) this.#excuse(change.object);
     if (this.#options.trace === undefined || change.plural === 'events') return;
     const { object, plural, manager, isDeletion } = change;
     const verb = isDeletion ? 'deleted' : 'wrote';

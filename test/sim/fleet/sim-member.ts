@@ -22,6 +22,7 @@ export class SimMember {
   readonly #host: SimCluster;
   readonly #clock: VirtualClock;
   isInstalled = false;
+  installedMs = 0;
   isSelected = true;
   isAwake = true;
   /** What its patch writes. */
@@ -58,6 +59,7 @@ export class SimMember {
   /** With the data that it had before, as from its volume. */
   install(): void {
     this.isInstalled = true;
+    this.installedMs = this.#clock.nowMs;
     this.setValues(this.by);
     this.setWorkload({});
     this.#writeAccess();
