@@ -57,7 +57,8 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
       const message = `cannot listen on http.bindAddress ${options.bindAddress}: ${error.message}; choose a free address`;
       reject(new TerminalError(message, { cause: error }));
     });
-    server.listen(port, host === '' ? '0.0.0.0' : host, () => {
+    // Without a host Node listens on IPv6 and IPv4, or on IPv4 alone where the machine has no IPv6.
+    server.listen(host === '' ? { port } : { host, port }, () => {
       server.removeAllListeners('error');
       resolve();
     });
@@ -86,9 +87,10 @@ async function respond(
     send(response, 405, 'method not allowed\n');
     return;
   }
-  const url = new URL(request.url ?? '/', 'http://local');
-  const isVerbose = url.searchParams.has('verbose');
-  switch (url.pathname) {
+  // `//` is a target that clients may send, and no URL.
+  const [path, query] = (request.url ?? '/').split('?', 2);
+  const isVerbose = new URLSearchParams(query).has('verbose');
+  switch (path) {
     case '/healthz':
     case '/livez':
       sendChecks(response, 'healthz', options.healthChecks, isVerbose);

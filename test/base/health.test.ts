@@ -1,12 +1,22 @@
 /** Responses to probes and operators. */
 
+import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { startHealthServer, type Checks, type HealthServer } from '../../src/base/health.ts';
+import {
+  startHealthServer,
+  type Checks,
+  type HealthServer,
+  type HealthServerOptions,
+} from '../../src/base/health.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 
 const METRICS = { text: async () => 'a_total 1\n', contentType: 'text/plain; version=0.0.4' };
 
-function start(readyChecks: Checks = {}, metrics = METRICS): Promise<HealthServer> {
+function start(
+  readyChecks: Checks = {},
+  metrics = METRICS,
+  options: Partial<HealthServerOptions> = {},
+): Promise<HealthServer> {
   const healthChecks = { ping: () => ({ isOk: true }) };
   return startHealthServer({
     bindAddress: '127.0.0.1:0',
@@ -14,6 +24,7 @@ function start(readyChecks: Checks = {}, metrics = METRICS): Promise<HealthServe
     readyChecks: () => readyChecks,
     metrics,
     logger: silentLogger,
+    ...options,
   });
 }
 
@@ -23,6 +34,12 @@ async function get(
 ): Promise<{ status: number; body: string; type: string | null }> {
   const response = await fetch(url, init);
   return { status: response.status, body: await response.text(), type: response.headers.get('content-type') };
+}
+
+function hasIPv6(): boolean {
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ address }) => address === '::1'),
+  );
 }
 
 describe('the health server', () => {
@@ -72,6 +89,22 @@ describe('the health server', () => {
     expect((await get(`${server.url}/`)).status).toBe(404);
     expect((await get(`${server.url}/healthz`, { method: 'POST' })).status).toBe(405);
     expect((await get(`${server.url}//evil/../healthz`)).status).toBe(404);
+  });
+
+  test('returns 404 for a target that is not a URL, and logs no failure of this program', async () => {
+    const errors: string[] = [];
+    const logger = { ...silentLogger, error: (_: unknown, message: string) => void errors.push(message) };
+    await using server = await start({}, METRICS, { logger });
+    expect((await get(`${server.url}//`)).status).toBe(404);
+    expect(errors).toEqual([]);
+  });
+
+  // The chart binds `:8080`, and the kubelet of a cluster with IPv6 alone probes the address of the Pod.
+  test.skipIf(!hasIPv6())('without a host listens on IPv6 and on IPv4', async () => {
+    await using server = await start({}, METRICS, { bindAddress: ':0' });
+    const { port } = new URL(server.url);
+    for (const host of ['[::1]', '127.0.0.1'])
+      expect(await get(`http://${host}:${port}/healthz`)).toMatchObject({ status: 200 });
   });
 
   test('reports an address that is in use', async () => {
