@@ -16,7 +16,7 @@ import { proxyFromEnvironment } from '../../kube/credentials/proxy-environment.t
 import { addConfigOptions, loaderInput, managementInput } from '../config-options.ts';
 import { MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { responseError } from '../../kube/client/responses.ts';
-import { throughProxy } from '../../kube/client/transport.ts';
+import { throughProxy, verifiedAs } from '../../kube/client/transport.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 
@@ -367,7 +367,7 @@ function tlsOptions(trust: ServerTrust): buildConnector.BuildOptions {
     const { ca, serverName } = trust;
     return {
       ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
-      ...(serverName === undefined ? {} : { servername: serverName }),
+      ...(serverName !== undefined && verifiedAs(serverName)),
     };
   }
   const { certificate } = trust;

@@ -79,6 +79,16 @@ test('without an API on this machine the error asks for --server instead of nami
   expect(keyless.err).toContain('no access key: give --token-file');
 });
 
+test.each([
+  ['127.0.0.1', 'of-carl'],
+  ['10.96.0.1', '10.96.0.1'],
+])('the name to verify may be the address %s', async (address, expected) => {
+  const ca = join(folder, 'by-address.crt');
+  writeFileSync(ca, api.ca);
+  const trust = ['--certificate-authority', ca, '--tls-server-name', address];
+  expect(await listed('--server', api.api.url, ...trust, '--token', carl)).toContain(expected);
+});
+
 describe('a proxy', () => {
   const name = new URL('https://api.example:9443');
   const ca = (): string => {

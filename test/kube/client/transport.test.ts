@@ -53,9 +53,9 @@ current-context: x`,
   );
 }
 
-function access(cluster: string, user = ''): ServerAccess {
+function access(cluster: string, user = '', url = `https://127.0.0.1:${port()}`): ServerAccess {
   const file = join(ROOT, 'config');
-  writeKubeconfig(file, `https://127.0.0.1:${port()}`, cluster, user);
+  writeKubeconfig(file, url, cluster, user);
   return loadClusterAccess({ kubeconfig: file, context: '' }, { clock: systemClock });
 }
 
@@ -89,6 +89,20 @@ describe('TLS', () => {
     ['another name', `${TRUSTED}, tls-server-name: elsewhere.test`, /certificate is for another name/],
   ])('with %s the request fails with the reason', async (_, cluster, message) => {
     await expect(ask(access(cluster))).rejects.toThrow(message);
+  });
+
+  test('trusts the certificate of the server, as an authority that another one has signed', async () => {
+    const cluster = `certificate-authority: ${join(CERTIFICATES, 'server.crt')}`;
+    expect(await ask(access(cluster))).toMatchObject({ subject: 'anonymous' });
+  });
+
+  test('verifies an address that is the name, which no handshake may carry', async () => {
+    expect(await ask(access(`${TRUSTED}, tls-server-name: 127.0.0.1`))).toMatchObject({
+      subject: 'anonymous',
+    });
+    await expect(ask(access(`${TRUSTED}, tls-server-name: 10.96.0.1`))).rejects.toThrow(
+      /certificate is for another name/,
+    );
   });
 
   test('is not verified with insecure-skip-tls-verify', async () => {
@@ -126,6 +140,40 @@ describe('a proxy', () => {
     expect(await ask(access(`${TRUSTED}, proxy-url: "${url}"`))).toMatchObject({ subject: 'anonymous' });
     const password = Buffer.from('me:p@ss').toString('base64');
     expect(proxy.requests).toEqual([`127.0.0.1:${port()} Basic ${password}`]);
+  });
+
+  test('is asked for an IPv6 address in brackets', async () => {
+    await using proxy = await startConnectProxy(port());
+    const cluster = `insecure-skip-tls-verify: true, proxy-url: "http://127.0.0.1:${proxy.port}"`;
+    expect(await ask(access(cluster, '', 'https://[fd00::1]:6443'))).toMatchObject({ subject: 'anonymous' });
+    expect(proxy.requests).toEqual(['[fd00::1]:6443']);
+  });
+
+  test('leads to a server without TLS', async () => {
+    const plain = createProxy((_, response) => response.end('{"is":"plain"}'));
+    await new Promise<void>((resolve) => void plain.listen(0, '127.0.0.1', resolve));
+    const { port: plainPort } = plain.address() as AddressInfo;
+    await using proxy = await startConnectProxy(plainPort);
+    const cluster = `proxy-url: "http://127.0.0.1:${proxy.port}"`;
+    expect(await ask(access(cluster, '', 'http://api.test:8080'))).toEqual({ is: 'plain' });
+    expect(proxy.requests).toEqual(['api.test:8080']);
+    await new Promise((resolve) => plain.close(resolve));
+  });
+
+  test('that refuses the connection, and keeps its own open, leaves none open here', async () => {
+    const proxy = createProxy();
+    const closed = Promise.withResolvers<void>();
+    proxy.on('connect', (_, client: Socket) => {
+      client.on('end', () => client.destroy()).on('close', closed.resolve);
+      client.resume().write('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n');
+    });
+    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+    const { port: proxyPort } = proxy.address() as AddressInfo;
+    await expect(ask(access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${proxyPort}"`))).rejects.toThrow(
+      '407',
+    );
+    await closed.promise;
+    await new Promise((resolve) => proxy.close(resolve));
   });
 
   test('that refuses the connection is an error with the reason', async () => {
