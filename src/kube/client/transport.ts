@@ -3,7 +3,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import { isIP, isIPv6, type Socket } from 'node:net';
 import { checkServerIdentity, createSecureContext, type ConnectionOptions } from 'node:tls';
-import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { codeOf } from '../../base/errors.ts';
 import type { TokenBucket } from '../../base/token-bucket.ts';
@@ -55,8 +54,10 @@ export class Transport {
   /** Of both pools: a watch resumes the TLS session of a request, which takes a third less processor time than a new session. */
   readonly #connect: Connector;
   /** Requests and watches use separate pools, so that neither starves the other. */
-  #requests: Dispatcher | undefined;
-  #watches: Dispatcher | undefined;
+  #requests: Pool | undefined;
+  #watches: Pool | undefined;
+  /** These, and former ones with requests in flight. */
+  readonly #pools = new Set<Pool>();
   #isClosed = false;
 
   constructor(options: TransportOptions) {
@@ -97,7 +98,7 @@ export class Transport {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([this.#requests?.destroy(), this.#watches?.destroy()]);
+    await Promise.all([...this.#pools].map((pool) => pool.destroy()));
   }
 
   /** Renews rejected credentials and sends the request once more. A request with a 401 had no effect, so this is safe for writes too. */
@@ -107,9 +108,12 @@ export class Transport {
     const headers = first instanceof Promise ? await first : first;
     this.#follow();
     const response = await this.#exchange(request, headers);
-    if (response.status !== 401 || !credentials.invalidate()) return response;
-    this.#renewConnections(); // a client certificate belongs to a connection
+    if (response.status !== 401) return response;
+    const mayDiffer = credentials.invalidate();
+    if (mayDiffer) this.#renewConnections(); // a client certificate belongs to a connection
     const renewed = await credentials.headers();
+    // Those of several requests in flight are renewed once, for the first that is rejected.
+    if (!mayDiffer && renewed['authorization'] === headers['authorization']) return response;
     this.#follow();
     return await this.#exchange(request, renewed);
   }
@@ -181,29 +185,33 @@ export class Transport {
     return text + decoder.end();
   }
 
-  #poolFor(request: HttpRequest): Dispatcher {
+  #poolFor(request: HttpRequest): Pool {
     if (this.#isClosed) throw new Error('this client is closed');
     if (request.stream !== undefined)
       return (this.#watches ??= this.#open(this.#options.watchesMax ?? WATCHES_MAX));
     return (this.#requests ??= this.#open(this.#options.connections ?? 16));
   }
 
-  #open(connections: number): Dispatcher {
-    return new Pool(new URL(this.#address.server).origin, {
+  #open(connections: number): Pool {
+    const pool = new Pool(new URL(this.#address.server).origin, {
       connections,
       pipelining: 1,
       allowH2: false,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       connect: this.#connect,
     });
+    this.#pools.add(pool);
+    return pool;
   }
 
   /** Lets requests in flight finish; new ones open new connections. */
   #renewConnections(): void {
-    const pools = [this.#requests, this.#watches];
     this.#requests = undefined;
     this.#watches = undefined;
-    for (const pool of pools) void pool?.close().catch(() => undefined); // an old pool closes on its own
+    for (const pool of this.#pools) {
+      const forget = (): boolean => this.#pools.delete(pool);
+      if (!pool.closed) pool.close().then(forget, forget);
+    }
   }
 }
 

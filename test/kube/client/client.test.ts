@@ -1,7 +1,7 @@
 /** The requests that the client sends, and its results for each kind of response. */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { plainAccess, type ServerAccess } from '../../../src/kube/access.ts';
+import { plainAccess, type RequestHeaders, type ServerAccess } from '../../../src/kube/access.ts';
 import { TransportError, type WatchClient } from '../../../src/kube/types.ts';
 import { ENDPOINTS, NAMESPACES } from '../../../src/kube/object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -249,16 +249,21 @@ describe('connections', () => {
 
 describe('credentials', () => {
   function renewable(url: string): { access: ServerAccess; renewals: () => number } {
-    let generation = 1;
+    let [generation, renewals] = [1, 0];
     const access: ServerAccess = {
       ...plainAccess(url),
       credentials: {
         headers: () => ({ authorization: `Bearer t${generation}` }),
         certificate: () => undefined,
-        invalidate: () => (generation += 1) <= 2,
+        invalidate() {
+          renewals += 1;
+          const mayDiffer = generation < 2;
+          if (mayDiffer) generation += 1;
+          return mayDiffer;
+        },
       },
     };
-    return { access, renewals: () => generation - 1 };
+    return { access, renewals: () => renewals };
   }
 
   test('that are rejected are renewed once, for writes too', async () => {
@@ -283,6 +288,30 @@ describe('credentials', () => {
     });
     expect(wire.seen).toHaveLength(3);
     expect(renewals()).toBe(2);
+  });
+
+  test('that another request has renewed in the meantime are used', async () => {
+    await using wire = await Wire.open({ code: 401 }, {});
+    let token = 'old';
+    const headers = (): RequestHeaders => ({ authorization: `Bearer ${token}` });
+    // As of a token file: only the first of several rejections finds another token in it.
+    const credentials = { headers, certificate: () => undefined, invalidate: () => false };
+    const client = wire.client({ access: { ...plainAccess(wire.url), credentials } });
+    const sent = client.update(ENDPOINTS, OBJECT);
+    token = 'new';
+    await sent;
+    expect(wire.seen.map((seen) => seen.headers['authorization'])).toEqual(['Bearer old', 'Bearer new']);
+  });
+
+  test('that are renewed: disposing of the client ends what was sent before, too', async () => {
+    await using wire = await Wire.open({ isSilent: true }, { code: 401 }, {});
+    const { access } = renewable(wire.url);
+    const client = wire.client({ access });
+    const hanging = client.get(ENDPOINTS, KEY).catch((error: unknown) => error);
+    await until(() => wire.seen.length === 1);
+    await client.request('GET', '/version');
+    await client[Symbol.asyncDispose]();
+    expect(await hanging).toBeInstanceOf(TransportError);
   });
 
   test('that cannot be fetched are transport errors', async () => {
