@@ -1,7 +1,10 @@
 /** Address, credentials and trust settings of an API server, as a kubeconfig defines them. */
 
-/** Lower-case names. */
-export type RequestHeaders = Readonly<Record<string, string>>;
+/** Lower-case names. Of several values, each is sent in a header of its own. */
+export interface RequestHeaders {
+  readonly authorization?: string;
+  readonly [name: string]: string | readonly string[];
+}
 
 /** PEM. */
 export interface ClientCertificate {

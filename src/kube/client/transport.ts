@@ -147,8 +147,8 @@ export class Transport {
     });
   }
 
-  #headers(request: HttpRequest, credentials: RequestHeaders): Record<string, string> {
-    const headers: Record<string, string> = {
+  #headers(request: HttpRequest, credentials: RequestHeaders): Record<string, string | string[]> {
+    const headers: Record<string, string | string[]> = {
       accept: request.accept ?? 'application/json',
       'user-agent': this.#options.userAgent,
       ...credentials,

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, objectField, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
 import { textOf } from './kubeconfig-file.ts';
 import { pluginCredentials, type UserEntry } from './plugin-credentials.ts';
@@ -16,7 +16,7 @@ const TOKEN_FILE_LIFE_MS = 60_000;
 /** Reads every file once, to detect wrong paths early. Throws `TerminalError`. */
 export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
   const { user } = entry;
-  const impersonation = impersonationHeaders(user);
+  const impersonation = impersonationHeaders(entry);
   const certificate = certificateSource(entry);
   const tokenFile = textOf(user, 'tokenFile') ?? textOf(user, 'token-file');
   const fixed = fixedAuthorization(user);
@@ -121,14 +121,37 @@ function checkPair(pair: ClientCertificate, what: string): void {
   }
 }
 
-function impersonationHeaders(user: JsonObject): RequestHeaders {
-  const headers: Record<string, string> = {};
+/** As client-go. Throws `TerminalError` for what would be left out without a user to impersonate. */
+function impersonationHeaders({ user, name, source }: UserEntry): RequestHeaders {
   const as = textOf(user, 'as');
-  if (as === undefined) return headers;
-  headers['impersonate-user'] = as;
+  if (as === undefined) {
+    const alone = ['as-uid', 'as-groups', 'as-user-extra'].find((field) => user[field]);
+    if (alone === undefined) return {};
+    const problem = `users[${name}].${alone} has no effect without users[${name}].as`;
+    throw new TerminalError(`${source}: ${problem}: name the user to impersonate`);
+  }
   const uid = textOf(user, 'as-uid');
-  if (uid !== undefined) headers['impersonate-uid'] = uid;
-  return headers;
+  const groups = textsOf(user['as-groups']);
+  const extra = Object.entries(objectField(user, 'as-user-extra')).map(
+    ([key, values]) => [`impersonate-extra-${headerKey(key)}`, textsOf(values)] as const,
+  );
+  return {
+    'impersonate-user': as,
+    ...(uid === undefined ? {} : { 'impersonate-uid': uid }),
+    ...(groups.length === 0 ? {} : { 'impersonate-group': groups }),
+    ...Object.fromEntries(extra),
+  };
+}
+
+function textsOf(list: JsonValue | undefined): string[] {
+  return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : [];
+}
+
+/** What the name of a header cannot have, and `%`, is percent-encoded. */
+function headerKey(key: string): string {
+  return Buffer.from(key, 'utf8')
+    .toString('latin1')
+    .replaceAll(/[^\w!#$&'*+.^`|~-]/gu, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
 /** Throws `TerminalError`, which names the entry of the kubeconfig and the file. */

@@ -314,6 +314,16 @@ describe('credentials', () => {
     expect(await hanging).toBeInstanceOf(TransportError);
   });
 
+  test('name each group to impersonate in a header of its own', async () => {
+    await using wire = await Wire.open();
+    const access = plainAccess(wire.url);
+    const headers = (): RequestHeaders => ({ 'impersonate-group': ['a,b', 'c'] });
+    const client = wire.client({ access: { ...access, credentials: { ...access.credentials, headers } } });
+    await client.get(ENDPOINTS, KEY);
+    expect(wire.seen[0]?.headers['impersonate-group']).toBe('a,b, c');
+    expect(wire.rawHeaders.filter((text) => text === 'impersonate-group')).toHaveLength(2);
+  });
+
   test('that cannot be fetched are transport errors', async () => {
     await using wire = await Wire.open();
     const access: ServerAccess = {

@@ -26,6 +26,8 @@ export interface Reply {
 
 export class Wire implements AsyncDisposable {
   readonly seen: Seen[] = [];
+  /** Names and values as received, of all requests. */
+  readonly rawHeaders: string[] = [];
   readonly requested: string[] = [];
   connections = 0;
   readonly #server: Server;
@@ -38,6 +40,7 @@ export class Wire implements AsyncDisposable {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const { method = '', url = '', headers } = request;
+        this.rawHeaders.push(...request.rawHeaders);
         this.seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
         const reply = queue.shift() ?? {};
         if (reply.isSilent === true) return;

@@ -42,6 +42,14 @@ describe('a kubeconfig', () => {
       'impersonate-user': 'someone',
       'impersonate-uid': '42',
     });
+    const user = 'token: t, as: someone, as-groups: [a, b], as-user-extra: {Team/x: [c, d], e: [f]}';
+    expect(await load({ user }).credentials.headers()).toEqual({
+      authorization: 'Bearer t',
+      'impersonate-user': 'someone',
+      'impersonate-group': ['a', 'b'],
+      'impersonate-extra-Team%2fx': ['c', 'd'],
+      'impersonate-extra-e': ['f'],
+    });
   });
 
   test('certificates as data and as files', async () => {
@@ -150,6 +158,11 @@ describe('a kubeconfig', () => {
       'a token file that is not there',
       { user: 'tokenFile: nope' },
       /users\[u\].tokenFile names a file that cannot be read/,
+    ],
+    [
+      'groups of nobody',
+      { user: 'token: t, as-groups: [system:masters]' },
+      /users\[u\].as-groups has no effect without users\[u\].as: name the user to impersonate/,
     ],
     [
       'a proxy of another kind',
