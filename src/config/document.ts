@@ -22,8 +22,10 @@ import {
   type SourceFile,
   DEPTH_MAX,
   readYaml,
+  readYamlDocuments,
   type SyntaxProblem,
   Unreadable,
+  type YamlSource,
 } from './source-file.ts';
 
 /** Values in the file with aliases expanded. Limits the memory of a small file that repeats aliases. */
@@ -45,7 +47,28 @@ interface Member {
  * under this key.
  */
 export function readDocument(name: string, text: string, listKey?: string): ConfigDocument {
-  return new ConfigDocument(createSourceFile(name, text), listKey);
+  return new ConfigDocument(createSourceFile(name, text), readYaml(text), { listKey });
+}
+
+/** Reads each document of a text, and calls `onDocument` with the offset of its end. `shape`: the error for one that is not a mapping. */
+export function* readDocuments(
+  name: string,
+  text: string,
+  { shape, onDocument }: { readonly shape: string; readonly onDocument?: (end: number) => void },
+): Generator<ConfigDocument> {
+  const source = createSourceFile(name, text);
+  // Without aliases, no text has more values than characters.
+  const valuesMax = VALUES_MAX + text.length;
+  for (const { end, ...parsed } of readYamlDocuments(text)) {
+    onDocument?.(end);
+    yield new ConfigDocument(source, parsed, { valuesMax, shape });
+  }
+}
+
+interface DocumentOptions {
+  readonly listKey?: string | undefined;
+  readonly valuesMax?: number;
+  readonly shape?: string;
 }
 
 export class ConfigDocument {
@@ -56,20 +79,26 @@ export class ConfigDocument {
   readonly problems: readonly SyntaxProblem[];
   /** False if the text is not well-formed; `value` is empty then. */
   readonly isReadable: boolean;
+  /** There is nothing but comments, or null. */
+  readonly isEmpty: boolean;
   readonly #root: ParsedNode | null;
   readonly #findings: SyntaxProblem[] = [];
   readonly #targets = new Map<Alias, ParsedNode | undefined>();
   /** Of each mapping and list in `value`. Aliases and merge keys are followed once, when these are filled. */
   readonly #members = new Map<JsonValue, ReadonlyMap<string | number, Member>>();
   readonly #duplicates = new Set<ParsedNode>();
-  #valuesLeft = VALUES_MAX;
+  readonly #valuesMax: number;
+  #valuesLeft: number;
 
-  constructor(source: SourceFile, listKey: string | undefined) {
-    const { root, problems } = readYaml(source.text);
+  constructor(source: SourceFile, { root, problems }: YamlSource, options: DocumentOptions) {
+    const { valuesMax = VALUES_MAX } = options;
     this.source = source;
+    this.isEmpty = root === null || (isScalar(root) && root.value === null);
+    this.#valuesMax = valuesMax;
+    this.#valuesLeft = valuesMax;
     this.#root = root;
     const isWellFormed = !problems.some(({ severity }) => severity === 'error');
-    const value = isWellFormed ? this.#toObject(root, listKey) : undefined;
+    const value = isWellFormed ? this.#toObject(root, options) : undefined;
     this.value = value ?? {};
     this.isReadable = value !== undefined;
     this.problems = [...problems, ...this.#findings];
@@ -115,14 +144,14 @@ export class ConfigDocument {
   }
 
   /** The whole file; undefined (and a problem) if it is not a mapping. */
-  #toObject(root: ParsedNode | null, listKey: string | undefined): JsonObject | undefined {
-    if (root === null || (isScalar(root) && root.value === null)) return {};
+  #toObject(root: ParsedNode | null, { listKey, shape }: DocumentOptions): JsonObject | undefined {
+    if (root === null || this.isEmpty) return {};
     try {
       this.#bindAliases(root);
       const json = this.#toJson(root, 0);
       if (isJsonObject(json)) return json;
       if (!isSeq(root) || listKey === undefined)
-        throw new Unreadable(root.range[0], 'the file must be a mapping of keys to values');
+        throw new Unreadable(root.range[0], shape ?? 'the file must be a mapping of keys to values');
       const whole = { [listKey]: json };
       // The key is not in the text.
       this.#members.set(whole, new Map([[listKey, { json, key: root, value: root }]]));
@@ -149,7 +178,7 @@ export class ConfigDocument {
     const fail = (message: string): never => {
       throw new Unreadable(node.range[0], message);
     };
-    if (this.#valuesLeft < 0) return fail(`more than ${VALUES_MAX} values after aliases are expanded`);
+    if (this.#valuesLeft < 0) return fail(`more than ${this.#valuesMax} values after aliases are expanded`);
     if (depth > DEPTH_MAX)
       return fail(`more than ${DEPTH_MAX} levels of nesting, or an alias that contains itself`);
     if (isAlias(node)) return this.#toJson(this.#targetOf(node), depth + 1);

@@ -167,8 +167,32 @@ const YAML_1_1_TAGS: readonly ScalarTag[] = [
   },
 ];
 
+/** The first document of a text; a second one is a problem. */
 export function readYaml(text: string): YamlSource {
-  const documents: Document.Parsed[] = [];
+  try {
+    const documents = [...composedDocuments(text)];
+    return { root: documents[0]?.contents ?? null, problems: problemsOf(documents, text) };
+  } catch (error) {
+    return unreadableYaml(error);
+  }
+}
+
+/** Each document of a text, also after one with an error; not after the nesting passes the limit. */
+export function* readYamlDocuments(text: string): Generator<YamlSource & { readonly end: number }> {
+  try {
+    for (const document of composedDocuments(text))
+      yield { root: document.contents, problems: problemsOf([document], text), end: document.range[2] };
+  } catch (error) {
+    yield { ...unreadableYaml(error), end: text.length };
+  }
+}
+
+function unreadableYaml(error: unknown): YamlSource {
+  if (!(error instanceof Unreadable)) throw error;
+  return { root: null, problems: [error.problem] };
+}
+
+function* composedDocuments(text: string): Generator<Document.Parsed> {
   // Known tags off: `!!binary` or `!!set` would make values that are not JSON. Duplicate keys are looked for later, in linear time.
   const composer = new Composer({
     stringKeys: true,
@@ -178,15 +202,9 @@ export function readYaml(text: string): YamlSource {
     customTags: (tags) => [...YAML_1_1_TAGS, ...tags],
     logLevel: 'error',
   });
-  try {
-    for (const document of composer.compose(tokensOf(text), true, text.length)) {
-      if (isDocument(document)) documents.push(document as Document.Parsed); // what this generator yields
-    }
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
-    return { root: null, problems: [error.problem] };
+  for (const document of composer.compose(tokensOf(text), true, text.length)) {
+    if (isDocument(document)) yield document as Document.Parsed; // what this generator yields
   }
-  return { root: documents[0]?.contents ?? null, problems: problemsOf(documents, text) };
 }
 
 /** Ends the reading of a file. */
@@ -266,7 +284,7 @@ function quoteAdvice({ message, pos: [offset] }: YAMLError, text: string): strin
 }
 
 /** The error in the form of this program's messages, with what to do about it where the library only names the problem. */
-export function yamlMessage(error: YAMLError): string {
+function yamlMessage(error: YAMLError): string {
   switch (error.code) {
     case 'TAB_AS_INDENT':
       return 'a tab cannot indent YAML: use spaces';

@@ -2,19 +2,17 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseDocument, stringify, visit, Composer, Parser, type Scalar } from 'yaml';
-import { readDocument } from '../../config/document.ts';
+import { parseDocument, stringify, visit, type Scalar } from 'yaml';
+import { readDocument, readDocuments } from '../../config/document.ts';
+import { type ConfigPath, errorAtKey } from '../../config/finding.ts';
 import {
   problemOf,
   syntaxProblems,
-  createSourceFile,
-  problemAt,
   displayName,
   readTextFile,
   cannotBeRead,
-  yamlMessage,
 } from '../../config/source-file.ts';
-import { ConfigError, type ConfigProblem, messageOf } from '../../base/errors.ts';
+import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import {
   exactInteger,
   jsonEquals,
@@ -33,7 +31,7 @@ import {
   type StringMap,
   apiVersionOf,
 } from '../../kube/object.ts';
-import { showProgress } from './terminal.ts';
+import { reportProblems, showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { allowEverything } from '../../apiserver/request/request-info.ts';
@@ -50,10 +48,15 @@ const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
 export async function readObject(path: string): Promise<JsonObject> {
   const file = displayName(path);
   const document = readDocument(file, await readTextFile(path, OBJECT_BYTES_MAX));
-  const errors = syntaxProblems(document).filter(({ severity }) => severity === 'error');
-  if (errors.length > 0 || !document.isReadable) throw new ConfigError(errors);
-  if (document.source.text.trim() === '') throw new ConfigError([problemOf(file, 'contains no object')]);
+  const problems = syntaxProblems(document);
+  if (problems.some(isError)) throw new ConfigError(problems.filter(isError));
+  reportProblems(problems);
+  if (document.isEmpty) throw new ConfigError([problemOf(file, 'contains no object')]);
   return document.value;
+}
+
+function isError({ severity }: ConfigProblem): boolean {
+  return severity === 'error';
 }
 
 function keepDigits(node: Scalar): void {
@@ -85,8 +88,6 @@ export function printObject(
 // Kubernetes objects from files, folders or standard input: YAML with several documents, or JSON; a List is its items.
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
-/** Limits how far YAML aliases can expand a small file. */
-const ALIASES_MAX = 100;
 /** Enough for the dump of a large cluster; a larger file would not fit into memory as objects. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -135,6 +136,8 @@ async function filesOf(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
+const NO_OBJECT = 'a document must be an object with apiVersion, kind and metadata';
+
 /** The objects of all valid documents; errors are added to `problems`. `onDocument` gets the offset of the end of each document. */
 export function parseObjects(
   file: string,
@@ -142,43 +145,36 @@ export function parseObjects(
   problems: ConfigProblem[],
   onDocument?: (offset: number) => void,
 ): KubeObject[] {
-  const source = createSourceFile(file, text);
   const found: KubeObject[] = [];
-  for (const document of new Composer({ version: '1.2' }).compose(new Parser().parse(text))) {
-    onDocument?.(document.range[2]);
-    for (const error of document.errors)
-      problems.push(
-        problemAt(source, error.pos[0], { path: '', severity: 'error', message: yamlMessage(error) }),
-      );
-    if (document.errors.length > 0) continue;
-    const report = (message: string): void => {
-      const start = document.contents?.range?.[0] ?? document.range[0];
-      problems.push(problemAt(source, start, { path: '', severity: 'error', message }));
+  const options = { shape: NO_OBJECT, ...(onDocument && { onDocument }) };
+  for (const document of readDocuments(file, text, options)) {
+    const errors = syntaxProblems(document).filter(isError);
+    problems.push(...errors);
+    if (document.isEmpty || errors.length > 0) continue;
+    const report = (path: ConfigPath, message: string): void => {
+      problems.push({ ...document.problemOf(errorAtKey(path, message)), path: '' });
     };
-    try {
-      visit(document, { Scalar: (_, node) => keepDigits(node) });
-      const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
-      found.push(...objectsIn(value, report));
-    } catch (error) {
-      report(messageOf(error));
-    }
+    found.push(...objectsIn(document.value, [], report));
   }
   return found;
 }
 
 /** The object of a document, or the items of a List; `report` gets what is neither. */
-function objectsIn(value: JsonValue, report: (message: string) => void): KubeObject[] {
-  if (value === null) return [];
+function objectsIn(
+  value: JsonValue,
+  path: ConfigPath,
+  report: (path: ConfigPath, message: string) => void,
+): KubeObject[] {
   if (!isJsonObject(value)) {
-    report('a document must be an object with apiVersion, kind and metadata');
+    report(path, NO_OBJECT);
     return [];
   }
   const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
   if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items))
-    return items.flatMap((item) => objectsIn(item, report));
+    return items.flatMap((item, index) => objectsIn(item, [...path, 'items', index], report));
   const problem = objectProblem(value);
   if (problem === undefined) return [objectOf(value)];
-  report(problem);
+  report(path, problem);
   return [];
 }
 
