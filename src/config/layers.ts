@@ -8,6 +8,7 @@ import { type Finding, errorAtKey, errorAtValue, formatPath, Fields, pathOf } fr
 import type { JsonObject } from '../base/json.ts';
 import { applyOverrides, originOf, type Override } from './overrides.ts';
 import {
+  configurationFindings,
   mergeConfig,
   OWN_SECTIONS,
   vclusterDefaults,
@@ -41,7 +42,7 @@ export interface Layers {
   readonly written: JsonObject;
   /** Problems of the files themselves. */
   readonly problems: readonly ConfigProblem[];
-  /** False if a file is not well-formed; the values are incomplete then. */
+  /** False if a file is not well-formed, or no configuration; the values are incomplete then. */
   readonly isReadable: boolean;
   /** The finding with its position in the file that it is about. */
   readonly locate: (finding: Finding) => ConfigProblem;
@@ -69,6 +70,7 @@ export function readLayers(
     vclusterDocument === undefined ? ownWritten : mergeConfig(inherited(vclusterDocument.value), ownWritten);
   const locate = (finding: Finding): ConfigProblem =>
     locateIn({ document, vclusterDocument, overrides }, finding);
+  const others = configurationFindings(withoutEmptyKeys(document.value), vclusterDefaults());
   return {
     own: withoutEmptyKeys(ownWritten),
     vcluster,
@@ -77,10 +79,11 @@ export function readLayers(
     problems: [
       ...syntaxProblems(document),
       ...(vclusterDocument === undefined ? [] : syntaxProblems(vclusterDocument)),
+      ...others.map((finding) => problemIn(document, finding)),
       ...unreadable(vclusterText).map(locate),
       ...foreignValues(vcluster, source.file).map((finding) => problemIn(vclusterDocument, finding)),
     ],
-    isReadable: document.isReadable && vclusterDocument?.isReadable !== false,
+    isReadable: document.isReadable && others.length === 0 && vclusterDocument?.isReadable !== false,
     locate,
   };
 }

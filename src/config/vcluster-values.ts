@@ -70,27 +70,49 @@ export function withoutHeading(text: string): string {
 
 /** `values` have no empty keys; `defaults`: vCluster's whole file. */
 export function valuesFindings(values: JsonObject, defaults: JsonObject): Finding[] {
-  const wrong = kubernetesObject(values) ?? oldValues(values, defaults) ?? umbrellaValues(values, defaults);
+  const helm = 'pass what "helm get values" prints';
+  const wrong = otherFile(values, defaults, { expected: 'the values of vCluster', advice: helm });
   return wrong === undefined ? misspeltKeys(values, defaults) : [wrong];
 }
 
-function kubernetesObject(values: JsonObject): Finding | undefined {
+/** A file that is none of a configuration: without this, it would be one that sets nothing. With a section of this program, it is one. */
+export function configurationFindings(own: JsonObject, defaults: JsonObject): Finding[] {
+  if (Object.keys(own).some((key) => OWN_SECTIONS.has(key))) return [];
+  const advice = 'pass a file with the section endpointSyncer';
+  const wrong = otherFile(own, defaults, { expected: 'a configuration', advice });
+  return wrong === undefined ? [] : [wrong];
+}
+
+interface ExpectedFile {
+  readonly expected: string;
+  /** What to do about an object in which no values are found. */
+  readonly advice: string;
+}
+
+function otherFile(values: JsonObject, defaults: JsonObject, expected: ExpectedFile): Finding | undefined {
+  return (
+    kubernetesObject(values, expected) ?? oldValues(values, defaults) ?? umbrellaValues(values, defaults)
+  );
+}
+
+function kubernetesObject(values: JsonObject, { expected, advice }: ExpectedFile): Finding | undefined {
   const [apiVersion, kind] = [ownValue(values, 'apiVersion'), ownValue(values, 'kind')];
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
   const path = pathOfValues(values, [], DEPTH_MAX);
-  const advice =
-    path === undefined ? 'pass what "helm get values" prints' : `pass what is at ${formatPath(path)}`;
-  return errorAtKey(
-    ['kind'],
-    `this is a Kubernetes object of kind ${kind}, not the values of vCluster: ${advice}`,
-  );
+  const next = path === undefined ? advice : `pass what is at ${formatPath(path)}`;
+  const message =
+    kind === 'Config'
+      ? `this is a kubeconfig, not ${expected}: pass it with --host-kubeconfig or --virtual-kubeconfig`
+      : `this is a Kubernetes object of kind ${kind}, not ${expected}: ${next}`;
+  return errorAtKey(['kind'], message);
 }
 
 const DEPTH_MAX = 8;
 
 /** Where an object has values of vCluster, as YAML or as its text. */
 function pathOfValues(value: JsonValue, path: ConfigPath, depth: number): ConfigPath | undefined {
-  if (typeof value === 'string') return /^(?:sync|controlPlane):/mu.test(value) ? path : undefined;
+  if (typeof value === 'string')
+    return /^(?:sync|controlPlane|endpointSyncer|managementApi):/mu.test(value) ? path : undefined;
   if (typeof value !== 'object' || value === null || depth === 0) return undefined;
   if (isJsonObject(value) && path.length > 0 && isOfVcluster(value)) return path;
   for (const [key, member] of Object.entries(value)) {
@@ -102,7 +124,8 @@ function pathOfValues(value: JsonValue, path: ConfigPath, depth: number): Config
 
 function isOfVcluster(value: JsonObject): boolean {
   const fields = new Fields(value);
-  return ['sync.toHost', 'sync.fromHost', 'controlPlane'].some((name) => isJsonObject(fields.value(name)));
+  const names = ['sync.toHost', 'sync.fromHost', 'controlPlane', ...OWN_SECTIONS];
+  return names.some((name) => isJsonObject(fields.value(name)));
 }
 
 /** Top-level keys that only the values of vCluster 0.19 and older have. */
@@ -145,8 +168,8 @@ function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | und
     return isJsonObject(member) && isOfVcluster(member);
   });
   if (key === undefined) return undefined;
-  const advice = `pass what is below ${key} alone`;
-  return errorAtKey([key], `these are values of a chart that contains vCluster: ${advice}`);
+  const chart = key === 'config' ? 'the chart of this program' : 'a chart that contains vCluster';
+  return errorAtKey([key], `these are values of ${chart}: pass what is below ${key} alone`);
 }
 
 /** A key that vCluster does not know, which resembles one that it does. */

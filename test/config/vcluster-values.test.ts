@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { problemsIn } from './setup.ts';
 import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../../src/config/vcluster-values.ts';
 import { Fields } from '../../src/config/finding.ts';
 import { cloneJson, setOwn, type JsonObject } from '../../src/base/json.ts';
@@ -66,4 +67,36 @@ describe("vCluster's defaults", () => {
 test('empty keys are removed at every depth, list entries are kept', () => {
   const value = { a: null, b: { c: null, d: [null, { e: null, f: 0 }] }, g: '' };
   expect(withoutEmptyKeys(value)).toEqual({ b: { d: [null, { f: 0 }] }, g: '' });
+});
+
+describe('a file that is no configuration is not one that sets nothing', () => {
+  const config = 'endpointSyncer: {name: vc}';
+  test.each([
+    [
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  config.yaml: |\n    ${config}\n`,
+      '2:1 kind this is a Kubernetes object of kind ConfigMap, not a configuration: pass what is at data["config.yaml"]',
+    ],
+    [
+      'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {config.yaml: e30=}\n',
+      '2:1 kind this is a Kubernetes object of kind Secret, not a configuration: pass a file with the section endpointSyncer',
+    ],
+    [
+      'apiVersion: v1\nkind: Config\nclusters: []\n',
+      '2:1 kind this is a kubeconfig, not a configuration: pass it with --host-kubeconfig or --virtual-kubeconfig',
+    ],
+    [
+      `replicas: 2\nconfig:\n  ${config}\n`,
+      '2:1 config these are values of the chart of this program: pass what is below config alone',
+    ],
+    [
+      'vcluster: {sync: {toHost: {}}}\n',
+      '1:1 vcluster these are values of a chart that contains vCluster: pass what is below vcluster alone',
+    ],
+    [
+      'sync: {endpoints: {enabled: true}}\n',
+      '1:8 sync.endpoints these are values of vCluster 0.19 or older, because of sync.endpoints: convert them with "vcluster convert config --distro k8s -f FILE", and pass the result',
+    ],
+  ])('%j', (text, problem) => {
+    expect(problemsIn(text, { flags: { name: 'vc' } })).toEqual([problem]);
+  });
 });
