@@ -14,7 +14,7 @@ export interface Finding {
   readonly message: string;
   /** The member that an unknown key most likely stands for. */
   readonly meant?: ConfigPath;
-  /** Members of which one is missing. It is not reported if an unknown key stands for one of them. */
+  /** Members of which one is missing. It is not reported if an unknown key stands for one of them, or for a section of it. */
   readonly missing?: readonly ConfigPath[];
   /** The file that the finding is about, even if the other file has more of the path: vCluster's own values, or the configuration file. */
   readonly file?: 'vcluster' | 'own';
@@ -32,10 +32,19 @@ export function missingMember(path: ConfigPath, message: string): Finding {
   return { ...errorAtKey(path, message), missing: [path] };
 }
 
-/** The findings without those that follow from a misspelt key. */
+/** The findings without those that follow from a misspelt key, which is an error where an error follows. */
 export function withoutConsequences(findings: readonly Finding[]): readonly Finding[] {
   const meant = new Set(findings.flatMap((finding) => (finding.meant ? [formatPath(finding.meant)] : [])));
-  return findings.filter(({ missing = [] }) => !missing.some((path) => meant.has(formatPath(path))));
+  const causes = ({ missing = [] }: Finding): string[] =>
+    missing
+      .flatMap((path) => path.map((_, depth) => formatPath(path.slice(0, depth + 1))))
+      .filter((path) => meant.has(path));
+  const effective = new Set(findings.flatMap(causes));
+  const isCause = (finding: Finding): boolean =>
+    finding.meant !== undefined && effective.has(formatPath(finding.meant));
+  return findings
+    .filter((finding) => causes(finding).length === 0)
+    .map((finding) => (isCause(finding) ? { ...finding, severity: 'error' } : finding));
 }
 
 export function warningAtKey(path: ConfigPath, message: string): Finding {

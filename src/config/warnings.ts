@@ -145,19 +145,18 @@ function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
     return keysOf(fields, section)
       .filter((key) => !known.includes(key) && !keysOf(theirs, section).includes(key))
       .flatMap((key) => {
-        const hint = misplaced(section, key) ?? misspelt(key, known);
-        return hint === undefined ? [] : [warningAtKey([...path, key], `this key is not read: ${hint}`)];
+        const hint = misplaced(section, key);
+        const near = hint === undefined ? nearestWord(key, known) : undefined;
+        const message = `this key is not read: ${hint ?? `did you mean "${near}"?`}`;
+        const warning = warningAtKey([...path, key], message);
+        if (near !== undefined) return [{ ...warning, meant: [...path, near] }];
+        return hint === undefined ? [] : [warning];
       });
   });
 }
 
 function keysOf(fields: Fields, section: string): string[] {
   return Object.keys(section === '' ? fields.root() : fields.object(section));
-}
-
-function misspelt(key: string, known: readonly string[]): string | undefined {
-  const near = nearestWord(key, known);
-  return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 
 /** A known key above its section. */

@@ -99,3 +99,9 @@ describe('warnings', () => {
     expect(problems.map(brief)).toEqual([warning]);
   });
 });
+
+test('a misspelt section is the one error, not what is missing because of it', () => {
+  expect(problemsIn('endpointsyncer: {name: vc}')).toEqual([
+    '1:1 endpointsyncer this key is not read: did you mean "endpointSyncer"?',
+  ]);
+});
