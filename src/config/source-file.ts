@@ -11,6 +11,7 @@ import {
   type ParsedNode,
   Parser,
   type ScalarTag,
+  visit,
   type YAMLError,
 } from 'yaml';
 import { type ConfigProblem, ConfigError, fileProblem } from '../base/errors.ts';
@@ -236,7 +237,13 @@ function problemsOf(documents: readonly Document.Parsed[], text: string): Syntax
     .filter(({ code }) => code !== 'NON_STRING_KEY')
     .toSorted((x, y) => x.pos[0] - y.pos[0]);
   if (error !== undefined)
-    return [syntaxProblem(error.pos[0], 'error', quoteAdvice(error, text) ?? yamlMessage(error))];
+    return [
+      syntaxProblem(
+        openQuote(error, documents) ?? error.pos[0],
+        'error',
+        quoteAdvice(error, text) ?? yamlMessage(error),
+      ),
+    ];
   const problems = firstPerPlace(documents.flatMap(({ warnings }) => warnings))
     // Go's parsers take a closing bracket at the indentation of its key, and so does the one in use here.
     .filter(({ code }) => code !== 'BAD_INDENT')
@@ -264,6 +271,23 @@ function firstPerPlace(errors: readonly YAMLError[]): YAMLError[] {
     .filter(({ pos }) => !seen.has(pos[0]) && seen.add(pos[0]));
 }
 
+/** The offset of a quote that is not closed, which the library reports at the end of the file. Undefined for any other error. */
+function openQuote(error: YAMLError, documents: readonly Document.Parsed[]): number | undefined {
+  if (!isOpenQuote(error)) return undefined;
+  let start: number | undefined;
+  for (const document of documents)
+    visit(document, {
+      Scalar: (_, { range }) => {
+        if (range?.[1] === error.pos[0]) start = range[0];
+      },
+    });
+  return start;
+}
+
+function isOpenQuote({ code, message }: YAMLError): boolean {
+  return code === 'MISSING_CHAR' && /^Missing closing ["']quote/u.test(message);
+}
+
 /** For `key: "text" more`, most often an expression: YAML ends the value at the closing quote. Undefined for any other error. */
 function quoteAdvice({ message, pos: [offset] }: YAMLError, text: string): string | undefined {
   if (!message.endsWith('at node end')) return undefined;
@@ -283,6 +307,8 @@ function quoteAdvice({ message, pos: [offset] }: YAMLError, text: string): strin
   return `the value ends at its closing quote: quote the whole ${what}: ${quoted}`;
 }
 
+const NO_VALUE = 'a key without ": " after it: write "key: value"';
+
 /** The error in the form of this program's messages, with what to do about it where the library only names the problem. */
 function yamlMessage(error: YAMLError): string {
   switch (error.code) {
@@ -292,10 +318,12 @@ function yamlMessage(error: YAMLError): string {
       return 'a second ": " on one line: put the value in quotes, or start a new line';
     case 'TAG_RESOLVE_FAILED':
       return `${plain(error.message)}: the tag is ignored`;
+    case 'MULTILINE_IMPLICIT_KEY':
+      return NO_VALUE;
     case 'MISSING_CHAR':
-      return error.message.startsWith('Missing closing')
-        ? `${plain(error.message)}: close it, and indent each of its lines more than its key`
-        : plain(error.message);
+      if (isOpenQuote(error))
+        return 'this quote is not closed: close it, and indent each of its lines more than its key';
+      return error.message.startsWith('Implicit map keys') ? NO_VALUE : plain(error.message);
     case 'BAD_SCALAR_START':
       return `${plain(error.message)}: put it in quotes`;
     case 'RESOURCE_EXHAUSTION':

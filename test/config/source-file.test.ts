@@ -16,8 +16,15 @@ describe('the first syntax error, with what to do', () => {
     [
       'a quote without an end',
       'a: "b\nc: 1\nd: [',
-      ['3:5 missing closing "quote: close it, and indent each of its lines more than its key'],
+      ['1:4 this quote is not closed: close it, and indent each of its lines more than its key'],
     ],
+    [
+      'a quote without an end in a flow mapping',
+      "a: 1\nb: {c: 'd\ne: 1\n",
+      ['2:8 this quote is not closed: close it, and indent each of its lines more than its key'],
+    ],
+    ['no blank after a colon', 'a: 1\nb:2\nc: 3\n', ['2:1 a key without ": " after it: write "key: value"']],
+    ['no colon', 'a: 1\nb 2\n', ['2:1 a key without ": " after it: write "key: value"']],
     [
       'a second colon',
       'a: b: c',
