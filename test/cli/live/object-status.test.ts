@@ -7,8 +7,7 @@ import {
   type SyncStatus,
 } from '../../../src/cli/live/object-status.ts';
 import { describe, expect, test } from 'vitest';
-import { planSnapshot } from '../../../src/cli/live/session.ts';
-import { findTarget } from '../../../src/cli/live/target.ts';
+import { findTarget, planSnapshot } from '../../../src/cli/live/session.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
 import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
