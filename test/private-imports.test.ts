@@ -49,7 +49,7 @@ test('client-node: the kubeconfig types are read', () => {
   expect(contexts).toMatchObject([{ name: 'b', cluster: 'a', user: 'u' }]);
 });
 
-test.each(['exec', 'oidc', 'gcp', 'azure'] as const)(
+test.each(['exec', 'gcp', 'azure'] as const)(
   'client-node: the authenticator %s has what is called',
   async (name) => {
     const authenticator: object = await loadAuthenticator[name]();

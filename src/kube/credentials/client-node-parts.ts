@@ -10,10 +10,9 @@ export {
   type User,
 } from '@kubernetes/client-node/dist/config_types.js';
 
-/** Each is loaded when a kubeconfig asks for it: OIDC alone needs 80 MiB, the others nearly nothing. */
+/** Each is loaded when a kubeconfig asks for it. */
 export const loadAuthenticator = {
   exec: async () => new (await import('@kubernetes/client-node/dist/exec_auth.js')).ExecAuth(),
-  oidc: async () => new (await import('@kubernetes/client-node/dist/oidc_auth.js')).OpenIDConnectAuth(),
   gcp: async () => new (await import('@kubernetes/client-node/dist/gcp_auth.js')).GoogleCloudPlatformAuth(),
   azure: async () => new (await import('@kubernetes/client-node/dist/azure_auth.js')).AzureAuth(),
 };

@@ -2,11 +2,11 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { fileProblem, TerminalError, messageOf } from '../../base/errors.ts';
+import { TerminalError, messageOf } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, objectField, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
-import { textOf } from './kubeconfig-file.ts';
+import { readTextFile, textOf } from './kubeconfig-file.ts';
 import { pluginCredentials, type UserEntry } from './plugin-credentials.ts';
 import { TransportError } from '../types.ts';
 
@@ -152,14 +152,4 @@ function headerKey(key: string): string {
   return Buffer.from(key, 'utf8')
     .toString('latin1')
     .replaceAll(/[^\w!#$&'*+.^`|~-]/gu, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
-}
-
-/** Throws `TerminalError`, which names the entry of the kubeconfig and the file. */
-export function readTextFile(path: string, entry: string, source: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    const problem = `${entry} names a file that cannot be read, ${path}: ${fileProblem(cause)}`;
-    throw new TerminalError(`${source}: ${problem}`, { cause });
-  }
 }

@@ -1,9 +1,10 @@
 /** Parses kubeconfigs and merges them as kubectl does: earlier files take precedence. */
 
+import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
 import { parse, YAMLParseError } from 'yaml';
-import { TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 
 export interface Kubeconfig {
@@ -141,4 +142,14 @@ function absoluteCommand(entry: JsonObject, folder: string): JsonObject {
 export function textOf(object: JsonObject, key: string): string | undefined {
   const value = ownValue(object, key);
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Throws `TerminalError`, which names the entry of the kubeconfig and the file. */
+export function readTextFile(path: string, entry: string, source: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const problem = `${entry} names a file that cannot be read, ${path}: ${fileProblem(cause)}`;
+    throw new TerminalError(`${source}: ${problem}`, { cause });
+  }
 }

@@ -11,10 +11,11 @@ import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { ServerAccess, ServerTrust } from '../access.ts';
-import { createCredentials, readTextFile } from './credentials.ts';
+import { createCredentials } from './credentials.ts';
 import {
   mergeKubeconfigs,
   parseKubeconfig,
+  readTextFile,
   selectContext,
   textOf,
   type SelectedContext,

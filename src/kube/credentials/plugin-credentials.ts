@@ -1,13 +1,14 @@
-/** Credentials of an exec plugin or a legacy auth provider. Uses the authenticators of @kubernetes/client-node, and adds limits: one call at
+/** Credentials of an exec plugin or an auth provider. Uses the authenticators of @kubernetes/client-node but for OIDC, and adds limits: one call at
  * a time, a deadline, a pause between renewals.
  */
 
 import { spawn } from 'node:child_process';
 import { loadAuthenticator, type User } from './client-node-parts.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, objectField, type JsonObject } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
 import { textOf } from './kubeconfig-file.ts';
+import { OidcProvider } from './oidc-provider.ts';
 import { TransportError } from '../types.ts';
 
 export interface UserEntry {
@@ -28,7 +29,7 @@ export interface PluginOptions {
   readonly certificate: Credentials['certificate'];
 }
 
-/** The common interface of client-node's authenticators. */
+/** The interface of client-node's authenticators. */
 interface Authenticator {
   applyAuthentication(user: User, options: Applied): Promise<void>;
 }
@@ -53,6 +54,8 @@ class PluginCredentials implements Credentials {
   readonly #options: PluginOptions;
   readonly #user: User;
   readonly #what: string;
+  /** Kept when its token is rejected: it has the newest refresh token. */
+  readonly #oidc: OidcProvider | undefined;
   #authenticator: Promise<Authenticator> | undefined;
   #applied: Applied | undefined;
   #headers: RequestHeaders = {};
@@ -61,12 +64,15 @@ class PluginCredentials implements Credentials {
   #renewedAtMs = -Infinity;
 
   constructor(options: PluginOptions) {
-    const { name, user } = options.entry;
+    const { name, user, source } = options.entry;
     this.#options = options;
     const provider = user['auth-provider'];
     const kind = isJsonObject(provider) ? (textOf(provider, 'name') ?? '') : 'exec';
     this.#what = `the credential plugin of user ${name} (${kind})`;
     this.#user = pluginUser(options.entry);
+    if (kind !== 'oidc' || !isJsonObject(provider)) return;
+    const entry = `users[${name}].auth-provider.config`;
+    this.#oidc = new OidcProvider(objectField(provider, 'config'), { entry, source }, options.clock);
   }
 
   headers(): RequestHeaders | Promise<RequestHeaders> {
@@ -102,8 +108,7 @@ class PluginCredentials implements Credentials {
   async #callPlugin(): Promise<Applied> {
     const applied: Applied = { headers: {} };
     try {
-      this.#authenticator ??= createAuthenticator(this.#user);
-      const authenticator = await this.#authenticator;
+      const authenticator = this.#oidc ?? (await (this.#authenticator ??= createAuthenticator(this.#user)));
       await authenticator.applyAuthentication(this.#user, applied);
     } catch (cause) {
       this.#authenticator = undefined;
@@ -136,7 +141,6 @@ async function createAuthenticator(user: User): Promise<Authenticator> {
   const provider: unknown = user.authProvider;
   const name = isJsonObject(provider) ? provider['name'] : undefined;
   switch (name) {
-    case 'oidc':
     case 'gcp':
     case 'azure':
       return (await loadAuthenticator[name]()) as Authenticator; // its options are those of https, of which it sets what Applied has

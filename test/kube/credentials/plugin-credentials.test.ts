@@ -1,9 +1,11 @@
 /** Credentials of exec plugins: when they are run, what they may return, and how they fail. */
 
 import { rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { ROOT, put, load, type Parts } from './kubeconfig-files.ts';
+import { ROOT, certificate, put, load, type Parts } from './kubeconfig-files.ts';
 
 afterAll(() => rmSync(ROOT, { recursive: true, force: true }));
 
@@ -92,6 +94,103 @@ describe('an exec plugin', () => {
     const { credentials } = load({ user: 'auth-provider: {name: magic}' });
     await expect(credentials.headers()).rejects.toThrow(
       /there is no auth provider "magic"; use an exec plugin/,
+    );
+  });
+});
+
+describe('the auth provider oidc', () => {
+  interface Grant {
+    readonly form: Record<string, string>;
+    readonly authorization: string | undefined;
+  }
+
+  const idToken = (clock: FakeClock, name: string): string => {
+    const claims = JSON.stringify({ exp: Math.floor(clock.now() / 1000) + 600, name });
+    return `h.${Buffer.from(claims).toString('base64url')}.s`;
+  };
+
+  /** An identity provider that replaces no refresh token. */
+  async function startProvider(
+    clock: FakeClock,
+    isAccepted: (grant: Grant) => boolean = () => true,
+  ): Promise<AsyncDisposable & { readonly url: string; readonly grants: Grant[] }> {
+    const grants: Grant[] = [];
+    const options = { cert: certificate('server.crt'), key: certificate('server.key') };
+    const server = createServer(options, (request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (text: string) => (body += text));
+      request.on('end', () => {
+        if (request.url === '/realm/.well-known/openid-configuration') {
+          response.end(JSON.stringify({ issuer: `${url}/realm`, token_endpoint: `${url}/token` }));
+          return;
+        }
+        const form = Object.fromEntries(new URLSearchParams(body));
+        const grant = { form, authorization: request.headers.authorization };
+        grants.push(grant);
+        if (!isAccepted(grant)) {
+          response.writeHead(401).end('{"error":"invalid_client"}');
+          return;
+        }
+        const id_token = idToken(clock, String(grants.length));
+        response.end(JSON.stringify({ id_token, access_token: 'a', token_type: 'Bearer', expires_in: 600 }));
+      });
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return {
+      url,
+      grants,
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    };
+  }
+
+  function user(url: string, token: string, more = ''): Parts {
+    const ca = Buffer.from(certificate('ca.crt')).toString('base64');
+    const config = `idp-issuer-url: "${url}/realm", client-id: me, id-token: ${token}, refresh-token: r, idp-certificate-authority-data: ${ca}`;
+    return { user: `auth-provider: {name: oidc, config: {${config}${more}}}` };
+  }
+
+  test('uses its token until it expires, then one of the refresh token, until that expires', async () => {
+    const clock = new FakeClock();
+    await using provider = await startProvider(clock);
+    const first = idToken(clock, 'first');
+    const { credentials } = load(user(provider.url, first), {}, clock);
+    expect(await credentials.headers()).toEqual({ authorization: `Bearer ${first}` });
+    for (const count of [1, 2]) {
+      clock.advance(600_000);
+      const renewed = idToken(clock, String(count));
+      expect(await credentials.headers()).toEqual({ authorization: `Bearer ${renewed}` });
+      clock.advance(60_000);
+      expect(await credentials.headers(), 'not renewed before it expires').toEqual({
+        authorization: `Bearer ${renewed}`,
+      });
+    }
+    const form = { grant_type: 'refresh_token', refresh_token: 'r', client_id: 'me' };
+    expect(provider.grants).toEqual([
+      { form, authorization: undefined },
+      { form, authorization: undefined },
+    ]);
+  });
+
+  test.each([
+    ['in the header', (grant: Grant) => grant.authorization === `Basic ${btoa('me:s%20%3A')}`, 1],
+    ['in the form', (grant: Grant) => grant.form['client_secret'] === 's :', 2],
+  ])('sends its client-secret %s', async (_, isAccepted, count) => {
+    const clock = new FakeClock();
+    await using provider = await startProvider(clock, isAccepted);
+    const { credentials } = load(user(provider.url, 'expired', ', client-secret: "s :"'), {}, clock);
+    expect(await credentials.headers()).toEqual({ authorization: `Bearer ${idToken(clock, String(count))}` });
+  });
+
+  test('that refuses is an error with the reason', async () => {
+    const clock = new FakeClock();
+    await using provider = await startProvider(clock, () => false);
+    const { credentials } = load(user(provider.url, 'expired'), {}, clock);
+    await expect(credentials.headers()).rejects.toThrow(
+      /user u \(oidc\) failed: .*\/token refused to refresh the id-token: 401 invalid_client/,
     );
   });
 });
