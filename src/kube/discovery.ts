@@ -1,6 +1,7 @@
 /** Maps kinds to the resources of an API server. */
 
 import { TerminalError } from '../base/errors.ts';
+import { isDnsLabel } from './names.ts';
 import type { Resource } from './object.ts';
 import { isNotFound } from './status-error.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
@@ -66,9 +67,9 @@ class CachingDiscovery implements Discovery {
 
 /** Validates group and version, because they become part of a URL path. */
 function splitVersion(apiVersion: string): { group: string; version: string } {
-  const [first = '', second] = apiVersion.split('/', 2);
-  const [group, version] = second === undefined ? ['', first] : [first, second];
-  if (!/^([a-z0-9][a-z0-9.-]*)?$/.test(group) || !/^[a-z0-9]+$/.test(version)) {
+  const slash = apiVersion.indexOf('/');
+  const [group, version] = [apiVersion.slice(0, Math.max(0, slash)), apiVersion.slice(slash + 1)];
+  if (!/^([a-z0-9][a-z0-9.-]*)?$/.test(group) || !isDnsLabel(version)) {
     throw new TerminalError(`${JSON.stringify(apiVersion)} is not an apiVersion: write v1 or group/version`);
   }
   return { group, version };

@@ -17,6 +17,7 @@ const SERVED: Record<string, JsonValue> = {
     ],
   },
   '/apis/example.com/v1': { resources: [{ name: 'gadgets', kind: 'Gadget', namespaced: true }] },
+  '/apis/example.com/v1-beta': { resources: [{ name: 'gadgets', kind: 'Gadget', namespaced: true }] },
   '/apis/broken.io/v1': 'nonsense',
 };
 
@@ -46,6 +47,11 @@ describe('discovery', () => {
     expect(asked).toEqual(['/api/v1', '/apis/example.com/v1']);
   });
 
+  test('finds a kind of a version with a hyphen, as a CustomResourceDefinition may have', async () => {
+    const gadget = await createDiscovery(cluster().client).resolve('example.com/v1-beta', 'Gadget');
+    expect(gadget).toMatchObject({ group: 'example.com', version: 'v1-beta', plural: 'gadgets' });
+  });
+
   test('retries for a kind that was missing', async () => {
     const { client, asked } = cluster();
     const discovery = createDiscovery(client);
@@ -64,6 +70,7 @@ describe('discovery', () => {
       'the virtual cluster does not serve nope.io/v1; kubectl api-versions lists what it serves',
     ],
     ['../../version', 'X', '"../../version" is not an apiVersion: write v1 or group/version'],
+    ['example.com/v1/x', 'X', '"example.com/v1/x" is not an apiVersion: write v1 or group/version'],
     ['', 'X', '"" is not an apiVersion: write v1 or group/version'],
     ['broken.io/v1', 'X', 'the discovery response for broken.io/v1 has no resources'],
   ])('%s %s', async (apiVersion, kind, message) => {
