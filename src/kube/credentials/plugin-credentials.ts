@@ -151,13 +151,22 @@ async function createAuthenticator(user: User): Promise<Authenticator> {
 
 async function createExecAuthenticator(): Promise<Authenticator> {
   const auth = await loadAuthenticator.exec();
-  const bounded = (command: string, args: readonly string[] | undefined, options: object): unknown =>
-    spawn(command, args ?? [], {
+  const bounded = (command: string, args: readonly string[] | undefined, options: object): unknown => {
+    const plugin = spawn(command, args ?? [], {
       ...options,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: PLUGIN_TIMEOUT_MS,
       killSignal: 'SIGKILL',
     });
+    // The class takes what the plugin printed for the whole reason, which may be nothing.
+    let isSilent = true;
+    plugin.stderr.once('data', () => (isSilent = false));
+    plugin.once('close', (code, signal) => {
+      const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
+      if (code !== 0 && isSilent) plugin.stderr.emit('data', `it printed no error, and ${how}`);
+    });
+    return plugin;
+  };
   // A plugin that hangs must not hang the daemon; the class takes its `spawn` from this field and has no option for a deadline.
   Object.assign(auth, { execFn: bounded });
   return auth as Authenticator; // its options are those of https, of which it sets what Applied has

@@ -71,6 +71,18 @@ describe('an exec plugin', () => {
       '',
       /failed: login first/,
     ],
+    [
+      'fails without a message',
+      () => plugin('silent.cjs', `process.exit(3)`),
+      '',
+      /failed: it printed no error, and exited with 3$/,
+    ],
+    [
+      'is ended',
+      () => plugin('ended.cjs', `process.kill(process.pid, 'SIGKILL')`),
+      '',
+      /failed: it printed no error, and was ended by SIGKILL$/,
+    ],
     ['says nonsense', () => plugin('nonsense.cjs', `console.log('hello')`), '', /failed: .*JSON/],
     [
       'prints nothing',
