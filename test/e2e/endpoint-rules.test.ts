@@ -1,20 +1,27 @@
-/** The validation rules for patched Endpoints and EndpointSlices accept and reject exactly what a real kube-apiserver does. */
+/** The rules for Endpoints, EndpointSlices and Services accept and reject exactly what a real kube-apiserver does, and the embedded cluster answers in
+ * its words. */
 
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import {
   BAD_IPS,
+  BAD_RANGES,
   changed,
   GOOD_IPS,
   REFUSED,
+  SERVICE_REFUSED,
+  SERVICE_TAKEN,
   SLICE_ADDRESSES,
   SLICE_REFUSED,
   SLICE_TAKEN,
   TAKEN,
+  VALID_SERVICE,
   VALID_SLICE,
 } from '../syncer/patch/endpoint-rules.ts';
+import { TestCluster } from '../embedded-cluster/test-cluster.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
 let agent: Agent;
@@ -25,8 +32,16 @@ beforeAll(() => {
 
 afterAll(() => agent.close());
 
+const ENDPOINTS = 'api/v1/namespaces/default/endpoints';
+const SLICES = 'apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
+const SERVICES = 'api/v1/namespaces/default/services';
+
 /** Status code of a create request with dryRun=All. */
-async function create(object: JsonObject, path = 'api/v1/namespaces/default/endpoints'): Promise<number> {
+async function create(object: JsonObject, path = ENDPOINTS): Promise<number> {
+  return (await send(object, path)).status;
+}
+
+async function send(object: JsonObject, path: string): Promise<{ status: number; body: Status }> {
   const { url, token } = suiteClusters().virtual;
   const response = await fetch(`${url}/${path}?dryRun=All`, {
     method: 'POST',
@@ -34,8 +49,11 @@ async function create(object: JsonObject, path = 'api/v1/namespaces/default/endp
     body: JSON.stringify(object),
     dispatcher: agent,
   });
-  await response.text();
-  return response.status;
+  return { status: response.status, body: (await response.json()) as Status }; // of an API server
+}
+
+interface Status {
+  readonly details?: { readonly causes?: readonly { readonly message: string }[] };
 }
 
 // A new object may have another name or kind; the result of a patch may not.
@@ -59,9 +77,12 @@ describe('a kube-apiserver', () => {
     expect(accepted).toEqual(GOOD_IPS);
   });
 
+  test.each(SERVICE_TAKEN)('accepts a Service with %j = %j', async (path, value) => {
+    expect((await send(changed(path, value, VALID_SERVICE), SERVICES)).status).toBe(201);
+  });
+
   describe('of EndpointSlices', () => {
-    const createSlice = (slice: JsonObject): Promise<number> =>
-      create(slice, 'apis/discovery.k8s.io/v1/namespaces/default/endpointslices');
+    const createSlice = (slice: JsonObject): Promise<number> => create(slice, SLICES);
 
     test.each(SLICE_REFUSED)('rejects %j = %j', async (path, value) => {
       expect([400, 422]).toContain(await createSlice(changed(path, value, VALID_SLICE)));
@@ -84,3 +105,48 @@ describe('a kube-apiserver', () => {
     );
   });
 });
+
+describe('the embedded cluster answers as a kube-apiserver', () => {
+  const objects = [
+    ...invalid.map(([path, value]) => ({ path: ENDPOINTS, object: changed(path, value) })),
+    ...BAD_IPS.map(([ip]) => ({
+      path: ENDPOINTS,
+      object: changed(['subsets', 1, 'addresses', 0, 'ip'], ip),
+    })),
+    ...SLICE_REFUSED.map(([path, value]) => ({ path: SLICES, object: changed(path, value, VALID_SLICE) })),
+    ...SLICE_ADDRESSES.flatMap(([addressType, , bad]) =>
+      bad.map((address) => ({
+        path: SLICES,
+        object: { ...VALID_SLICE, addressType, endpoints: [{ addresses: [address] }] },
+      })),
+    ),
+    ...SERVICE_REFUSED.map(([path, value]) => ({
+      path: SERVICES,
+      object: changed(path, value, VALID_SERVICE),
+    })),
+    ...BAD_RANGES.map(([range]) => ({
+      path: SERVICES,
+      object: changed(['spec', 'loadBalancerSourceRanges'], [range], VALID_SERVICE),
+    })),
+  ];
+
+  test('for every object that is rejected', async () => {
+    await using cluster = await TestCluster.open();
+    const different: unknown[] = [];
+    for (const { path, object } of objects) {
+      const real = causesOf(await send(object, path));
+      const { status, json } = await cluster.send('POST', `/${path}?dryRun=All`, object);
+      const embedded = causesOf({ status, body: json as Status }); // of an API server
+      if (!isDeepStrictEqual(real, embedded)) different.push({ real, embedded });
+    }
+    expect(different).toEqual([]);
+  });
+});
+
+/** Of a 400, the status alone; of several problems of one empty name, the first. */
+function causesOf({ status, body }: { readonly status: number; readonly body: Status }): unknown {
+  if (status !== 422) return status;
+  return body.details?.causes?.filter(({ message }) => !message.startsWith(SECOND_OF_EMPTY_NAME));
+}
+
+const SECOND_OF_EMPTY_NAME = 'Invalid value: "": name part must consist of';

@@ -2,20 +2,14 @@
 
 import { isIP } from 'node:net';
 import { type JsonObject, listField, objectList, text } from '../../base/json.ts';
-import { canonicalProblem, notationProblem, rangeProblem } from '../../kube/addresses.ts';
+import { ENDPOINTS_RULES, sliceRules } from '../../kube/endpoint-rules.ts';
 import { ENDPOINTS } from '../../kube/object.ts';
-import {
-  invalidValue,
-  itemErrors,
-  problemErrors,
-  requiredValue,
-  unsupportedValue,
-  type FieldError,
-} from '../../apiserver/status.ts';
+import { invalidValue, type FieldError } from '../../apiserver/status.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { labelProblem, subdomainProblem } from '../../kube/names.ts';
+import { subdomainProblem } from '../../kube/names.ts';
+import { fieldErrors } from './field-errors.ts';
 
 export function endpoints(types: TypeTable): ResourceDefinition {
   return defineResource({
@@ -35,57 +29,11 @@ export function endpoints(types: TypeTable): ResourceDefinition {
     ],
     applyDefaults: (object) => {
       for (const subset of objectList(object, 'subsets')) {
-        for (const port of objectList(subset, 'ports')) port['protocol'] ??= 'TCP';
+        for (const port of objectList(subset, 'ports')) port['protocol'] ||= 'TCP';
       }
     },
-    validate: (object) => itemErrors(objectList(object, 'subsets'), 'subsets', subsetErrors),
+    validate: (object) => fieldErrors(object, ENDPOINTS_RULES),
   });
-}
-
-const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
-
-function subsetErrors(subset: JsonObject, path: string): FieldError[] {
-  const addresses = objectList(subset, 'addresses');
-  const notReady = objectList(subset, 'notReadyAddresses');
-  if (addresses.length === 0 && notReady.length === 0) {
-    return [requiredValue(path, 'must specify `addresses` or `notReadyAddresses`')];
-  }
-  const ports = objectList(subset, 'ports');
-  return [
-    ...itemErrors(addresses, `${path}.addresses`, addressErrors),
-    ...itemErrors(notReady, `${path}.notReadyAddresses`, addressErrors),
-    ...itemErrors(ports, `${path}.ports`, (port, at) => portErrors(port, at, ports.length > 1)),
-  ];
-}
-
-function addressErrors(address: JsonObject, path: string): FieldError[] {
-  const [ip, hostname, { nodeName }] = [text(address, 'ip'), text(address, 'hostname'), address];
-  return [
-    ...problemErrors(`${path}.ip`, ip, notationProblem(ip)),
-    ...problemErrors(`${path}.hostname`, hostname, hostname === '' ? undefined : labelProblem(hostname)),
-    ...problemErrors(
-      `${path}.nodeName`,
-      nodeName,
-      typeof nodeName === 'string' ? subdomainProblem(nodeName) : undefined,
-    ),
-    ...problemErrors(`${path}.ip`, ip, rangeProblem(ip)),
-  ];
-}
-
-/** Of the name, the number and the protocol, which the ports of a Service have too. */
-export function portErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
-  const [name, protocol] = [text(port, 'name'), text(port, 'protocol')];
-  return [
-    ...(name === '' && isNameNeeded ? [requiredValue(`${path}.name`)] : []),
-    ...problemErrors(`${path}.name`, name, name === '' ? undefined : labelProblem(name)),
-    ...portNumberErrors(port['port'], `${path}.port`),
-    ...(PROTOCOLS.includes(protocol) ? [] : [unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS)]),
-  ];
-}
-
-export function portNumberErrors(port: unknown, path: string): FieldError[] {
-  const isPort = typeof port === 'number' && port >= 1 && port <= 65535;
-  return isPort ? [] : [invalidValue(path, port ?? 0, 'must be between 1 and 65535, inclusive')];
 }
 
 const SHOWN_MAX = 3;
@@ -101,8 +49,6 @@ function addressText(object: JsonObject): string {
 }
 
 // EndpointSlices of discovery.k8s.io.
-
-const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6'];
 
 export function endpointSlices(types: TypeTable): ResourceDefinition {
   return defineResource({
@@ -151,34 +97,8 @@ function shownText(values: readonly string[], none: string): string {
 
 function validate(next: JsonObject, previous: JsonObject | undefined): FieldError[] {
   const type = text(next, 'addressType');
-  const errors: FieldError[] = [];
-  if (type === '') errors.push(requiredValue('addressType'));
-  else if (!ADDRESS_TYPES.includes(type)) errors.push(unsupportedValue('addressType', type, ADDRESS_TYPES));
-  if (previous && type !== text(previous, 'addressType')) {
+  const errors = fieldErrors(next, sliceRules(next, undefined));
+  if (previous && type !== text(previous, 'addressType'))
     errors.push(invalidValue('addressType', type, 'field is immutable'));
-  }
-  const endpointErrors = (endpoint: JsonObject, path: string): FieldError[] => {
-    const addresses = listField(endpoint, 'addresses').map(String);
-    if (addresses.length === 0)
-      return [requiredValue(`${path}.addresses`, 'must contain at least 1 address')];
-    return itemErrors(addresses, `${path}.addresses`, (address, at) =>
-      problemErrors(at, address, addressProblem(type, address)),
-    );
-  };
-  return [...errors, ...itemErrors(objectList(next, 'endpoints'), 'endpoints', endpointErrors)];
-}
-
-function addressProblem(type: string, address: string): string | undefined {
-  switch (type) {
-    case 'IPv4':
-      return isIP(address) === 4 ? ipProblem(address) : 'must be an IPv4 address';
-    case 'IPv6':
-      return isIP(address) === 6 ? ipProblem(address) : 'must be an IPv6 address';
-    default:
-      return undefined;
-  }
-}
-
-function ipProblem(ip: string): string | undefined {
-  return notationProblem(ip) ?? canonicalProblem(ip) ?? rangeProblem(ip);
+  return errors;
 }

@@ -3,6 +3,7 @@
 import {
   cloneJson,
   isJsonObject,
+  jsonEquals,
   type JsonObject,
   listField,
   objectField,
@@ -10,19 +11,12 @@ import {
   text,
 } from '../../base/json.ts';
 import { SERVICES } from '../../kube/object.ts';
-import {
-  duplicateValue,
-  itemErrors,
-  requiredValue,
-  unsupportedValue,
-  type FieldError,
-} from '../../apiserver/status.ts';
+import { SERVICE_RULES, withoutOtherTypes } from '../../kube/service-rules.ts';
 import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/object-view.ts';
-import { labelErrors } from '../../apiserver/metadata.ts';
 import { labelProblem } from '../../kube/names.ts';
-import { portErrors, portNumberErrors } from './endpoints.ts';
+import { fieldErrors } from './field-errors.ts';
 
 export function services(types: TypeTable): ResourceDefinition {
   const schema = types.get('Service');
@@ -53,10 +47,10 @@ export function services(types: TypeTable): ResourceDefinition {
     applyDefaults,
     prepare: (next, previous) => {
       const spec = objectField(next, 'spec');
-      if (previous) keepAllocated(spec, objectField(previous, 'spec'));
-      allocate(spec);
+      next['spec'] = previous ? updated(spec, objectField(previous, 'spec')) : spec;
+      allocate(objectField(next, 'spec'));
     },
-    validate,
+    validate: (object) => fieldErrors(object, SERVICE_RULES),
   });
 }
 
@@ -79,14 +73,26 @@ function applyDefaults(object: JsonObject): void {
 
 const ALLOCATED = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'];
 
-/** An update that omits allocated fields keeps them. */
-function keepAllocated(spec: JsonObject, previous: JsonObject): void {
-  if ([spec, previous].some((one) => text(one, 'type') === 'ExternalName')) return;
+/** An update that omits allocated fields keeps them, and one that changes the type loses those that the type does not have. */
+function updated(next: JsonObject, previous: JsonObject): JsonObject {
+  const spec = withoutOtherTypes(next, previous);
+  const ports = objectList(spec, 'ports');
+  const nodePorts = [ports, objectList(previous, 'ports')].map((all) =>
+    all.map((port) => port['nodePort'] ?? 0),
+  );
+  if (
+    spec['type'] !== previous['type'] &&
+    spec['type'] === 'ClusterIP' &&
+    jsonEquals(nodePorts[0], nodePorts[1])
+  )
+    for (const port of ports) delete port['nodePort'];
+  if ([spec, previous].some((one) => text(one, 'type') === 'ExternalName')) return spec;
   for (const field of ALLOCATED) {
     const isUnset = text(spec, field) === '' && listField(spec, field).length === 0;
     const had = previous[field];
     if (isUnset && had !== undefined) spec[field] = cloneJson(had);
   }
+  return spec;
 }
 
 /** Sets `clusterIPs` and the IP families. */
@@ -98,44 +104,6 @@ function allocate(spec: JsonObject): void {
   const isOpen = clusterIp === 'None' && Object.keys(objectField(spec, 'selector')).length === 0;
   if (listField(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = isOpen ? ['IPv4', 'IPv6'] : ['IPv4'];
   spec['ipFamilyPolicy'] ??= isOpen ? 'RequireDualStack' : 'SingleStack';
-}
-
-const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
-
-function validate(object: JsonObject): FieldError[] {
-  const spec = objectField(object, 'spec');
-  const type = text(spec, 'type');
-  const ports = objectList(spec, 'ports');
-  const errors: FieldError[] = [];
-  const isHeadless = text(spec, 'clusterIP') === 'None';
-  if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(requiredValue('spec.ports'));
-  const names = new Set<string>();
-  const duplicates = itemErrors(ports, 'spec.ports', (port, path) => {
-    const name = text(port, 'name');
-    const isRepeated = name !== '' && names.has(name);
-    names.add(name);
-    return isRepeated ? [duplicateValue(`${path}.name`, name)] : [];
-  });
-  errors.push(
-    ...itemErrors(ports, 'spec.ports', (port, path) => servicePortErrors(port, path, ports.length > 1)),
-    ...duplicates,
-  );
-  errors.push(...labelErrors(objectField(spec, 'selector'), 'spec.selector'));
-  if (!['ClientIP', 'None'].includes(text(spec, 'sessionAffinity'))) {
-    errors.push(
-      unsupportedValue('spec.sessionAffinity', text(spec, 'sessionAffinity'), ['ClientIP', 'None']),
-    );
-  }
-  if (!TYPES.includes(type)) errors.push(unsupportedValue('spec.type', type, TYPES));
-  return errors;
-}
-
-function servicePortErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
-  const isNumber = typeof port['targetPort'] === 'number';
-  return [
-    ...portErrors(port, path, isNameNeeded),
-    ...(isNumber ? portNumberErrors(port['targetPort'], `${path}.targetPort`) : []),
-  ];
 }
 
 function orNone(value: string): string {

@@ -21,12 +21,13 @@ import {
 import { OBJECT_FIELDS, PORT_FIELDS } from './object-fields.ts';
 import {
   EXTERNAL_NAME,
-  HEADLESS,
+  isExternallyAccessible,
+  isHeadless,
   LOAD_BALANCER,
   typeOf,
   TYPES_OF_FIELD,
-  validateService,
-} from './service-validation.ts';
+} from '../../kube/service-rules.ts';
+import { validateService } from './service-validation.ts';
 
 const SPEC = 'spec';
 const STATUS = 'status';
@@ -48,6 +49,11 @@ const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
   'sessionAffinityConfig',
   'trafficDistribution',
 ]);
+const TYPES_OF_COPIED: typeof TYPES_OF_FIELD = {
+  ...TYPES_OF_FIELD,
+  // An ExternalName may have it, without effect.
+  internalTrafficPolicy: ['ClusterIP', 'NodePort', LOAD_BALANCER],
+};
 /** Tenants must not take traffic of the host with addresses that they choose (CVE-2020-8554). */
 const ADDRESS_FIELDS: readonly AddressField[] = ['externalIPs', 'loadBalancerIP'];
 
@@ -208,19 +214,19 @@ function keptSpec(virtual: KubeObject, host: KubeObject): JsonObject {
 /** The spec of the copy: the virtual one, with what the host has allocated. */
 function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObject {
   const type = typeOf(virtual);
-  const isHeadless = isHeadlessSpec(virtual);
+  const isVirtualHeadless = isHeadless(virtual);
   const spec: JsonObject = { type, sessionAffinity: 'None' };
   for (const [field, value] of Object.entries(virtual)) {
-    const isAllocated = field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);
+    const isAllocated = field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isVirtualHeadless);
     if (!isAllocated && field !== 'selector') spec[field] = value;
   }
   if (!isStillValid('externalTrafficPolicy', spec)) delete spec['externalTrafficPolicy'];
   spec['ports'] = portsToHost(virtual, host, { type, spec });
-  if (!isHeadless && Object.hasOwn(spec, FAMILIES)) spec[FAMILIES] = familiesToHost(virtual, host);
+  if (!isVirtualHeadless && Object.hasOwn(spec, FAMILIES)) spec[FAMILIES] = familiesToHost(virtual, host);
   for (const [field, value] of Object.entries(host ?? {})) {
     if (Object.hasOwn(spec, field) || WITHOUT_DEFAULT.has(field)) continue;
-    const isKept = (TYPES_OF_FIELD[field]?.includes(type) ?? true) && isStillValid(field, spec);
-    const isAlike = !ALLOCATED.has(field) || isHeadless === isHeadlessSpec(host ?? {});
+    const isKept = (TYPES_OF_COPIED[field]?.includes(type) ?? true) && isStillValid(field, spec);
+    const isAlike = !ALLOCATED.has(field) || isVirtualHeadless === isHeadless(host ?? {});
     if (isKept && isAlike) spec[field] = field === 'clusterIPs' ? addressesOf(spec, value) : value;
   }
   if (spec['sessionAffinity'] === 'ClientIP') keep(spec, host, 'sessionAffinityConfig');
@@ -248,7 +254,7 @@ function specOfType(patched: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(patched).filter(
       ([field]) =>
-        (TYPES_OF_FIELD[field]?.includes(type) ?? true) &&
+        (TYPES_OF_COPIED[field]?.includes(type) ?? true) &&
         (field !== 'sessionAffinityConfig' || patched['sessionAffinity'] === 'ClientIP'),
     ),
   );
@@ -300,7 +306,7 @@ function portId({ port, protocol }: JsonObject): string {
 function isStillValid(field: string, spec: JsonObject): boolean {
   if (field === 'healthCheckNodePort') return spec['externalTrafficPolicy'] === 'Local';
   if (field !== 'externalTrafficPolicy') return true;
-  return ['NodePort', LOAD_BALANCER].includes(typeOf(spec)) || listAt(spec, 'externalIPs').length > 0;
+  return isExternallyAccessible(spec);
 }
 
 function keep(spec: JsonObject, host: JsonObject | undefined, field: string): void {
@@ -328,7 +334,7 @@ function storedSpec(spec: JsonObject): JsonObject {
 function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
   const [next, now] = [specOf(wanted), specOf(actual)];
   if ([next, now].some((spec) => typeOf(spec) === EXTERNAL_NAME)) return false;
-  if (isHeadlessSpec(next) !== isHeadlessSpec(now)) return true;
+  if (isHeadless(next) !== isHeadless(now)) return true;
   const [family, familyNow] = [listAt(next, 'ipFamilies')[0], listAt(now, 'ipFamilies')[0]];
   if (family !== undefined && familyNow !== undefined && family !== familyNow) return true;
   const areBalanced = [next, now].every((spec) => typeOf(spec) === LOAD_BALANCER);
@@ -377,8 +383,4 @@ function addressOf(host: KubeObject): CopyAddress {
 function specOf(service: KubeObject): JsonObject {
   const spec = memberOf(service, SPEC);
   return isJsonObject(spec) ? spec : {};
-}
-
-function isHeadlessSpec(spec: JsonObject): boolean {
-  return ownValue(spec, 'clusterIP') === HEADLESS;
 }

@@ -120,7 +120,7 @@ describe('patch', () => {
     const invalid = config('bad-port.yaml', 'sync', { path: 'spec.ports[*].port', expression: '0' });
     const { code, err } = await capturedRun(['patch', '--config', invalid, '-f', given]);
     expect(code).toBe(1);
-    expect(err).toMatch(/spec\.ports\.0\.port: must be a number from 1 to 65535, not 0/u);
+    expect(err).toMatch(/spec\.ports\.0\.port: must be between 1 and 65535, inclusive, not 0/u);
   });
 });
 

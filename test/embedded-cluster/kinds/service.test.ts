@@ -3,6 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { builtInTypes } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
+import { decodeObject } from '../../../src/apiserver/schema/decode.ts';
+import { changed, SERVICE_REFUSED, SERVICE_TAKEN, VALID_SERVICE } from '../../syncer/patch/endpoint-rules.ts';
 import { services } from '../../../src/embedded-cluster/kinds/service.ts';
 
 const SERVICES = services(builtInTypes());
@@ -86,7 +88,8 @@ describe('the stored spec', () => {
 });
 
 test.each<[string, JsonObject, string[]]>([
-  ['a Service of an external name', { type: 'ExternalName' }, []],
+  ['a Service of an external name', { type: 'ExternalName', externalName: 'a.example.' }, []],
+  ['a Service without its external name', { type: 'ExternalName' }, ['spec.externalName']],
   ['a headless Service', { clusterIP: 'None' }, []],
   ['a Service without ports', {}, ['spec.ports']],
   ['a single port without a name', { ports: [{ port: 1 }] }, []],
@@ -139,4 +142,31 @@ test.each<[string, JsonObject, string]>([
   ['Selector', { spec: { selector: {} } }, '<none>'],
 ])('the column %s of %j is %s', (name, object, text) => {
   expect(SERVICES.columns.find((column) => column.name === name)?.value(object, 0)).toBe(text);
+});
+
+describe('a kube-apiserver of the same rules', () => {
+  const errorsOf = (object: JsonObject): unknown[] => {
+    const { value } = decodeObject(SERVICES.schema, object);
+    SERVICES.applyDefaults(value);
+    SERVICES.prepare(value, undefined, undefined);
+    return SERVICES.validate(value, undefined);
+  };
+
+  test.each(SERVICE_REFUSED)('rejects %j = %j', (path, value) => {
+    expect(errorsOf(changed(path, value, VALID_SERVICE))).not.toEqual([]);
+  });
+
+  test.each(SERVICE_TAKEN)('accepts %j = %j', (path, value) => {
+    expect(errorsOf(changed(path, value, VALID_SERVICE))).toEqual([]);
+  });
+});
+
+test('an update of the type loses the fields of the former one that it leaves as they were', () => {
+  const before = { type: 'LoadBalancer', loadBalancerClass: 'a/b', ports: [{ port: 80, nodePort: 30_000 }] };
+  const spec = storedSpec({ ...before, type: 'ClusterIP' }, before);
+  expect(spec).not.toHaveProperty('loadBalancerClass');
+  expect(spec).not.toHaveProperty('ports.0.nodePort');
+  expect(storedSpec({ ...before, type: 'ClusterIP', loadBalancerClass: 'c/d' }, before)).toHaveProperty(
+    'loadBalancerClass',
+  );
 });

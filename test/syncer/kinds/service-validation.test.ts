@@ -47,13 +47,20 @@ describe('a patched copy', () => {
       },
     ],
     [{ selector: {}, externalIPs: [], loadBalancerIP: '' }],
+    [{ type: 'LoadBalancer', ...ports({ port: 10_250 }) }],
     [{ future: { any: 1 } }],
   ])('may have %j', (change) => {
     expect(validated(base, { ...base, ...change })).toBeUndefined();
   });
 
+  const NAME_PART =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+  const LABEL =
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+  const SUBDOMAIN = LABEL.replace('label', 'subdomain').replace(" or '-'", ", '-' or '.'");
+
   test.each<[JsonObject | null, string]>([
-    [null, 'spec must be an object, not null'],
+    [null, 'spec.ports is required for the type ClusterIP'],
     [
       { type: 'Other' },
       'spec.type must be one of ClusterIP, ExternalName, LoadBalancer, NodePort, not "Other"',
@@ -78,24 +85,21 @@ describe('a patched copy', () => {
       { type: 'NodePort', ...ports({ nodePort: 30_000 }) },
       'spec.ports.0.nodePort is allocated by the host, so a patch may not set it',
     ],
-    [{ loadBalancerClass: 'a/b' }, 'spec.loadBalancerClass needs the type LoadBalancer, not ClusterIP'],
+    [{ loadBalancerClass: 'a/b' }, "spec.loadBalancerClass may only be used when `type` is 'LoadBalancer'"],
     [
       { type: 'LoadBalancer', loadBalancerClass: 'a b' },
-      'spec.loadBalancerClass must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not "a b"',
+      `spec.loadBalancerClass name part ${NAME_PART}, not "a b"`,
     ],
     [
       { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/33'] },
-      'spec.loadBalancerSourceRanges.0 must be a range such as 10.0.0.0/8, not "10.0.0.0/33"',
+      'spec.loadBalancerSourceRanges.0 must be a valid CIDR value, not "10.0.0.0/33"',
     ],
     [{ type: 'ExternalName' }, 'spec.externalName is required for the type ExternalName'],
-    [
-      { type: 'ExternalName', externalName: 'A b' },
-      'spec.externalName must be a DNS name (a-z, 0-9, "-" and "."), not "A b"',
-    ],
+    [{ type: 'ExternalName', externalName: 'A b' }, `spec.externalName ${SUBDOMAIN}, not "A b"`],
     [{ sessionAffinity: 'Always' }, 'spec.sessionAffinity must be one of ClientIP, None, not "Always"'],
     [
       { sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } } },
-      'spec.sessionAffinityConfig.clientIP.timeoutSeconds must be a number from 1 to 86400, not 0',
+      'spec.sessionAffinityConfig.clientIP.timeoutSeconds must be greater than 0 and less than 86400, not 0',
     ],
     [{ sessionAffinityConfig: [] }, 'spec.sessionAffinityConfig must be an object, not a list'],
     [
@@ -103,35 +107,28 @@ describe('a patched copy', () => {
       'spec.sessionAffinityConfig.clientIP must be an object, not 1',
     ],
     [{ publishNotReadyAddresses: 'yes' }, 'spec.publishNotReadyAddresses must be true or false, not "yes"'],
-    [{ ports: [] }, 'spec.ports must not be empty for the type ClusterIP'],
-    [{ ports: null }, 'spec.ports must not be empty for the type ClusterIP'],
+    [{ ports: [] }, 'spec.ports is required for the type ClusterIP'],
+    [{ ports: null }, 'spec.ports is required for the type ClusterIP'],
     [{ ports: [80] }, 'spec.ports.0 must be an object, not 80'],
-    [ports({ port: 0 }), 'spec.ports.0.port must be a number from 1 to 65535, not 0'],
-    [ports({ port: '80' }), 'spec.ports.0.port must be a number from 1 to 65535, not "80"'],
-    [ports({ protocol: 'ICMP' }), 'spec.ports.0.protocol must be one of TCP, UDP, SCTP, not "ICMP"'],
+    [ports({ port: 0 }), 'spec.ports.0.port must be between 1 and 65535, inclusive, not 0'],
+    [ports({ port: '80' }), 'spec.ports.0.port must be a whole number, not "80"'],
+    [ports({ protocol: 'ICMP' }), 'spec.ports.0.protocol must be one of SCTP, TCP, UDP, not "ICMP"'],
     [
       ports({ targetPort: 'Web_port' }),
-      'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not "Web_port"',
+      'spec.ports.0.targetPort must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-), not "Web_port"',
     ],
     [
       ports({ targetPort: [] }),
-      'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not a list',
+      'spec.ports.0.targetPort must be a whole number or the name of a port, not a list',
     ],
     [
       ports({ targetPort: 70_000 }),
-      'spec.ports.0.targetPort must be a number from 1 to 65535 or the name of a port, not 70000',
+      'spec.ports.0.targetPort must be between 1 and 65535, inclusive, not 70000',
     ],
-    [
-      ports({ name: 'A' }),
-      'spec.ports.0.name must be a DNS label (a-z, 0-9 and "-", not at its edges), not "A"',
-    ],
+    [ports({ name: 'A' }), `spec.ports.0.name ${LABEL}, not "A"`],
     [ports({}, { name: '' }), 'spec.ports.1.name is required where there are several ports'],
-    [ports({}, { name: 'p0' }), 'spec.ports.1.name is that of another port: "p0"'],
-    [ports({}, { port: 80 }), 'spec.ports.1.port is that of another port: 80'],
-    [
-      { type: 'LoadBalancer', ...ports({ port: 10_250 }) },
-      "spec.ports.0.port must not be 10250, the kubelet's, for the type LoadBalancer",
-    ],
+    [ports({}, { name: 'p0' }), 'spec.ports.1.name must be different from that of every other item'],
+    [ports({}, { port: 80 }), 'spec.ports.1.port must be different from that of every other item'],
   ])('may not have %j', (change, problem) => {
     expect(validated(base, change && { ...base, ...change })).toBe(problem);
   });
@@ -141,7 +138,7 @@ describe('a patched copy', () => {
     expect(validated(headless, { ...headless, ports: [] })).toBeUndefined();
     expect(validated(headless, { ...headless, clusterIP: '' })).toMatch(/whether a Service is headless/u);
     expect(validated(headless, { ...headless, type: 'NodePort' })).toBe(
-      'spec.type must be ClusterIP for a headless Service, not NodePort',
+      'spec.clusterIP may not be set to \'None\' for NodePort services, not "None"',
     );
   });
 

@@ -10,7 +10,9 @@ import {
   validateObject,
 } from '../../../src/syncer/patch/validate-object.ts';
 import {
+  BAD_IPS,
   changed,
+  GOOD_IPS,
   REFUSED,
   SLICE_ADDRESSES,
   SLICE_REFUSED,
@@ -34,9 +36,19 @@ describe('the result of a patch is rejected', () => {
     expect(problem(changed(path, value))).toBeUndefined();
   });
 
+  test.each(GOOD_IPS)('but the address %s is fine', (ip) => {
+    expect(problem(changed(['subsets', 0, 'addresses', 0, 'ip'], ip))).toBeUndefined();
+  });
+
+  test.each(BAD_IPS)('the address %s', (ip, message) => {
+    expect(problem(changed(['subsets', 0, 'addresses', 0, 'ip'], ip))).toMatch(message);
+  });
+
   test('a new element is validated completely', () => {
     const address: JsonObject = { hostname: 'x' };
-    expect(problem(changed(['subsets', 0, 'addresses'], [address]))).toMatch(/addresses.0.ip: is required/);
+    expect(problem(changed(['subsets', 0, 'addresses'], [address]))).toMatch(
+      /addresses.0.ip: must be a valid IP address/,
+    );
     expect(problem(changed(['subsets', 2], { addresses: [{ ip: 'x' }] }))).toMatch(
       /subsets.2.addresses.0.ip: must be/,
     );
