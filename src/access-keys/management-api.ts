@@ -111,6 +111,8 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
     new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
   );
   keys.index.onChange((change) => ends.changed(change));
+  // Secrets that were rotated before this start.
+  for (const key of keys.index.all()) ends.changed({ now: key, before: undefined });
   keys.onExpired((key) => ends.expired(key));
   const url = `https://${server.address}`;
   logger.info({ url, store: config.store.driver }, 'serving the key and token API');

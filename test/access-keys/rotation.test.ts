@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../src/apiserver/request/request-info.ts';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS } from '../../src/access-keys/identity.ts';
 import { OVERLAP_SECONDS_MAX, REPLACED_SECRETS_MAX } from '../../src/access-keys/keys/key-kind.ts';
@@ -289,6 +289,25 @@ describe('the old secret', () => {
     for (const watch of [before, old]) expect(await watch.summary(1)).toEqual([]);
     await rotate(administrator, { overlapSeconds: 60 });
     expect(await now.summary(1)).toEqual([`MODIFIED ${name}`]);
+  });
+
+  test('ends the watches that were opened with it after a restart, too', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'endpoint-syncer-rotation-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true }));
+    const own = new FakeClock(Date.now());
+    const options = { clock: own, dataDir, config: { store: { driver: 'sqlite' } } } as const;
+    let old = '';
+    {
+      await using first = await startComposed(options);
+      old = (await first.key('kept', { user: 'keeper' })).text;
+      const answer = await post(first.administrator, `${KEYS_PATH}/kept/rotate`, { overlapSeconds: 60 });
+      expect(answer.status).toBe(201);
+    }
+    await using second = await startComposed(options);
+    await using watch = await second.as(old).watch(`${KEYS_PATH}?watch=1`);
+    expect(await watch.summary(1)).toEqual(['ADDED kept']);
+    own.advance(60_000);
+    expect(await watch.summary(1)).toEqual([]);
   });
 });
 
