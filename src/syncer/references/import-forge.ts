@@ -106,6 +106,8 @@ export function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resourc
   return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
 }
 
+/** Any other refusal, as of a policy of the host or of annotations that are too long, would refuse the new copy, too. */
 export function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
-  return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
+  const isRefused = error instanceof StatusError && error.code === 422;
+  return isRefused && error.message.includes('field is immutable') && mayBeImmutable(resource);
 }

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import {
   changesOf,
   clustersAfter,
@@ -74,6 +75,18 @@ describe('an object of the virtual cluster', async () => {
     ],
   ])('its copy %s', async (_, clusters, changes) => {
     expect(await imports(clusters)).toEqual(changes);
+  });
+
+  test('whose change the host refuses for another reason than that it is immutable keeps its copy', async () => {
+    const clusters = { ...synced, virtual: { Endpoints: [referrer], Secret: [{ ...secret, ...changed }] } };
+    const admit = (plural: string, given: KubeObject, previous?: KubeObject): KubeObject => {
+      const note = 'ValidatingAdmissionPolicy "secrets" denied the request: no such content';
+      if (plural === 'secrets' && previous !== undefined) throw failure(422, 'Invalid', note);
+      return given;
+    };
+    const result = await rehearsed(clusters, { admit }, WITH_REFERENCES);
+    expect(changesOf(result)).toEqual([]);
+    expect(result.events.map(({ reason }) => reason)).toContain('SyncError');
   });
 
   test('is not written over an object of another client', async () => {
