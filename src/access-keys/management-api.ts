@@ -177,6 +177,7 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       maxTtlMs: config.maxTtl,
       definition: keys.definition,
       registry: keys.registry,
+      digests: keys.digests,
       authenticate: async (key) => keys.authenticator.authenticate(key),
       logger,
     });

@@ -3,7 +3,13 @@
 import { unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isOpenToOthers, createOwnFile, readOwnFile } from './master-key.ts';
-import { MANAGEMENT_API_VERSION, SERVER_WRITE, ADMINISTRATORS, EXTRA } from '../identity.ts';
+import {
+  MANAGEMENT_API_VERSION,
+  MANAGEMENT_GROUP,
+  SERVER_WRITE,
+  ADMINISTRATORS,
+  EXTRA,
+} from '../identity.ts';
 import { type JsonObject, isJsonObject, ownValue } from '../../base/json.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import {
@@ -16,6 +22,8 @@ import { decodeObject } from '../../apiserver/schema/decode.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
+import { StoreError, type StoreKey } from '../../apiserver/storage/store.ts';
+import type { KeyDigests } from './access-key.ts';
 import type { Logger } from '../../base/logger.ts';
 
 export const FIRST_KEY_NAME = 'bootstrap-admin';
@@ -48,6 +56,7 @@ interface FirstKeyFileOptions {
   /** OwnedAccessKey. */
   readonly definition: ResourceDefinition;
   readonly registry: ObjectRegistry;
+  readonly digests: KeyDigests;
   /** The user of a key, undefined for an unknown one. Rejects with `StatusError` for a known key that is refused. */
   authenticate(key: string): Promise<UserInfo | undefined>;
   readonly logger: Logger;
@@ -75,15 +84,24 @@ async function readKey({ file, logger }: FirstKeyFileOptions): Promise<string> {
 
 async function useSuppliedKey(options: FirstKeyFileOptions, key: string): Promise<void> {
   const { registry, definition, file, logger } = options;
+  // Read first: another replica may be creating the key.
+  const wasUsed = await isUsed(options, key);
   try {
     const user = await options.authenticate(key);
-    if (user?.extra[EXTRA.keyName]?.[0] === FIRST_KEY_NAME) return;
+    if (user?.extra[EXTRA.keyName]?.[0] === FIRST_KEY_NAME) return await markUsed(options, key);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     // An administrator disabled the key, or it has expired.
     logger.warn(
       { file, reason: error.message },
       'the key in bootstrapKeyFile is refused; it is not enabled again',
+    );
+    return;
+  }
+  if (wasUsed) {
+    logger.warn(
+      { file, name: FIRST_KEY_NAME },
+      'the key in bootstrapKeyFile was revoked or has expired and is not created again',
     );
     return;
   }
@@ -101,10 +119,34 @@ async function useSuppliedKey(options: FirstKeyFileOptions, key: string): Promis
       throw error;
     }
   }
-  await create(options, key).catch((error: unknown) => {
+  try {
+    await create(options, key);
+  } catch (error) {
     if (isConflict(error)) return;
     throw error instanceof StatusError ? unusable(file, 'used', error) : error;
-  });
+  }
+  await markUsed(options, key);
+}
+
+/** In the store, with the digest of the key from the file that was created last: the file outlives a key that is revoked. */
+const USED_KEY: StoreKey = { resource: `firstkeys.${MANAGEMENT_GROUP}`, namespace: '', name: 'used' };
+
+async function isUsed({ registry, digests }: FirstKeyFileOptions, key: string): Promise<boolean> {
+  const entry = await registry.store.get(USED_KEY);
+  return entry?.value['digest'] === digests.stored(key).digest;
+}
+
+async function markUsed(options: FirstKeyFileOptions, key: string): Promise<void> {
+  if (await isUsed(options, key)) return;
+  const { store } = options.registry;
+  const value = { metadata: { name: USED_KEY.name }, digest: options.digests.stored(key).digest };
+  try {
+    const entry = await store.get(USED_KEY);
+    await (entry ? store.update(USED_KEY, value, entry.revision) : store.create(USED_KEY, value));
+  } catch (error) {
+    // Another replica has marked it.
+    if (!isRevisionConflict(error) && !(error instanceof StoreError && error.code === 'exists')) throw error;
+  }
 }
 
 async function createFile(options: FirstKeyFileOptions): Promise<void> {
@@ -141,6 +183,7 @@ async function writeNewKey(options: FirstKeyFileOptions, handle: FileHandle): Pr
   await handle.chmod(0o600);
   await handle.writeFile(`${key}\n`);
   await handle.sync();
+  await markUsed(options, key);
 }
 
 async function create(

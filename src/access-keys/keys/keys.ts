@@ -53,6 +53,7 @@ export class Keys {
   readonly coreEvents: ResourceDefinition;
   readonly index: KeyIndex;
   readonly activity: KeyActivity;
+  readonly digests: KeyDigests;
   readonly authenticator: KeyAuthenticator;
   /** The one registry and deleter over the store. */
   readonly registry: ObjectRegistry;
@@ -67,6 +68,7 @@ export class Keys {
     this.index = index;
     this.activity = activity;
     const digests = new KeyDigests(masterKey.pepper);
+    this.digests = digests;
     const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
     this.definition = ownedAccessKeys({ ...options, forms, digests });
     this.events = readOnly(groupEvents(types));

@@ -140,6 +140,43 @@ describe('bootstrapKeyFile', () => {
     expect(await statusOf(api.as(written()))).toBe(401);
   });
 
+  describe('a key that an administrator revoked is not created again', () => {
+    const remove = async (api: Composed): Promise<number> => {
+      const path = `${KEYS_PATH}/bootstrap-admin`;
+      return (await api.administrator.send({ method: 'DELETE', path })).status;
+    };
+
+    test.each([
+      ['that was generated', undefined],
+      ['that was supplied', 'a-supplied-first-key-0123456789abcdefgh\n'],
+    ])('%s', async (_, supplied) => {
+      if (supplied !== undefined) writeFileSync(file, supplied, { mode: 0o600 });
+      {
+        await using api = await start();
+        expect([await statusOf(api.as(written())), await remove(api)]).toEqual([200, 200]);
+      }
+      {
+        await using api = await start();
+        expect(await statusOf(api.as(written()))).toBe(401);
+      }
+      const other = 'another-supplied-first-key-0123456789abc';
+      writeFileSync(file, other);
+      await using api = await start();
+      expect(await statusOf(api.as(other))).toBe(200);
+    });
+
+    test('nor does it replace the key that took its place', async () => {
+      let key = '';
+      {
+        await using api = await start();
+        expect(await remove(api)).toBe(200);
+        key = (await api.key('bootstrap-admin', { user: 'admin' })).text;
+      }
+      await using api = await start();
+      expect([await statusOf(api.as(written())), await statusOf(api.as(key))]).toEqual([401, 200]);
+    });
+  });
+
   test('is not written again for an existing key, whose secret is not stored', async () => {
     {
       await using api = await start();
@@ -158,7 +195,7 @@ describe('bootstrapKeyFile', () => {
         files.map(async (path) => {
           const keys = makeKeys(store);
           await keys.start();
-          const { definition, registry, authenticator } = keys;
+          const { definition, registry, digests, authenticator } = keys;
           const find = registry.find.bind(registry);
           registry.find = async (target) => {
             const found = await find(target);
@@ -172,6 +209,7 @@ describe('bootstrapKeyFile', () => {
             maxTtlMs: 0,
             definition,
             registry,
+            digests,
             authenticate,
             logger: silentLogger,
           });
