@@ -177,11 +177,17 @@ async function refuseLoginData({ write, writer, spec, before }: KeyWrite): Promi
   throw refusal(write, `spec.${changed}`, 'only an administrator may set it: it is the data of a login');
 }
 
-/** The field by which a key with unchanged groups would get more rights or a longer life. */
-function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
+/** The field by which a key with unchanged groups would get more rights. */
+function addedRight(spec: JsonObject, before: JsonObject): string | undefined {
   if (before['disabled'] === true && spec['disabled'] !== true) return 'spec.disabled';
   const wider = widerThan(scopeAt(spec), scopeAt(before));
-  if (wider) return scopePath(wider.path);
+  return wider && scopePath(wider.path);
+}
+
+/** The field by which a key with unchanged groups would get more rights or a longer life. */
+function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
+  const added = addedRight(spec, before);
+  if (added !== undefined) return added;
   const [ttl, had] = [Number(spec['ttl'] ?? 0), Number(before['ttl'] ?? 0)];
   if (had !== 0 && (ttl === 0 || ttl > had)) return 'spec.ttl';
   const isRenewed = before['ttlAfterLastActivity'] !== true && spec['ttlAfterLastActivity'] === true;
@@ -267,7 +273,8 @@ class Writer {
   }
 }
 
-// A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included. For an old secret of a
+// A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included, nor gives more rights to a key
+// that outlives it: they would be rights beyond its own end. For an old secret of a
 // rotated key its overlap is the end: otherwise it would live on in the keys that it creates.
 
 interface CallerEnd {
@@ -278,11 +285,12 @@ interface CallerEnd {
 
 const OLD_SECRET_RULE =
   'an old secret cannot create or extend a key beyond the end of its overlap: use the new secret';
+const RIGHTS_RULE = 'an access key cannot give more rights to a key that outlives it';
 const RULE = 'an access key cannot create a key that outlives it or extend a key beyond its own end';
 
 /**
- * The field by which the written key would outlive the key of the caller. Undefined: it ends no later than that, or no later than before.
- * `previous`: undefined for a create.
+ * The field by which the written key would outlive the key of the caller, or would have rights for longer than that. Undefined: it ends no later
+ * than that, or no later than before and with no more rights. `previous`: undefined for a create.
  */
 function longerLife(
   next: JsonObject,
@@ -291,7 +299,11 @@ function longerLife(
   nowMs: number,
 ): { readonly field: string; readonly detail: string } | undefined {
   const [after, before] = [lifeOf(next, nowMs), previous && lifeOf(previous, nowMs)];
-  if (isWithin(after, callerEnd.endMs) || (before && isNoLonger(after, before))) return undefined;
+  if (isWithin(after, callerEnd.endMs)) return undefined;
+  if (previous && before && isNoLonger(after, before)) {
+    const field = rightGivenTo(objectField(next, 'spec'), objectField(previous, 'spec'));
+    return field === undefined ? undefined : { field, detail: RIGHTS_RULE };
+  }
   const rule = callerEnd.isOldSecret ? OLD_SECRET_RULE : RULE;
   if (after.isExtendedByUse) {
     return {
@@ -301,6 +313,12 @@ function longerLife(
   }
   const most = Math.max(0, Math.floor((callerEnd.endMs - after.startMs) / 1000));
   return { field: 'spec.ttl', detail: `must be from 1 to ${most} (seconds): ${rule}` };
+}
+
+function rightGivenTo(spec: JsonObject, before: JsonObject): string | undefined {
+  const had = listField(before, 'groups');
+  const isAdded = listField(spec, 'groups').some((group) => !had.includes(group));
+  return isAdded ? 'spec.groups' : addedRight(spec, before);
 }
 
 interface Life {

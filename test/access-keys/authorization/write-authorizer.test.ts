@@ -256,6 +256,37 @@ describe('a key that expires', () => {
     expect(await patch({ ttl: 3601 })).toBe(403);
   });
 
+  test.each<[string, JsonObject, JsonObject]>([
+    ['spec.groups', {}, { groups: ['ops'] }],
+    ['spec.scope', { scope: {} }, { scope: null }],
+    ['spec.scope.projects[0]', { scope: {} }, { scope: { projects: [{ project: 'a' }] } }],
+    ['spec.disabled', { disabled: true }, { disabled: false }],
+  ])('gives no more rights to a key that expires later: %s', async (field, spec, change) => {
+    for (const groups of [['ops'], ['ops', 'platform:admins']]) {
+      const { token } = await short({ groups });
+      const [lasting, ending] = [await short({ ttl: 0, ...spec }), await short({ ttl: 30, ...spec })];
+      const answers = [];
+      for (const { name } of [lasting, ending]) {
+        const { status, json } = await server.send(token, 'PATCH', `${KEYS_PATH}/${name}`, { spec: change });
+        answers.push([status, textAt(json ?? {}, 'message').replace(/^.*? is forbidden: /, '')]);
+      }
+      const why = `${field}: an access key cannot give more rights to a key that outlives it`;
+      expect(answers).toEqual([
+        [403, why],
+        [200, ''],
+      ]);
+    }
+  });
+
+  test('takes rights from a key that expires later', async () => {
+    const { token } = await short({ groups: ['ops'] });
+    const { name } = await short({ ttl: 0, groups: ['ops'] });
+    for (const change of [{ groups: [] }, { scope: {} }, { disabled: true }]) {
+      const { status } = await server.send(token, 'PATCH', `${KEYS_PATH}/${name}`, { spec: change });
+      expect([change, status]).toEqual([change, 200]);
+    }
+  });
+
   test('the rule applies to PUT and server-side apply', async () => {
     const { name, token } = await short();
     const current = (await server.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
