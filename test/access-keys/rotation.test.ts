@@ -438,3 +438,33 @@ test('a TokenReview by a delegator contains the id of the secret', async () => {
   const extra = at(json, 'status.user.extra') as JsonObject; // of a UserInfo
   expect(extra['platform.sh/credential-id']).toEqual([secret.split('_')[1]]);
 });
+
+test('after the overlap, a cluster that still knows the user of the old secret is denied', async () => {
+  const config = { clusters: [{ cluster: 'a' }] };
+  const scoped = await newKey(`${name}-scoped`, { user: 'u', groups: [ADMINISTRATORS], scope: config });
+  const delegator = await newKey(`${name}-delegator`, { subject: 'cluster-a', groups: [AUTH_DELEGATORS] });
+  const rotation = { overlapSeconds: 60 };
+  const current = keyOf(
+    (await post(administrator, `${KEYS_PATH}/${name}-scoped/rotate`, rotation)).json ?? {},
+  );
+  const review = async (kind: string, spec: JsonObject): Promise<JsonObject> => {
+    const { json } = await post(delegator.client, `/kubernetes/cluster/a/apis/${kind}`, { spec });
+    return at(json, 'status') as JsonObject; // of a review
+  };
+  const users: JsonObject[] = [];
+  for (const token of [scoped.text, current])
+    users.push((await review('authentication.k8s.io/v1/tokenreviews', { token }))['user'] as JsonObject); // UserInfo
+  const verdicts = (): Promise<JsonObject[]> =>
+    Promise.all(
+      users.map((user) => {
+        const resourceAttributes = { verb: 'get', resource: 'pods' };
+        const { username = '', groups = [], extra = {} } = user;
+        const spec = { user: username, groups, extra, resourceAttributes };
+        return review('authorization.k8s.io/v1/subjectaccessreviews', spec);
+      }),
+    );
+  expect(await verdicts()).toMatchObject([{ allowed: true }, { allowed: true }]);
+  clock.advance(60_000);
+  const reason = 'the secret of the access key was rotated';
+  expect(await verdicts()).toMatchObject([{ allowed: false, denied: true, reason }, { allowed: true }]);
+});

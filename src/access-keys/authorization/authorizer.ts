@@ -146,9 +146,12 @@ export class ManagementAuthorizer implements Authorizer {
     if (key === 'missing' || key.isDeleted) return 'the access key no longer exists';
     if (key.isDisabled) return 'the access key is disabled';
     const expiresAtMs = this.#options.index.expiresAtMs(key);
-    if (expiresAtMs !== undefined && expiresAtMs <= this.#options.clock.now()) {
-      return 'the access key has expired';
-    }
+    const nowMs = this.#options.clock.now();
+    if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'the access key has expired';
+    // A cluster keeps the result of a TokenReview for a while. An unknown secret may be one that another replica has just created.
+    const used = key.credentials?.find(({ id }) => id === extra[EXTRA.credentialId]?.[0]);
+    if (used?.untilMs !== undefined && used.untilMs <= nowMs)
+      return 'the secret of the access key was rotated';
     const generations = extra[EXTRA.generation];
     if (generations === undefined) return undefined;
     const isCurrent = generations.length === 1 && generations[0] === String(key.tokenGeneration);
