@@ -178,11 +178,18 @@ export class AuditLog implements AsyncDisposable {
   }
 
   async #open(): Promise<FileHandle> {
-    const file = await open(this.#options.path, 'a', 0o600);
-    const stats = await file.stat();
-    this.#fileBytes = stats.size;
-    this.#fileId = `${stats.dev} ${stats.ino}`;
-    return file;
+    const file = await open(this.#options.path, 'a+', 0o600);
+    try {
+      const { size, dev, ino } = await file.stat();
+      this.#fileBytes = size;
+      this.#fileId = `${dev} ${ino}`;
+      // A full disk or a crash has cut the last line short.
+      if (size > 0 && !(await endsLine(file, size))) await file.appendFile('\n');
+      return file;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   }
 
   async #closeFile(): Promise<void> {
@@ -201,6 +208,11 @@ async function fileIdAt(path: string): Promise<string> {
     if (codeOf(error) === 'ENOENT') return '';
     throw error;
   }
+}
+
+async function endsLine(file: FileHandle, size: number): Promise<boolean> {
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer.toString('latin1') === '\n';
 }
 
 async function rotateFiles(path: string, kept: number): Promise<void> {

@@ -1,11 +1,12 @@
 /** The audit log: its lines, its files, and failures to write it. */
 
 import { auditEvent, type RequestRecord } from '../../../src/apiserver/request/request-info.ts';
-import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
 import { userNamed } from '../../../src/apiserver/user.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import {
@@ -126,6 +127,20 @@ test('a long URL, name or reason is cut', () => {
   const event = auditEvent({ ...RECORD, url: `/${long}`, path, reason: long }, 403, 0);
   expect(JSON.stringify(event).length).toBeLessThan(4000);
   expect(event.requestURI).toBe(`/${'x'.repeat(511)}…`);
+});
+
+test('a line that a full disk or a crash has cut short does not damage the next one', async () => {
+  const path = join(folder, 'audit.log');
+  await writeFile(path, '{"kind":"Event"}\n{"kind":"Ev');
+  await using log = auditLog();
+  recordMany(log, 2);
+  await log.flushed();
+  const lines = (await readFile(path, 'utf8')).split('\n');
+  expect(lines.slice(0, 2)).toEqual(['{"kind":"Event"}', '{"kind":"Ev']);
+  expect(lines.slice(2, 4).map((line) => JSON.parse(line) as JsonObject)).toMatchObject([
+    { auditID: '0' },
+    { auditID: '1' },
+  ]);
 });
 
 test('a file that another program renames or removes is opened again', async () => {
