@@ -18,6 +18,7 @@ import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';
 import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './patch/pipeline.ts';
 import type { PatchPipeline } from './patch/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
+import { CopyOwner } from './reconcile/copy-owner.ts';
 import type { SyncListener } from './reconcile/environment.ts';
 import { prune } from './sandbox/program-entry.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
@@ -89,7 +90,8 @@ export function isSameGeneration(before: Config, after: Config): boolean {
 /** Completes every step that can fail, so that the previous generation can run until this one is ready. */
 export async function createGeneration(options: GenerationOptions): Promise<Generation> {
   const { config, clusters, logger, createPipeline = (_, parts) => createPatchPipeline(parts) } = options;
-  const owner = await clusters.resolveOwner(config);
+  const resolveOwner = () => clusters.resolveOwner(config);
+  const owner = new CopyOwner(await resolveOwner(), resolveOwner);
   const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
   const virtualCaches = new Map<string, ObservableInformer>();
   const compiled = compileKinds(syncedKinds(config, virtualCaches), config.patches);

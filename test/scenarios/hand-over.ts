@@ -157,6 +157,22 @@ export function ownerScenarios(newWorld: NewWorld): void {
       expect(world.writesIn(log)).toEqual([`MODIFIED ${world.hostName(KEY)}`]);
     });
 
+    test('owns the copies with its new uid after it was created again, so that no garbage collector deletes them', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+      await world.virtual.create('Endpoints', endpoints(KEY));
+      const daemon = await world.startSync({ config: NO_SLICES });
+      const { metadata } = await world.whenCopied(KEY);
+      await world.settle(daemon);
+      await world.host.delete('Service', world.hostNamespace, world.vcluster);
+      const made = await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
+      await world.host.delete('Endpoints', ...world.hostKey(KEY));
+      const copy = await world.whenCopy(KEY, (one) => one.metadata.uid !== metadata.uid);
+      expect(ownersOf(copy)).toMatchObject([{ name: world.vcluster, uid: made.metadata.uid }]);
+    });
+
     test('owns nothing with owner: {kind: ""}', async ({ expect }) => {
       await using world = await newWorld();
       await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));

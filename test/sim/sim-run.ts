@@ -135,8 +135,6 @@ class SimRun {
     for (const daemon of this.#daemons) {
       daemon.crashAfterWrites(Infinity);
       daemon.resume();
-      // The owner is read at a start.
-      if (this.#settings.hasOwner) daemon.crash();
       daemon.start();
     }
     this.#trace('faults off');

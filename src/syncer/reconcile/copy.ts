@@ -27,12 +27,13 @@ import type {
   TranslatedReference,
 } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
-import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
+import { backTranslate, forgeHostObject } from '../translate/forge.ts';
 import { mergePair, type Forwarded, type MergedPair, type Reversed } from '../translate/merge.ts';
 import type { MergeMemory } from '../translate/merge-metadata.ts';
 import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
 import { contentEquals, memberEquals, memberOf, metadataEquals, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
+import type { CopyOwner } from './copy-owner.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 
 export class RefusedCopy extends Error {
@@ -61,7 +62,7 @@ export interface CopyForgeOptions {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
   readonly pipeline: PatchPipeline;
-  readonly owner: OwnerReference | undefined;
+  readonly owner: Pick<CopyOwner, 'current'>;
   readonly foreignService: ForeignService;
 }
 
@@ -184,7 +185,8 @@ function failureOf(
 async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<PatchedCopy> {
   const { virtual, target, host } = pair;
   const { resource, content } = options.kind;
-  const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, host });
+  const owner = options.owner.current;
+  const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, owner, host });
   const input = asJson(forged);
   const patched = await options.pipeline.apply('toHost', input, {
     objectNamespace: virtual.metadata.namespace ?? '',

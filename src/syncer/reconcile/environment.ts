@@ -9,10 +9,10 @@ import { type ObjectKey, type Resource, NAMESPACES } from '../../kube/object.ts'
 import type { ClusterName, EventRecorder, WatchClient } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { TranslatedReference } from '../patch/types.ts';
+import type { CopyOwner } from './copy-owner.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
 import { VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
-import type { OwnerReference } from '../translate/forge.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
@@ -25,7 +25,7 @@ export interface SyncEnvironment {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
   /** Owns the copies in the virtual cluster's own host namespace. */
-  readonly owner: OwnerReference | undefined;
+  readonly owner: CopyOwner;
   readonly recorder: EventRecorder;
   /** Undefined: changes are written. */
   readonly dryRun: DryRun | undefined;

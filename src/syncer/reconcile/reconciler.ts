@@ -234,6 +234,7 @@ async function createCopy(sync: KindSync, seen: Observation): Promise<ReconcileR
     return deleteVirtual(sync, seen, virtual);
   const waitMs = recreationWaitMs(state.deletions, sync.nowMs());
   if (waitMs > 0) return waitForRecreation(sync, seen, waitMs);
+  if (deletionsOf(state.deletions, sync.nowMs()) > 0) await sync.environment.owner.refresh();
   if (await learnService(sync, seen, virtual)) return STALE;
   if (seen.target !== undefined && !sync.areDependentsRead(seen.target))
     return dependentsFirst('no host copy');

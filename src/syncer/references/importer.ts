@@ -9,6 +9,7 @@ import type { ClusterName } from '../../kube/types.ts';
 import { isNamespaceMissing, UNCHANGED, type ReconcileResult } from '../reconcile/controller.ts';
 import {
   correctionWaitMs,
+  deletionsOf,
   noteChange,
   noteDeletion,
   noteDrift,
@@ -259,6 +260,7 @@ export class Importer {
 
   #mirrorToHost({ seen, caches }: ImportJob): Mirror {
     const { object, target, ours } = seen;
+    const { names, labels, owner } = this.#options.environment;
     invariant(object && target, 'an object that is imported into the host exists and has a target there');
     return {
       to: 'host',
@@ -267,7 +269,7 @@ export class Importer {
       place: target,
       readSource: async () => object,
       forge: (source, host) =>
-        forgeHostImport(source, caches.kind, { target, host }, this.#options.environment),
+        forgeHostImport(source, caches.kind, { target, host }, { names, labels, owner: owner.current }),
     };
   }
 
@@ -293,6 +295,7 @@ export class Importer {
     if (copy === undefined) {
       const waitMs = recreationWaitMs(state.deletions, nowMs, RECREATION[to]);
       if (waitMs > 0) return { outcome: 'waiting', reason: DELETED[to], waitMs };
+      if (deletionsOf(state.deletions, nowMs) > 0) await this.#options.environment.owner.refresh();
     } else {
       this.#options.notices.problem(job.id, undefined);
       if (state.isInStep(source, copy)) return UNCHANGED;

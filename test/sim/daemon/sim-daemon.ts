@@ -203,7 +203,7 @@ export class SimDaemon {
     });
   }
 
-  /** Without it the process ends. */
+  /** Without it a start ends. */
   async #owner(life: Life, config: Config) {
     const owner = ownerOf(config);
     if (owner === undefined || owner.isOptional) return undefined;
@@ -214,6 +214,7 @@ export class SimDaemon {
         const object = await life.raw.host.get(resource, { namespace: config.host.namespace, name });
         return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
       } catch (error) {
+        if (isNotFound(error) && life.generation !== undefined) return undefined;
         if (isNotFound(error)) this.#exit(life, 'the owner does not exist');
         throw error;
       }

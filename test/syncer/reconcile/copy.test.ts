@@ -35,7 +35,7 @@ function counted(patches: readonly PatchConfig[], options: BuildOptions = {}) {
     },
   };
   const labels = createLabelTranslator('vc', mode);
-  const kept = { owner: undefined, foreignService: () => undefined };
+  const kept = { owner: { current: undefined }, foreignService: () => undefined };
   const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline: counting, ...kept });
   return { forge, runs, evaluator };
 }
