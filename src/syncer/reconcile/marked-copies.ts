@@ -88,7 +88,7 @@ export async function deleteUnmapped(options: UnmappedOptions): Promise<boolean>
   if (listed === undefined) return false;
   const found = listed.flatMap((copy) => {
     const of = isOptedOut(copy) ? undefined : unmappedVirtual(copy, resource, names);
-    return of === undefined ? [] : [{ copy, key: keyOf(of) }];
+    return of === undefined || isOptedOut(virtual.get(keyOf(of))) ? [] : [{ copy, key: keyOf(of) }];
   });
   const proven = new Set(found.filter(({ copy, key }) => isCopyFrom(copy, virtual.get(key))));
   const outcomes = await Promise.all([...proven].map(({ copy }) => remove(copy, options)));

@@ -108,7 +108,7 @@ function observe(observed: KindSync, key: ObjectKey, leftOut: LeftOut = {}): Obs
     unmapped: object && kind.unmappedNamespace?.(object, names),
     host: hostObject,
     ownership: hostObject && ownershipOf(hostObject, kind.resource, names, parseKey(key)),
-    strays: straysOf(key, hostKey, observed),
+    strays: isOptedOut(object) ? [] : straysOf(key, hostKey, observed),
     claims: hostKey === undefined ? [] : claimsOn(hostKey, observed),
     hasForeignService:
       hostObject !== undefined && foreignService(kind.hostService(hostObject), object) !== undefined,

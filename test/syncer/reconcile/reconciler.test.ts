@@ -10,6 +10,15 @@ import { changesOf, clustersAfter, object, rehearsed, type Clusters } from '../m
 const COPY = { name: 'web-x-shop-x-vc', namespace: 'host' };
 const first = await rehearsed({ virtual: { Endpoints: [object()] } });
 const [copy = object()] = clustersAfter(first).host.Endpoints ?? [];
+const stray: KubeObject = {
+  ...copy,
+  metadata: {
+    ...copy.metadata,
+    name: 'old',
+    uid: 'old',
+    annotations: { ...copy.metadata.annotations, 'vcluster.loft.sh/object-host-name': 'old' },
+  },
+};
 const foreign = object({ ...COPY, uid: 'f' });
 const byController = object({
   ...COPY,
@@ -68,6 +77,18 @@ test.each<[string, Clusters, readonly string[], readonly string[]]>([
     { virtual: { Endpoints: [object(optedOut)] }, host: { Endpoints: [copy] } },
     [],
     [],
+  ],
+  [
+    'opted out, with a copy at the place of an earlier configuration, which stays',
+    { virtual: { Endpoints: [object(optedOut)] }, host: { Endpoints: [stray] } },
+    [],
+    [],
+  ],
+  [
+    'with a copy at the place of an earlier configuration',
+    { virtual: { Endpoints: [object()] }, host: { Endpoints: [stray] } },
+    ['host host/old deleted: belongs elsewhere now', 'host host/web-x-shop-x-vc created: no host copy'],
+    ['Synced'],
   ],
   [
     'of a Service with a selector',
