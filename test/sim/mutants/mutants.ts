@@ -86,13 +86,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'services: the cluster IP of the virtual cluster is written',
     file: SERVICES,
-    snippet: "field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);",
-    replacement: "field === 'healthCheckNodePort' && !isHeadless;",
+    snippet: "field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isVirtualHeadless);",
+    replacement: "field === 'healthCheckNodePort' && !isVirtualHeadless;",
   },
   {
     name: 'services: a headless one is not created again',
     file: SERVICES,
-    snippet: 'if (isHeadlessSpec(next) !== isHeadlessSpec(now)) return true;',
+    snippet: 'if (isHeadless(next) !== isHeadless(now)) return true;',
     replacement: '',
   },
   {

@@ -58,7 +58,7 @@ export const REFUSED: [Path, JsonValue | undefined, RegExp][] = [
     'a b',
     /: a valid label must be an empty string or consist of .* alphanumeric character, not "a b"$/,
   ],
-  [['metadata', 'labels', 'app'], LONG, /: must be no more than 63 bytes, not "a+/],
+  [['metadata', 'labels', 'app'], LONG, /: must be no more than 63 characters, not "a+/],
   [['metadata', 'labels', 'a b'], 'x', /labels.a b: name part must consist of alphanumeric characters/],
   [['metadata', 'labels', 'UP.com/x'], 'x', /prefix part a lowercase RFC 1123 subdomain must consist/],
   [['metadata', 'labels', '/x'], 'x', /prefix part must be non-empty, not "\/x"/],
