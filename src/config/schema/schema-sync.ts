@@ -20,7 +20,7 @@ export const referenceSchema = z
   .strictObject({
     apiVersion: z
       .string()
-      .regex(/^([a-z0-9.-]+\/)?[a-z0-9]+$/u, {
+      .regex(/^([a-z0-9.-]+\/)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$/u, {
         error: 'must be VERSION or GROUP/VERSION, such as v1 or apps/v1',
       })
       .meta({ description: 'apiVersion of the referenced object, such as v1 or apps/v1.' }),
