@@ -28,7 +28,7 @@ import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { CONTROLLED_BY } from '../reconcile/decide.ts';
 import { createWriter, type Writer } from '../reconcile/writer.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
-import { SERVICE_ACCOUNT_NAME } from './refusals.ts';
+import { isPrivateLabel, SERVICE_ACCOUNT_NAME } from './refusals.ts';
 import { copiedFrom, type KindView } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
@@ -269,7 +269,9 @@ function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeOb
 function slimMetadata(onlyLabelled: string): (object: KubeObject) => KubeObject {
   const [importLabel = ''] = onlyLabelled.split('=');
   const isKeptLabel = (key: string, value: string): boolean =>
-    [MANAGED_BY_LABEL, CONTROLLED_BY, importLabel].includes(key) || isProgramLabel(key, value);
+    [MANAGED_BY_LABEL, CONTROLLED_BY, importLabel].includes(key) ||
+    isProgramLabel(key, value) ||
+    isPrivateLabel(key, value);
   const isKeptAnnotation = (key: string): boolean =>
     isBookkeepingAnnotation(key) || key === SERVICE_ACCOUNT_NAME || key === CONTROLLED_BY;
   return (object) => {

@@ -167,6 +167,11 @@ export function refusalOfVirtual(object: KubeObject, resource: Resource): string
   return refusal ?? refusalOfLabels(object, resource, () => true);
 }
 
+/** {@link refusalOfSource} may refuse an object for this label. */
+export function isPrivateLabel(key: string, value: string): boolean {
+  return PROGRAM_LABELS.some((row) => row.isPrivate && marks(row, key, value));
+}
+
 function refusalOfLabels(
   { metadata: { labels = {} } }: KubeObject,
   { group, kind }: Resource,

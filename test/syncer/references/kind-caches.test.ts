@@ -62,10 +62,11 @@ test.each<[string, Partial<ReferencedKind>, boolean, boolean]>([
   ]);
 });
 
-test('of an object of the host, only the name, the version and the marks of ownership are kept', async () => {
+test('of an object of the host, only the name, the version and the marks of ownership and of refusals are kept', async () => {
   await using world = kindWorld();
   const token = { 'kubernetes.io/service-account.name': 'sa' };
-  world.store('host', secret('host', { labels: { app: 'x' }, annotations: token }));
+  const labels = { 'argocd.argoproj.io/secret-type': 'cluster' };
+  world.store('host', secret('host', { labels: { app: 'x', ...labels }, annotations: token }));
   const caches = await cachesIn(world);
   expect(caches.host('host/tls')).toEqual({
     metadata: {
@@ -73,7 +74,7 @@ test('of an object of the host, only the name, the version and the marks of owne
       namespace: 'host',
       uid: 'host',
       resourceVersion: '5',
-      labels: {},
+      labels,
       annotations: token,
     },
   });
