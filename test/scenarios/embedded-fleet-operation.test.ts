@@ -39,6 +39,7 @@ describe.concurrent('a fleet in operation', () => {
     const names = ['web', 'db', 'queue'];
     for (const name of names) await world.createEndpoints(one, name, '10.1.0.1');
     for (const name of names) await world.whenCopied(one, name, '10.1.0.1');
+    await world.whenState(fleet, one, 'joined');
     let deletions = 0;
     proxy.behaviour = {
       async decide({ method, path }) {
