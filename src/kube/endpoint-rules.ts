@@ -106,7 +106,7 @@ function hintsFor(problem: (name: string) => string | undefined): Rule {
       reportRepeated(field, names);
       textOf('required', problem)(field);
     };
-    list(struct(['name', name]), HINTS_MAX)(hints);
+    list(struct(['name', name]), HINTS_MAX)(hints.afresh());
   };
 }
 

@@ -31,7 +31,7 @@ export type TextProblem = (text: string) => string | undefined;
 /** A field of an object that is validated. A linked list, so that valid fields allocate no path. */
 export class Field {
   readonly value: JsonValue | undefined;
-  /** The value that needs no check: what is the same object is skipped. */
+  /** A value that needs no check: what is the same at the same place is skipped. */
   readonly old: JsonValue | undefined;
   readonly #above: Field | undefined;
   readonly #step: string | number;
@@ -92,7 +92,7 @@ export class Field {
   }
 
   item(index: number): Field {
-    return this.#below(index, this.items[index], undefined);
+    return this.#below(index, this.items[index], itemOf(this.old, index));
   }
 
   /** The same field, of which nothing is skipped. */
@@ -142,15 +142,22 @@ function memberOf(value: JsonValue | undefined, key: string): JsonValue | undefi
   return isJsonObject(value) ? ownValue(value, key) : undefined;
 }
 
+function itemOf(value: JsonValue | undefined, index: number): JsonValue | undefined {
+  return Array.isArray(value) ? value[index] : undefined;
+}
+
 /** An object with these fields; others are not checked. */
 export function struct(...fields: readonly FieldRule[]): Rule {
   return (field) => {
     if (field.isAbsent || field.isSame) return;
-    if (!isJsonObject(field.value)) {
+    const { value, old } = field;
+    if (!isJsonObject(value)) {
       field.wrongType('an object');
       return;
     }
-    for (const [key, rule] of fields) rule(field.member(key));
+    const isKnown = isJsonObject(old);
+    for (const [key, rule] of fields)
+      if (!isKnown || ownValue(value, key) !== ownValue(old, key)) rule(field.member(key));
   };
 }
 
@@ -163,9 +170,8 @@ export function list(rule: Rule, itemsMax = Infinity): Rule {
       field.report({ reason: 'TooMany', max: itemsMax });
       return;
     }
-    const known = new Set(Array.isArray(old) ? old : []);
     for (const [index, item] of items.entries()) {
-      if (isJsonObject(item) && known.has(item)) continue;
+      if (item === itemOf(old, index)) continue;
       if (item === null) field.item(index).wrongType('set');
       else rule(field.item(index));
     }

@@ -54,7 +54,7 @@ export function newViolation(
 ): ResultProblem | undefined {
   const found = Field.violations(rules(after, before), after, before);
   if (found.length === 0) return undefined;
-  const known = Field.violations(rules(before, undefined), before, undefined).map(identityOf);
+  const known = Field.violations(rules(before, after), before, after).map(identityOf);
   const first = found.find((violation) => {
     const at = known.indexOf(identityOf(violation));
     if (at >= 0) known.splice(at, 1);

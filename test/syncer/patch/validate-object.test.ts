@@ -64,6 +64,20 @@ describe('an invalid value that the object had before is accepted', () => {
     expect(problem(beside, before)).toBeUndefined();
   });
 
+  test.each(REFUSED.filter(([path]) => path.length > 2 && path[1] !== 1))(
+    'and %j = %j beside it is rejected',
+    (path, value, message) => {
+      const before = changed(['subsets', 1, 'addresses', 0, 'ip'], 'x');
+      expect(problem(changed(path, value, before), before)).toMatch(message);
+    },
+  );
+
+  test('one more of the same value is new', () => {
+    const before = changed(['subsets', 0, 'addresses', 0, 'ip'], 'x');
+    const after = changed(['subsets', 0, 'addresses', 1, 'ip'], 'x', before);
+    expect(problem(after, before)).toMatch(/addresses.1.ip: must be a valid IP address/);
+  });
+
   test('moved elements are not new', () => {
     const bad = { ip: 'not-an-ip' };
     const before = changed(['subsets', 0, 'addresses'], [{ ip: '10.0.0.1' }, bad]);
