@@ -274,8 +274,8 @@ class Writer {
 }
 
 // A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included, nor gives more rights to a key
-// that outlives it: they would be rights beyond its own end. For an old secret of a
-// rotated key its overlap is the end: otherwise it would live on in the keys that it creates.
+// that outlives it: they would be rights beyond its own end. For an old secret of a rotated key its overlap is the end: otherwise it would live
+// on in the keys that it creates.
 
 interface CallerEnd {
   /** When the key of the caller expires or the overlap of its secret ends, in epoch milliseconds. */

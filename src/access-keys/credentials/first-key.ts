@@ -136,12 +136,12 @@ async function isUsed({ registry, digests }: FirstKeyFileOptions, key: string): 
   return entry?.value['digest'] === digests.stored(key).digest;
 }
 
-async function markUsed(options: FirstKeyFileOptions, key: string): Promise<void> {
-  if (await isUsed(options, key)) return;
-  const { store } = options.registry;
-  const value = { metadata: { name: USED_KEY.name }, digest: options.digests.stored(key).digest };
+async function markUsed({ registry: { store }, digests }: FirstKeyFileOptions, key: string): Promise<void> {
+  const { digest } = digests.stored(key);
+  const entry = await store.get(USED_KEY);
+  if (entry?.value['digest'] === digest) return;
+  const value = { metadata: { name: USED_KEY.name }, digest };
   try {
-    const entry = await store.get(USED_KEY);
     await (entry ? store.update(USED_KEY, value, entry.revision) : store.create(USED_KEY, value));
   } catch (error) {
     // Another replica has marked it.
