@@ -91,7 +91,9 @@ export class OidcProvider {
         contentType: 'application/x-www-form-urlencoded',
       }),
     });
-    return { status, body: asObject(text, address) };
+    const body = parsedObject(text);
+    if (body === undefined) throw new Error(`the response of ${address} is not a JSON object`);
+    return { status, body };
   }
 
   #accessTo(url: URL, headers: RequestHeaders): ServerAccess {
@@ -118,26 +120,21 @@ export class OidcProvider {
   }
 }
 
-function asObject(text: string, address: string): JsonObject {
-  let value: unknown;
+/** Undefined: it is not a JSON object. The error of the parser would show the text, which may have a token. */
+function parsedObject(text: string): JsonObject | undefined {
   try {
-    value = parseJson(text);
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : undefined;
   } catch {
-    value = undefined; // its text may have a token
+    return undefined;
   }
-  if (!isJsonObject(value)) throw new Error(`the response of ${address} is not a JSON object`);
-  return value;
 }
 
 /** 0 for a token that cannot be read, so that it is renewed. */
 function expiryMs(token: string): number {
-  try {
-    const claims = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    const seconds = isJsonObject(claims) ? ownValue(claims, 'exp') : undefined;
-    return typeof seconds === 'number' ? seconds * 1000 : 0;
-  } catch {
-    return 0;
-  }
+  const claims = parsedObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+  const seconds = claims && ownValue(claims, 'exp');
+  return typeof seconds === 'number' ? seconds * 1000 : 0;
 }
 
 /** RFC 6749 2.3.1. */

@@ -160,7 +160,7 @@ describe('a kubeconfig', () => {
       /users\[u\].tokenFile names a file that cannot be read/,
     ],
     [
-      'groups of nobody',
+      'groups without a user to impersonate',
       { user: 'token: t, as-groups: [system:masters]' },
       /users\[u\].as-groups has no effect without users\[u\].as: name the user to impersonate/,
     ],
