@@ -295,7 +295,8 @@ export class Importer {
     if (copy === undefined) {
       const waitMs = recreationWaitMs(state.deletions, nowMs, RECREATION[to]);
       if (waitMs > 0) return { outcome: 'waiting', reason: DELETED[to], waitMs };
-      if (deletionsOf(state.deletions, nowMs) > 0) await this.#options.environment.owner.refresh();
+      if (to === 'host' && deletionsOf(state.deletions, nowMs) > 0)
+        await this.#options.environment.owner.refresh();
     } else {
       this.#options.notices.problem(job.id, undefined);
       if (state.isInStep(source, copy)) return UNCHANGED;

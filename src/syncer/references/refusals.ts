@@ -169,7 +169,11 @@ export function refusalOfVirtual(object: KubeObject, resource: Resource): string
 
 /** {@link refusalOfSource} may refuse an object for this label. */
 export function isPrivateLabel(key: string, value: string): boolean {
-  return PROGRAM_LABELS.some((row) => row.isPrivate && marks(row, key, value));
+  return programOf(key, value, ({ isPrivate }) => isPrivate) !== undefined;
+}
+
+function programOf(key: string, value: string, applies: (row: ProgramLabel) => boolean): string | undefined {
+  return PROGRAM_LABELS.find((row) => applies(row) && marks(row, key, value))?.program;
 }
 
 function refusalOfLabels(
@@ -179,8 +183,8 @@ function refusalOfLabels(
 ): string | undefined {
   if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return undefined;
   for (const [key, value] of Object.entries(labels)) {
-    const row = PROGRAM_LABELS.find((one) => applies(one) && marks(one, key, value));
-    if (row !== undefined) return `its label ${key}=${value} marks it as an object of ${row.program}`;
+    const program = programOf(key, value, applies);
+    if (program !== undefined) return `its label ${key}=${value} marks it as an object of ${program}`;
   }
   return undefined;
 }
