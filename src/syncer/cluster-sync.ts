@@ -1,14 +1,13 @@
 /** The sync of one virtual cluster, without the process around it: connect, check rights, run, reload, drain. */
 
-import { diffConfig, withLiveChanges, type Config } from '../config/config.ts';
-import { TerminalError } from '../base/errors.ts';
+import { configurationHash, diffConfig, withLiveChanges, type Config } from '../config/config.ts';
+import { messageOf, TerminalError } from '../base/errors.ts';
 import { sleep } from '../base/clock.ts';
-import type { Checks } from '../base/health.ts';
+import type { CheckResult, Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
 import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
-import { ConfigurationInUse } from './configuration-in-use.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import {
   createGeneration,
@@ -17,13 +16,14 @@ import {
   IDLE_GENERATION,
   isSameGeneration,
 } from './generation.ts';
-import { type LeadershipOptions, startLeadership } from './leadership.ts';
+import { CONFIGURATION, leaseName, type LeadershipOptions, startLeadership } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
+import { LEASES } from '../kube/lease.ts';
 import { NAMESPACES, type StringMap } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
@@ -93,7 +93,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   const reports = { ...options, config, leadership, recorder: hostRecorder };
   const held = (isHeld: boolean): void => metrics.sync.deletionsHeld(isHeld);
   const identity = new VirtualIdentity({ ...reports, clients: clusters, held });
-  const configuration = new ConfigurationInUse({ ...reports, client: clusters.host, metrics: metrics.sync });
+  const configuration = new ConfigurationInUse({ ...reports, client: clusters.host });
   const parts = {
     ...options,
     createSandbox: options.createSandbox ?? createSandbox,
@@ -356,5 +356,53 @@ async function reportMissingHostNamespace(options: HostNamespaceOptions): Promis
     const hint = 'create it, or set endpointSyncer.host.namespace to the namespace of the virtual cluster';
     if (isNotFound(error)) logger.warn({ namespace, hint }, 'host namespace does not exist');
     else logger.debug({ namespace, error: String(error) }, 'host namespace cannot be checked');
+  }
+}
+
+/** The configuration in use, and why that of the files is not: in readiness, metrics, the Lease, and Events on the Lease. */
+class ConfigurationInUse {
+  readonly #options;
+  #detail = '';
+  #isApplied = true;
+
+  constructor(
+    options: Pick<GenerationOptions, 'leadership' | 'recorder' | 'clock' | 'logger' | 'metrics'> & {
+      readonly client: Pick<ClusterClient, 'get'>;
+    },
+  ) {
+    this.#options = options;
+  }
+
+  use(config: Config): void {
+    const { leadership, metrics, clock } = this.#options;
+    const hash = configurationHash(config);
+    const nowMs = clock.now();
+    this.#detail = `${hash}, since ${new Date(nowMs).toISOString()}`;
+    metrics.sync.configurationInUse(hash, nowMs / 1000);
+    leadership.publish({ [CONFIGURATION]: hash });
+  }
+
+  /** The files were read; `problem` is why what they say is not in use, or not all of it. */
+  read(config: Config, problem?: string): void {
+    this.#isApplied = problem === undefined;
+    this.#options.metrics.sync.configurationApplied(this.#isApplied);
+    if (problem !== undefined) void this.#report(config, problem);
+  }
+
+  check(): CheckResult {
+    const rest = this.#isApplied ? '' : '; that of the files is not applied, the log says why';
+    return { isOk: true, detail: `${this.#detail}${rest}` };
+  }
+
+  /** The right to create Events on the host is optional, and there may be no Lease. */
+  async #report({ name, host }: Config, problem: string): Promise<void> {
+    const { client, recorder, logger } = this.#options;
+    try {
+      const lease = await client.get(LEASES, { namespace: host.namespace, name: leaseName(name) });
+      const note = `The changed configuration is not applied: ${problem}`;
+      recorder.event(lease, LEASES, { type: 'Warning', reason: 'ConfigurationNotApplied', note });
+    } catch (error) {
+      logger.debug({ error: messageOf(error) }, 'no Event about the configuration');
+    }
   }
 }
