@@ -33,7 +33,7 @@ import type { MergeMemory } from '../translate/merge-metadata.ts';
 import { type Arrival, recordedRevision, withRevision, kindsToRecord } from '../translate/last-synced.ts';
 import { contentEquals, memberEquals, memberOf, metadataEquals, withMembers } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
-import type { CopyOwner } from './copy-owner.ts';
+import type { CopyOwner } from './environment.ts';
 import { refuseForeignService, type Refusal } from './decide.ts';
 
 export class RefusedCopy extends Error {

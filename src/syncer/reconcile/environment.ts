@@ -9,11 +9,11 @@ import { type ObjectKey, type Resource, NAMESPACES } from '../../kube/object.ts'
 import type { ClusterName, EventRecorder, WatchClient } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { TranslatedReference } from '../patch/types.ts';
-import type { CopyOwner } from './copy-owner.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
 import { VIRTUAL_NAMESPACE } from '../translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+import type { OwnerReference } from '../translate/forge.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { isAlreadyExists } from '../../kube/status-error.ts';
 
@@ -87,4 +87,33 @@ export function namespaceCreator({
       if (!isAlreadyExists(error)) throw error;
     }
   };
+}
+
+/** The object that owns the copies. When it is created again, the uid that is known of it names no object any more, and the host's garbage collector
+ * deletes every copy with that owner, also one that is created again. */
+export class CopyOwner {
+  readonly #resolve;
+  #current: OwnerReference | undefined;
+  #reading: Promise<void> | undefined;
+
+  /** `current`: as resolved at the start; undefined: copies have no owner. */
+  constructor(current: OwnerReference | undefined, resolve: () => Promise<OwnerReference | undefined>) {
+    this.#current = current;
+    this.#resolve = resolve;
+  }
+
+  get current(): OwnerReference | undefined {
+    return this.#current;
+  }
+
+  /** Reads the uid again, because a copy was deleted. Never rejects: an owner that does not exist stays, so that nothing outlives it. */
+  async refresh(): Promise<void> {
+    if (this.#current === undefined) return;
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    this.#current = (await this.#resolve().catch(() => undefined)) ?? this.#current;
+  }
 }

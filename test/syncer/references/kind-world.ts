@@ -6,7 +6,7 @@ import { MemoryClient, MemoryCluster, qualifiedPlural } from '../../../src/kube/
 import { SECRETS, type KubeObject, type Resource } from '../../../src/kube/object.ts';
 import { TerminalError } from '../../../src/base/errors.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
-import { CopyOwner } from '../../../src/syncer/reconcile/copy-owner.ts';
+import { CopyOwner } from '../../../src/syncer/reconcile/environment.ts';
 import { createMetrics } from '../../../src/syncer/metrics/metrics.ts';
 import type { ReferenceEnvironment } from '../../../src/syncer/references/environment.ts';
 import { createTranslators } from '../../../src/syncer/translation.ts';
