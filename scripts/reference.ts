@@ -163,11 +163,10 @@ function seriesOf({ name, labels = [] }: Described): string {
 function describedSeries(): readonly Described[] {
   const registry = new DescribedRegistry();
   queueSeries(registry, () => 0);
-  controllerSeries(registry);
   requestSeries(registry);
   informerSeries(registry);
   leaderSeries(registry);
-  syncSeries(registry);
+  controllerSeries(registry, syncSeries(registry));
   fleetSeries(registry, () => []);
   processSeries(registry, '');
   keySeries(registry, { all: () => [], expiresAtMs: () => undefined, unconfirmedMs: 0 }, systemClock);

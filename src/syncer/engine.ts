@@ -2,22 +2,17 @@
 
 import { createSemaphore } from '../base/semaphore.ts';
 import type { Random } from '../base/random.ts';
-import {
-  createInformer,
-  type InformerMetrics,
-  type InformerOptions,
-  type ObservableInformer,
-} from '../kube/informer/informer.ts';
+import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
+import type { Controller } from './reconcile/controller.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import {
   hostIndexes,
   KindSync,
   virtualIndexes,
   type KindEnvironment,
-  type KindMetrics,
   type KindPlan,
 } from './reconcile/kind-sync.ts';
 import { reconcile } from './reconcile/reconciler.ts';
@@ -31,10 +26,6 @@ import { recordedKinds } from './translate/last-synced.ts';
 import { ownershipOf } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 
-export interface EngineMetrics extends KindMetrics {
-  informer(cluster: ClusterName, resource: Resource): InformerMetrics;
-}
-
 export interface EngineOptions extends SyncEnvironment {
   readonly kinds: readonly KindPlan[];
   /** Filled with the caches of virtual objects, by plural. Kinds look up objects of other kinds in them. */
@@ -46,7 +37,6 @@ export interface EngineOptions extends SyncEnvironment {
   readonly random: Random;
   /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
-  readonly metrics: EngineMetrics;
 }
 
 export class Engine {
@@ -106,15 +96,18 @@ export class Engine {
 
   /** The workers have processed all objects of the first lists and all changes since. */
   get isIdle(): boolean {
-    const { references } = this.#options;
-    return this.#isWorking && this.#isSwept && this.#kinds.every((kind) => kind.isIdle) && references.isIdle;
+    return this.#isWorking && this.#isSwept && this.#controllers.every(({ queue }) => queue.isIdle);
   }
 
   get initialOutcomes(): Readonly<Record<string, number>> {
     const sums: Record<string, number> = {};
-    for (const { initialOutcomes } of this.#kinds)
-      for (const [outcome, count] of initialOutcomes) sums[outcome] = (sums[outcome] ?? 0) + count;
+    for (const { controller } of this.#kinds)
+      for (const [outcome, count] of controller.initialOutcomes) sums[outcome] = (sums[outcome] ?? 0) + count;
     return sums;
+  }
+
+  get #controllers(): readonly Controller[] {
+    return [...this.#kinds, this.#options.references].map(({ controller }) => controller);
   }
 
   get isWorking(): boolean {
@@ -128,13 +121,12 @@ export class Engine {
   }
 
   abandon(): number {
-    const queued = this.#kinds.map((kind) => kind.abandon());
-    return queued.reduce((sum, count) => sum + count, this.#options.references.abandon());
+    return this.#controllers.reduce((sum, { queue }) => sum + queue.abandon(), 0);
   }
 
   async stop(): Promise<void> {
     this.#sweeping.abort();
-    for (const kind of this.#kinds) kind.shutDown();
+    for (const { controller } of this.#kinds) controller.queue.shutDown();
     if (!this.#isWorking) this.#stopping.abort();
     await this.#running;
   }
@@ -160,7 +152,9 @@ export class Engine {
       signal.throwIfAborted();
       this.#isWorking = true;
       await Promise.all([
-        Promise.all(this.#kinds.map((kind) => kind.run())).finally(() => references.shutDown()),
+        Promise.all(this.#kinds.map((kind) => kind.run())).finally(() =>
+          references.controller.queue.shutDown(),
+        ),
         references.run(),
         this.#sweepUnmapped(),
       ]);
@@ -258,7 +252,7 @@ export class Engine {
       clock,
       random,
       logger,
-      metrics: metrics.informer(cluster, resource),
+      metrics: metrics.informer(cluster, resource.plural),
     });
   }
 }

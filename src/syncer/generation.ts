@@ -21,8 +21,8 @@ import type { SyncedKind } from './kinds/kind.ts';
 import { CopyOwner, type SyncListener } from './reconcile/environment.ts';
 import { prune } from './sandbox/program-entry.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
-import { Engine, type EngineMetrics } from './engine.ts';
-import type { ReferenceListener, ReferenceMetrics } from './references/environment.ts';
+import { Engine } from './engine.ts';
+import type { ReferenceListener } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
 import { References } from './references/references.ts';
 import type { DryRun } from './reconcile/dry-run.ts';
@@ -104,7 +104,6 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       discoveries: clusters.discoveries,
       servers,
       owner,
-      metrics: referenceMetrics(options),
       objection: () => engine.objection(),
     },
     options.references,
@@ -130,7 +129,6 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     servers,
     owner,
     whenLeading: (signal) => options.leadership.whenLeading(signal),
-    metrics: engineMetrics(options),
   });
   const stopping = new AbortController();
   let running: Promise<unknown> | undefined;
@@ -194,45 +192,6 @@ async function sandboxFor(
   const programs = compiled.flatMap(({ patches }) => patches.programs);
   if (programs.length === 0) return undefined;
   return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
-}
-
-function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {
-  const { sync } = metrics;
-  const blocked = new Map<string, Map<string, number>>();
-  return {
-    queue: ({ plural }) => metrics.queue(plural),
-    controller: ({ plural }) => ({
-      ...metrics.controller(plural, config.workers),
-      blocked(reason, count) {
-        const byKind = blocked.get(reason) ?? new Map<string, number>();
-        blocked.set(reason, byKind.set(plural, count));
-        sync.blocked(
-          reason,
-          [...byKind.values()].reduce((sum, one) => sum + one, 0),
-        );
-      },
-      latency: (seconds) => sync.latency(seconds),
-    }),
-    writes: sync,
-    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
-  };
-}
-
-/** Blocked references are counted apart from blocked Endpoints. */
-function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetrics {
-  const { sync } = metrics;
-  return {
-    queue: metrics.queue('references'),
-    kindsMissing: (count) => sync.kindsMissing(count),
-    controller: {
-      ...metrics.controller('references', config.workers),
-      blocked: (reason, count) =>
-        sync.blocked(reason.startsWith('Reference') ? reason : `Reference${reason}`, count),
-      latency: (seconds) => sync.latency(seconds),
-    },
-    writes: sync,
-    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
-  };
 }
 
 interface CheckedParts {

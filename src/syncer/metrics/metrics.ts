@@ -39,31 +39,38 @@ export function createMetrics(options: { monotonicMs: () => number; version: str
 /** Without those of the process. `labels`: of every series. */
 export function createSyncMetrics(monotonicMs: () => number, labels: Labels = {}): Metrics {
   const registry = new SeriesRegistry(labels);
+  const sync = syncSeries(registry);
   return {
     text: () => registry.text(),
     contentType: registry.contentType,
     registry,
     queue: queueSeries(registry, monotonicMs),
-    controller: controllerSeries(registry),
+    controller: controllerSeries(registry, sync),
     requests: requestSeries(registry),
     informer: informerSeries(registry),
     leads: leaderSeries(registry),
-    sync: syncSeries(registry),
+    sync,
   };
 }
 
 export interface ControllerSeries {
   running(isRunning: boolean): void;
-  reconciled(result: 'success' | 'error' | 'requeue_after' | 'requeue', seconds: number): void;
+  reconciled(result: ReconcileLabel, seconds: number): void;
   active(workers: number): void;
+  /** Objects that are rejected or failing, by reason. */
+  blocked(reason: string, count: number): void;
+  /** Seconds from the first event of a change to the end of the write that syncs it. */
+  latency(seconds: number): void;
 }
 
 const RESULTS = ['success', 'error', 'requeue_after', 'requeue'] as const;
+export type ReconcileLabel = (typeof RESULTS)[number];
 /** A subset of controller-runtime's buckets, up to one minute. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export function controllerSeries(
   registry: SeriesRegistry,
+  sync: SyncSeries,
 ): (name: string, workers: number) => ControllerSeries {
   const labels = ['controller'];
   const prefix = 'controller_runtime';
@@ -107,6 +114,8 @@ export function controllerSeries(
         observe(seconds);
       },
       active: active.of({ controller }),
+      blocked: (reason, count) => sync.blocked(controller, reason, count),
+      latency: (seconds) => sync.latency(seconds),
     };
   };
 }

@@ -3,7 +3,8 @@
 import type { Count, Observe, SeriesRegistry } from '../../base/metrics/series.ts';
 
 export interface SyncSeries {
-  blocked(reason: string, count: number): void;
+  /** Objects of one controller; the series has the sum of those of all kinds. */
+  blocked(controller: string, reason: string, count: number): void;
   kindsMissing(count: number): void;
   /** Copies of objects that are gone are not deleted. */
   deletionsHeld(isHeld: boolean): void;
@@ -96,6 +97,7 @@ function hostSeries(
     buckets: LATENCY_BUCKETS,
   });
   const byReason = byName(BLOCKED, (reason) => blocked.of({ reason }));
+  const blockedCounts = new Map<string, Map<string, number>>();
   const combinations = ['host', 'virtual'].flatMap((cluster) =>
     ['create', 'update', 'patch', 'delete'].flatMap((verb) =>
       ['ok', 'error'].map((result) => `${cluster} ${verb} ${result}`),
@@ -108,7 +110,14 @@ function hostSeries(
   return {
     kindsMissing: missing.of({}),
     deletionsHeld: (isHeld) => setHeld(isHeld ? 1 : 0),
-    blocked: (reason, count) => byReason(reason)(count),
+    blocked(controller, reason, count) {
+      // Blocked references are counted apart from blocked objects that name them.
+      const isOfReference = controller === 'references' && !reason.startsWith('Reference');
+      const name = isOfReference ? `Reference${reason}` : reason;
+      const counts = blockedCounts.get(name) ?? new Map<string, number>();
+      blockedCounts.set(name, counts.set(controller, count));
+      byReason(name)(counts.values().reduce((sum, one) => sum + one, 0));
+    },
     latency: latency.of({}),
     written: (cluster, verb, result) => byWrite(`${cluster} ${verb} ${result}`)(),
   };

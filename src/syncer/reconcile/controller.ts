@@ -1,14 +1,15 @@
 /** Workers that take keys from the queue, reconcile them, and requeue, log and count each result or error. */
 
 import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
-import type { ObjectKey } from '../../kube/object.ts';
-import type { Clock } from '../../base/clock.ts';
-import { isReported, type LogFields, type Logger } from '../../base/logger.ts';
+import { parseKey, type ObjectKey } from '../../kube/object.ts';
+import { isReported, type LogFields } from '../../base/logger.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
-import type { DryRun, VirtualObjectId } from './dry-run.ts';
-import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
+import { WorkQueue, type KeyPriority } from '../../kube/work-queue.ts';
 import { StatusError, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
+import type { ControllerSeries, ReconcileLabel } from '../metrics/metrics.ts';
+import type { VirtualObjectId } from './dry-run.ts';
+import { createHostNamespace, namespaceAdvice, type SyncEnvironment } from './environment.ts';
 
 /** What a reconcile answers. `waitMs` requeues the key after this time, even if nothing changes. */
 export type ReconcileResult = Done | Wait | Again;
@@ -54,35 +55,17 @@ const TURN_MS = 5;
 const REFUSAL_BASE_MS = 1000;
 const REFUSAL_MAX_MS = 5 * 60_000;
 
-export type ReconcileLabel = 'success' | 'error' | 'requeue_after' | 'requeue';
-
-export interface ControllerMetrics {
-  running(isRunning: boolean): void;
-  reconciled(result: ReconcileLabel, seconds: number): void;
-  active(workers: number): void;
-  /** Objects that are rejected or failing, by reason. */
-  blocked(reason: string, count: number): void;
-  /** Seconds from the first event of a change to the end of the write that syncs it. */
-  latency(seconds: number): void;
-}
-
-export interface ControllerOptions {
-  readonly queue: WorkQueue;
+export interface ControllerOptions extends Pick<
+  SyncEnvironment,
+  'config' | 'clients' | 'names' | 'dryRun' | 'clock' | 'logger' | 'metrics'
+> {
+  readonly reconcile: Reconcile;
+  /** In logs and metrics: `endpoints`, `references`. */
+  readonly name: string;
   /** Default: {@link DECISIONS_MAX}. */
   readonly decisionsMax?: number | undefined;
-  readonly reconcile: Reconcile;
-  /** In logs: `endpoints`, `references`. */
-  readonly name: string;
   readonly identify: (key: ObjectKey) => VirtualObjectId;
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
-  /** Creates the missing host namespace of a key; undefined: namespaces are not created. */
-  readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
-  readonly namespaceAdvice: string;
-  /** Undefined: writes are stored. */
-  readonly dryRun: DryRun | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: ControllerMetrics;
 }
 
 /** When the oldest event came that a reconcile handles, and whether only the first lists have queued the key. */
@@ -109,7 +92,9 @@ class Progress {
 }
 
 export class Controller {
+  readonly queue: WorkQueue;
   readonly #options: ControllerOptions;
+  readonly #series: ControllerSeries;
   /** Keys that are queued, in progress, or blocked. */
   readonly #progress = new Map<ObjectKey, Progress>();
   readonly #blockedCounts = new Map<string, number>();
@@ -119,14 +104,17 @@ export class Controller {
   #turn: Promise<void> | undefined;
 
   constructor(options: ControllerOptions) {
+    const { name, clock, config, metrics } = options;
     this.#options = options;
+    this.queue = new WorkQueue({ clock, metrics: metrics.queue(name) });
+    this.#series = metrics.controller(name, config.workers);
   }
 
   enqueue(key: ObjectKey, priority: KeyPriority = 'live'): void {
     const progress = this.#progressOf(key);
     progress.isInitial = priority !== 'live' && (progress.isInitial || progress.sinceMs === undefined);
     progress.sinceMs ??= this.#options.clock.monotonicMs();
-    this.#options.queue.add(key, priority);
+    this.queue.add(key, priority);
   }
 
   /** How many objects of the first lists were written so far, by outcome. */
@@ -139,20 +127,19 @@ export class Controller {
     const now = this.#options.clock.monotonicMs();
     for (const progress of this.#progress.values())
       if (progress.sinceMs !== undefined) progress.sinceMs = now;
-    const { queue, metrics, decisionsMax = DECISIONS_MAX } = this.#options;
-    metrics.running(true);
-    await queue.process(decisionsMax, (key) => this.#work(key));
-    metrics.running(false);
+    const { decisionsMax = DECISIONS_MAX } = this.#options;
+    this.#series.running(true);
+    await this.queue.process(decisionsMax, (key) => this.#work(key));
+    this.#series.running(false);
     // After a reload another controller counts what is blocked, or none does.
-    for (const reason of this.#blockedCounts.keys()) metrics.blocked(reason, 0);
+    for (const reason of this.#blockedCounts.keys()) this.#series.blocked(reason, 0);
   }
 
   async #work(key: ObjectKey): Promise<void> {
-    const { queue, metrics } = this.#options;
-    metrics.active((this.#active += 1));
+    this.#series.active((this.#active += 1));
     await this.#handle(key);
-    metrics.active((this.#active -= 1));
-    queue.done(key);
+    this.#series.active((this.#active -= 1));
+    this.queue.done(key);
     await this.#yieldToIo();
   }
 
@@ -173,7 +160,7 @@ export class Controller {
 
   /** Never rejects: errors are handled as outcomes. */
   async #handle(key: ObjectKey): Promise<void> {
-    const { clock, reconcile, queue, metrics } = this.#options;
+    const { clock, reconcile } = this.#options;
     const startedMs = clock.monotonicMs();
     const progress = this.#progressOf(key);
     const { sinceMs = startedMs, isInitial } = progress;
@@ -182,17 +169,17 @@ export class Controller {
     let label: ReconcileLabel;
     try {
       const result = await reconcile(key);
-      queue.forget(key);
+      this.queue.forget(key);
       label = this.#settle(key, result, { sinceMs, isInitial });
     } catch (error) {
       label = await this.#fail(key, error);
     }
     if (progress.isOver) this.#progress.delete(key);
-    metrics.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
+    this.#series.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, arrival: Arrival): ReconcileLabel {
-    const { queue, identify, dryRun } = this.#options;
+    const { identify, dryRun } = this.#options;
     const progress = this.#progressOf(key);
     const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
     if (!isBlocked) progress.problem = undefined;
@@ -203,12 +190,12 @@ export class Controller {
     this.#log(key, result, arrival);
     const waitMs = result.outcome === 'refused' ? refusalDelayMs(progress.refusals++) : result.waitMs;
     if (waitMs === undefined) return 'success';
-    queue.addAfter(key, waitMs);
+    this.queue.addAfter(key, waitMs);
     return 'requeue_after';
   }
 
   #log(key: ObjectKey, result: ReconcileResult, { sinceMs, isInitial }: Arrival): void {
-    const { logger, metrics, clock, name, dryRun } = this.#options;
+    const { logger, clock, name, dryRun } = this.#options;
     const { outcome, reason } = result;
     const note = 'note' in result ? result.note : undefined;
     const fields = { controller: name, key, outcome, reason, ...(note === undefined ? {} : { note }) };
@@ -223,34 +210,25 @@ export class Controller {
       return;
     }
     const latencyMs = clock.monotonicMs() - sinceMs;
-    metrics.latency(latencyMs / 1000);
+    this.#series.latency(latencyMs / 1000);
     if (isInitial) this.#initialOutcomes.set(outcome, (this.#initialOutcomes.get(outcome) ?? 0) + 1);
     logger[isInitial ? 'debug' : 'info']({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
-    const { queue, name, identify, warn, createNamespace, namespaceAdvice, logger, dryRun } = this.#options;
-    const { retry, warning } = outcomeOf(error, queue.failures(key), namespaceAdvice);
+    const { config, name, identify, warn, logger, dryRun } = this.#options;
+    const { retry, warning } = outcomeOf(error, this.queue.failures(key), namespaceAdvice(config));
     if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
     else this.#logFailure(key, error, warning);
     this.#block(key, warning?.reason);
-    dryRun?.settled(
-      identify(key),
-      warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`,
-    );
-    if (createNamespace !== undefined && isNamespaceMissing(error)) {
-      await this.#createNamespace(key, createNamespace);
-    } else if (warning !== undefined) warn(key, warning);
-    switch (retry.kind) {
-      case 'backoff':
-        queue.addRateLimited(key);
-        return 'error';
-      case 'after':
-        queue.addRateLimited(key, retry.delayMs);
-        return 'requeue_after';
-      case 'never':
-        return 'error';
-    }
+    const why = warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`;
+    dryRun?.settled(identify(key), why);
+    if (config.createNamespaces && dryRun === undefined && isNamespaceMissing(error))
+      await this.#createNamespace(key);
+    else if (warning !== undefined) warn(key, warning);
+    if (retry === 'never') return 'error';
+    this.queue.addRateLimited(key, retry === 'backoff' ? undefined : retry.afterMs);
+    return retry === 'backoff' ? 'error' : 'requeue_after';
   }
 
   /** Errors of API servers and patches are expected. A stack trace only helps with a bug of this program. */
@@ -271,14 +249,12 @@ export class Controller {
     if (isReported(count)) this.#options.logger.warn(count === 1 ? fields : { ...fields, count }, message);
   }
 
-  async #createNamespace(key: ObjectKey, create: (key: ObjectKey) => Promise<void>): Promise<void> {
+  async #createNamespace(key: ObjectKey): Promise<void> {
+    const { name, identify, logger } = this.#options;
     try {
-      await create(key);
+      await createHostNamespace(this.#options, parseKey(identify(key).key).namespace);
     } catch (error) {
-      this.#options.logger.warn(
-        { controller: this.#options.name, key, error: messageOf(error) },
-        'host namespace could not be created',
-      );
+      logger.warn({ controller: name, key, error: messageOf(error) }, 'host namespace could not be created');
     }
   }
 
@@ -302,7 +278,7 @@ export class Controller {
   #countBlocked(reason: string, change: number): void {
     const count = (this.#blockedCounts.get(reason) ?? 0) + change;
     this.#blockedCounts.set(reason, count);
-    this.#options.metrics.blocked(reason, count);
+    this.#series.blocked(reason, count);
   }
 }
 
@@ -314,18 +290,12 @@ function isExpected(error: unknown): boolean {
   return [PatchError, StatusError, TransportError, TerminalError].some((type) => error instanceof type);
 }
 
-export type Retry =
-  /** With the key's exponential back-off. */
-  | { readonly kind: 'backoff' }
-  /** As the API server asked; the work queue bounds it. */
-  | { readonly kind: 'after'; readonly delayMs: number }
-  /** Only after a change of the object, an object that it depends on, or the configuration. */
-  | { readonly kind: 'never' };
-
 export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
 
 export interface Outcome {
-  readonly retry: Retry;
+  /** With the key's exponential back-off; as the API server asked, bounded by the work queue; or only after a change of the object, an object that it
+   * depends on, or the configuration. */
+  readonly retry: 'backoff' | { readonly afterMs: number } | 'never';
   /** Undefined: nothing to report to the user. */
   readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
 }
@@ -333,17 +303,24 @@ export interface Outcome {
 /** Consecutive failures without a response after which an Event is sent. Shorter outages are not reported. */
 const SILENT_FAILURES_MAX = 5;
 
-export function outcomeOf(error: unknown, failures: number, namespaceAdvice: string): Outcome {
+export function outcomeOf(error: unknown, failures: number, advice: string): Outcome {
   if (error instanceof PatchError) return patchOutcome(error);
-  if (error instanceof StatusError) return statusOutcome(error, namespaceAdvice);
-  if (error instanceof TransportError) {
-    return {
-      retry: { kind: 'backoff' },
-      warning: failures < SILENT_FAILURES_MAX ? undefined : syncError(error),
-    };
+  if (error instanceof StatusError) {
+    const { code, retryAfterMs, status } = error;
+    if (code === 429 || (code === 503 && retryAfterMs !== undefined))
+      return { retry: { afterMs: retryAfterMs ?? 1000 }, warning: undefined };
+    if (isConflict(error) || isAlreadyExists(error)) return { retry: 'backoff', warning: undefined };
+    if (isNamespaceMissing(error)) {
+      const namespace = status.details?.name ?? '';
+      const note = `The host namespace "${namespace}" does not exist: ${advice}. Syncing resumes automatically.`;
+      return { retry: 'backoff', warning: { reason: 'NamespaceNotFound', note } };
+    }
   }
-  if (error instanceof TerminalError) return { retry: { kind: 'never' }, warning: syncError(error) };
-  return { retry: { kind: 'backoff' }, warning: syncError(error) };
+  const isSilent = error instanceof TransportError && failures < SILENT_FAILURES_MAX;
+  return {
+    retry: error instanceof TerminalError ? 'never' : 'backoff',
+    warning: isSilent ? undefined : syncError(error),
+  };
 }
 
 /** The host namespace does not exist: the Status of the API server has `namespaces` as `details.kind`. */
@@ -352,33 +329,15 @@ export function isNamespaceMissing(error: unknown): boolean {
 }
 
 function patchOutcome(error: PatchError): Outcome {
+  const { index, kind, message, isDeterministic, retryAfterMs } = error;
   const place = error.path === '' ? 'the whole object' : `path ${error.path}`;
   const excerpt = error.excerpt === '' ? '' : `\n${error.excerpt}`;
+  const note = `patches[${index}], ${place}: ${message} (${kind})${excerpt}`;
+  const retry = isDeterministic ? 'never' : 'backoff';
   return {
-    retry: patchRetry(error),
-    warning: {
-      reason: 'PatchFailed',
-      note: `patches[${error.index}], ${place}: ${error.message} (${error.kind})${excerpt}`,
-    },
+    retry: retryAfterMs === undefined ? retry : { afterMs: retryAfterMs },
+    warning: { reason: 'PatchFailed', note },
   };
-}
-
-function patchRetry({ isDeterministic, retryAfterMs }: PatchError): Retry {
-  if (retryAfterMs !== undefined) return { kind: 'after', delayMs: retryAfterMs };
-  return isDeterministic ? { kind: 'never' } : { kind: 'backoff' };
-}
-
-function statusOutcome(error: StatusError, namespaceAdvice: string): Outcome {
-  if (error.code === 429 || (error.code === 503 && error.retryAfterMs !== undefined)) {
-    return { retry: { kind: 'after', delayMs: error.retryAfterMs ?? 1000 }, warning: undefined };
-  }
-  if (isConflict(error) || isAlreadyExists(error)) return { retry: { kind: 'backoff' }, warning: undefined };
-  if (isNamespaceMissing(error)) {
-    const namespace = error.status.details?.name ?? '';
-    const note = `The host namespace "${namespace}" does not exist: ${namespaceAdvice}. Syncing resumes automatically.`;
-    return { retry: { kind: 'backoff' }, warning: { reason: 'NamespaceNotFound', note } };
-  }
-  return { retry: { kind: 'backoff' }, warning: syncError(error) };
 }
 
 function syncError(error: unknown): Outcome['warning'] {

@@ -8,6 +8,7 @@ import type { ServerHistory } from '../../kube/informer/list-watch.ts';
 import { type ObjectKey, type Resource, NAMESPACES } from '../../kube/object.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { TranslatedReference } from '../patch/types.ts';
 import type { Decision, Observation } from './decide.ts';
 import type { DryRun } from './dry-run.ts';
@@ -31,6 +32,7 @@ export interface SyncEnvironment {
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Metrics;
   /** Undefined in the daemon. */
   readonly listener?: SyncListener | undefined;
   /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
@@ -66,27 +68,21 @@ export function namespaceAdvice({ createNamespaces, sync }: NamespaceSettings): 
   return `create it, ${correct}or set endpointSyncer.createNamespaces to true`;
 }
 
-/** Creates the host namespace of a virtual one. Undefined if this configuration, or a dry run, creates none. */
-export function namespaceCreator({
-  config,
-  clients,
-  names,
-  dryRun,
-  logger,
-}: SyncEnvironment): ((virtualNamespace: string) => Promise<void>) | undefined {
-  if (!config.createNamespaces || dryRun !== undefined) return undefined;
-  return async (virtualNamespace) => {
-    const name = names.namespaceToHost(virtualNamespace);
-    if (name === undefined) return;
-    try {
-      const labels = { [MANAGED_BY_LABEL]: names.vcluster };
-      const metadata = { name, labels, annotations: { [VIRTUAL_NAMESPACE]: virtualNamespace } };
-      await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
-      logger.info({ namespace: name }, 'host namespace created');
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
-  };
+/** Creates the host namespace of a virtual one. */
+export async function createHostNamespace(
+  { clients, names, logger }: Pick<SyncEnvironment, 'clients' | 'names' | 'logger'>,
+  virtualNamespace: string,
+): Promise<void> {
+  const name = names.namespaceToHost(virtualNamespace);
+  if (name === undefined) return;
+  const labels = { [MANAGED_BY_LABEL]: names.vcluster };
+  const metadata = { name, labels, annotations: { [VIRTUAL_NAMESPACE]: virtualNamespace } };
+  try {
+    await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
+    logger.info({ namespace: name }, 'host namespace created');
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
 }
 
 /** The object that owns the copies. When it is created again, the uid that is known of it names no object any more, and the host's garbage collector

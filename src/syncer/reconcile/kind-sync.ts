@@ -16,24 +16,18 @@ import {
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
 import type { CacheEvent, ClusterName, IndexFunctions, Lister, RecordedEvent } from '../../kube/types.ts';
-import { WorkQueue, type QueueMetrics } from '../../kube/work-queue.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../translate/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
-import { Controller, type ControllerMetrics, type Reconcile, type ReconcileResult } from './controller.ts';
+import { Controller, type Reconcile, type ReconcileResult } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';
 import { isOptedOut, type DecideOptions } from './decide.ts';
-import {
-  namespaceAdvice,
-  namespaceCreator,
-  type ReferenceRecords,
-  type SyncEnvironment,
-} from './environment.ts';
+import type { ReferenceRecords, SyncEnvironment } from './environment.ts';
 import { FoughtDeletions, hasLostCopy, noteDeletion, OwnDeletions, type ServiceDeletions } from './guards.ts';
 import { ObjectStates } from './object-state.ts';
-import { createWriter, type WriteMetrics, type Writer } from './writer.ts';
+import { createWriter, type Writer } from './writer.ts';
 
 export interface KindPlan {
   readonly kind: SyncedKind;
@@ -41,14 +35,7 @@ export interface KindPlan {
   readonly hasExpressions: boolean;
 }
 
-export interface KindMetrics {
-  readonly writes: WriteMetrics;
-  queue(kind: Resource): QueueMetrics;
-  controller(kind: Resource): ControllerMetrics;
-}
-
 export interface KindEnvironment extends SyncEnvironment {
-  readonly metrics: KindMetrics;
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
@@ -75,8 +62,7 @@ export class KindSync {
   readonly foreignService: ForeignService;
   readonly forge: CopyForge;
   readonly foughtDeletions: FoughtDeletions;
-  readonly #queue;
-  readonly #controller: Controller;
+  readonly controller: Controller;
   readonly #ownDeletions: OwnDeletions;
   #isWorking = false;
 
@@ -86,7 +72,7 @@ export class KindSync {
     references: ReferenceRecords,
     reconcile: (sync: KindSync, key: ObjectKey) => Promise<ReconcileResult>,
   ) {
-    const { names, clock, config, metrics, hostServices, services } = environment;
+    const { names, clock, config, hostServices, services } = environment;
     this.kind = kind;
     this.pipeline = pipeline;
     this.environment = environment;
@@ -104,40 +90,23 @@ export class KindSync {
       host: this.#ownDeletions.noting(this.#createWriter('host'), (target) => this.#deleting(target)),
       virtual: this.#createWriter('virtual'),
     };
-    this.#queue = new WorkQueue({ clock, metrics: metrics.queue(kind.resource) });
-    this.#controller = this.#createController((key) => reconcile(this, key), hasExpressions);
+    this.controller = this.#createController((key) => reconcile(this, key), hasExpressions);
     this.#connect();
   }
 
   /** Called when something that the copy depends on has changed. */
   enqueue(key: ObjectKey): void {
-    this.#controller.enqueue(key, 'live');
+    this.controller.enqueue(key, 'live');
   }
 
   async run(): Promise<void> {
     this.#isWorking = true;
-    for (const key of keysChangedSinceCopied(this)) this.#controller.enqueue(key, 'changed');
+    for (const key of keysChangedSinceCopied(this)) this.controller.enqueue(key, 'changed');
     try {
-      await this.#controller.run();
+      await this.controller.run();
     } finally {
       this.#isWorking = false;
     }
-  }
-
-  shutDown(): void {
-    this.#queue.shutDown();
-  }
-
-  get initialOutcomes(): ReadonlyMap<string, number> {
-    return this.#controller.initialOutcomes;
-  }
-
-  get isIdle(): boolean {
-    return this.#queue.isIdle;
-  }
-
-  abandon(): number {
-    return this.#queue.abandon();
   }
 
   nowMs(): number {
@@ -175,26 +144,20 @@ export class KindSync {
       cache: this[cluster],
       // Whether a Service is synced, and which object has a host name, depends on the virtual objects.
       publishesDeletions: cluster === 'virtual',
-      metrics: this.environment.metrics.writes,
     });
   }
 
   #createController(reconcile: Reconcile, hasExpressions: boolean): Controller {
-    const { config, metrics } = this.environment;
+    const { config } = this.environment;
     const { resource } = this.kind;
-    const createNamespace = namespaceCreator(this.environment);
     return new Controller({
       ...this.environment,
-      queue: this.#queue,
       // A copy that waits for a free request survives collections, and its memory grows the heap.
       decisionsMax: hasExpressions ? undefined : 2 * config.workers,
       name: resource.plural,
       identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
       reconcile,
       warn: (key, warning) => this.report(this.virtual.get(key), { type: 'Warning', ...warning }),
-      createNamespace: createNamespace && ((key) => createNamespace(parseKey(key).namespace)),
-      namespaceAdvice: namespaceAdvice(config),
-      metrics: metrics.controller(resource),
     });
   }
 
@@ -206,7 +169,7 @@ export class KindSync {
         // The same versions may have other content.
         const state = mayBeRestored === true ? this.states.find(key) : undefined;
         if (state !== undefined) state.synced = undefined;
-        this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+        this.controller.enqueue(key, isInitial ? 'initial' : 'live');
       }
     };
     this.virtual.subscribe((event) => enqueueAll(rivalsOf(event.key, this), event));
@@ -286,7 +249,9 @@ export class KindSync {
     if (this.host !== this.environment.hostServices) return true;
     return this.environment
       .kinds()
-      .every((sync) => sync.#keysOfHostService(keyOf(target)).every((key) => !sync.#queue.has(key)));
+      .every((sync) =>
+        sync.#keysOfHostService(keyOf(target)).every((key) => !sync.controller.queue.has(key)),
+      );
   }
 
   /** With `deleteVirtual`: the virtual object is about to be deleted together with its Service, whose copy was deleted. */
@@ -320,7 +285,7 @@ export class KindSync {
         const keys = new Set(
           [object, previous].flatMap((state) => (state === undefined ? [] : keysOf(state))),
         );
-        for (const key of keys) this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+        for (const key of keys) this.controller.enqueue(key, isInitial ? 'initial' : 'live');
       });
     }
   }

@@ -21,16 +21,13 @@ import {
 import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
+import type { SyncSeries } from '../metrics/sync-series.ts';
 import type { SyncListener } from './environment.ts';
 import type { DryRun } from './dry-run.ts';
 
 export const FIELD_MANAGER = 'endpoint-syncer';
 
 export type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
-
-export interface WriteMetrics {
-  written(cluster: string, verb: WriteVerb, result: 'ok' | 'error'): void;
-}
 
 type WrittenCache = Pick<Informer, 'observeWrite' | 'observeDelete' | 'observeRead' | 'observeAbsence'>;
 
@@ -44,7 +41,7 @@ export interface WriterOptions {
   /** Undefined: writes are stored. */
   dryRun: DryRun | undefined;
   logger: Logger;
-  metrics: WriteMetrics;
+  metrics: { readonly sync: Pick<SyncSeries, 'written'> };
   listener?: SyncListener | undefined;
 }
 
@@ -132,12 +129,12 @@ function createSender(options: WriterOptions) {
     }
     try {
       const result = await inFlight.run(request);
-      metrics.written(client.cluster, verb, 'ok');
+      metrics.sync.written(client.cluster, verb, 'ok');
       listener?.written(client.cluster, resource, key, reason);
       logger.debug(fields, 'written');
       return result;
     } catch (error) {
-      metrics.written(client.cluster, verb, 'error');
+      metrics.sync.written(client.cluster, verb, 'error');
       if (error instanceof StatusError || error instanceof TransportError) error.cluster = client.cluster;
       if (error instanceof MalformedResponseError) await readBack(options, intent);
       throw error;

@@ -94,15 +94,13 @@ export class FormerKinds {
 
   /** Without a cache. One request at a time. */
   #writer(cluster: ClusterName, resource: Resource): Writer {
-    const { clients, metrics } = this.#environment;
     const ignore = (): void => undefined;
     return createWriter({
       ...this.#environment,
-      client: clients[cluster],
+      client: this.#environment.clients[cluster],
       resource,
       cache: { observeWrite: ignore, observeDelete: ignore, observeRead: ignore, observeAbsence: ignore },
       inFlight: createSemaphore(1),
-      metrics: metrics.writes,
     });
   }
 

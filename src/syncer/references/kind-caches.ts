@@ -215,8 +215,7 @@ function sideOf(
   { inFlight, ...place }: Pick<KindSide, 'resource' | 'cache'> & { readonly inFlight: Semaphore },
 ): KindSide {
   const side = { client: environment.clients[cluster], ...place };
-  const metrics = environment.metrics.writes;
-  return { ...side, writer: createWriter({ ...environment, ...side, inFlight, metrics }) };
+  return { ...side, writer: createWriter({ ...environment, ...side, inFlight }) };
 }
 
 interface Scope {
@@ -241,7 +240,7 @@ function informer(
     ...environment,
     client: clients[cluster],
     server: servers[cluster],
-    metrics: metrics.informer(cluster, { ...scope.resource, plural: series }),
+    metrics: metrics.informer(cluster, series),
     ...scope,
   });
 }

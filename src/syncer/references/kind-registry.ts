@@ -121,7 +121,7 @@ export class KindRegistry {
 
   #reportMissing(): void {
     const missing = this.policy.named.filter((kind) => this.#unavailable.has(kindIdOf(kind)));
-    this.#environment.metrics.kindsMissing(missing.length);
+    this.#environment.metrics.sync.kindsMissing(missing.length);
   }
 
   /** The CustomResourceDefinition may be installed later. */
@@ -151,7 +151,7 @@ export class KindRegistry {
 
   async closed(): Promise<void> {
     await Promise.all(this.#watching);
-    this.#environment.metrics.kindsMissing(0);
+    this.#environment.metrics.sync.kindsMissing(0);
   }
 
   /** Opens unknown kinds and waits a few seconds for their caches. Undefined if there is nothing to wait for. */

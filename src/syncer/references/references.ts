@@ -9,12 +9,10 @@
  * - `kind-registry.ts`, `former-kinds.ts`: kinds that appear later, that cannot be watched, and that no patch names any more.
  */
 
-import { WorkQueue } from '../../kube/work-queue.ts';
 import { groupOf, keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
-import { namespaceAdvice, namespaceCreator } from '../reconcile/environment.ts';
 import { Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
@@ -42,17 +40,15 @@ export class References {
   readonly kinds: KindRegistry;
   readonly former: FormerKinds;
   readonly #notices: ReferenceNotices;
-  readonly #queue: WorkQueue;
   readonly #importer: Importer;
-  readonly #controller: Controller;
+  readonly controller: Controller;
   readonly #changes: ReferenceChanges;
 
   constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], referrers: Referrers) {
-    const { config, clock, metrics, names, recorder } = environment;
+    const { config, names, recorder } = environment;
     const { index } = this;
     this.#environment = environment;
     this.#referrers = referrers;
-    this.#queue = new WorkQueue({ clock, metrics: metrics.queue });
     this.#notices = new ReferenceNotices({
       recorder,
       index,
@@ -66,10 +62,16 @@ export class References {
     });
     this.former = new FormerKinds(environment, this.kinds);
     const parts = { index, rules: refusalRules(config), kinds: this.kinds, notices: this.#notices };
-    const enqueue = (id: ReferenceId): void => this.#queue.add(id);
+    const enqueue = (id: ReferenceId): void => this.controller.queue.add(id);
     this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
     this.#importer = new Importer({ ...parts, environment, changes: this.#changes });
-    this.#controller = this.#createController();
+    this.controller = new Controller({
+      ...environment,
+      name: 'references',
+      identify: identityOf,
+      reconcile: (id) => this.#importer.reconcile(id),
+      warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
+    });
     this.lookup = this.#createLookup();
     this.prepare = (kinds) => this.kinds.open(kinds.map(kindIdOf));
     index.observe(this.#changes);
@@ -81,7 +83,7 @@ export class References {
 
   async run(): Promise<void> {
     this.index.begin(this.#referrers.all());
-    await this.#controller.run();
+    await this.controller.run();
   }
 
   async sweepUnmapped(attempts: UnmappedOptions['retry']): Promise<void> {
@@ -91,18 +93,6 @@ export class References {
       deleteUnmapped({ ...parts, resource: host.resource, virtual: virtualCache, writer: host.writer });
     const kinds = this.kinds.all().filter(({ kind }) => kind.isSynced);
     await Promise.all(kinds.map(ofKind));
-  }
-
-  shutDown(): void {
-    this.#queue.shutDown();
-  }
-
-  get isIdle(): boolean {
-    return this.#queue.isIdle;
-  }
-
-  abandon(): number {
-    return this.#queue.abandon();
   }
 
   async closed(): Promise<void> {
@@ -137,24 +127,6 @@ export class References {
     const parts = { isNamed: policy.isNamed(kind), isImportable: policy.isImportable(kind) };
     const source = sourceKeyOf(parts, reference, this.#environment.names);
     return onHost && keyOf(onHost) === source ? onHost : undefined;
-  }
-
-  #createController(): Controller {
-    const { clock, metrics, logger, dryRun } = this.#environment;
-    const createNamespace = namespaceCreator(this.#environment);
-    return new Controller({
-      name: 'references',
-      identify: identityOf,
-      queue: this.#queue,
-      reconcile: (id) => this.#importer.reconcile(id),
-      warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
-      createNamespace: createNamespace && ((id) => createNamespace(parseReferenceId(id).namespace)),
-      namespaceAdvice: namespaceAdvice(this.#environment.config),
-      dryRun,
-      clock,
-      logger,
-      metrics: metrics.controller,
-    });
   }
 }
 

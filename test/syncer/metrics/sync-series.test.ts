@@ -35,13 +35,27 @@ test('every known outcome is 0 from the start, so that a rate is right from the 
 test.each<[string, (series: SyncSeries) => void, Record<string, number>]>([
   [
     'a reason of a later version',
-    (series) => series.blocked('NewReason', 3),
+    (series) => series.blocked('endpoints', 'NewReason', 3),
     { 'blocked_objects{reason="NewReason"}': 3 },
   ],
   [
     'objects that are no longer blocked',
-    (series) => [2, 0].forEach((count) => series.blocked('NotManaged', count)),
+    (series) => [2, 0].forEach((count) => series.blocked('endpoints', 'NotManaged', count)),
     { 'blocked_objects{reason="NotManaged"}': 0 },
+  ],
+  [
+    'blocked objects of several kinds, and references apart from them',
+    (series) => {
+      series.blocked('endpoints', 'SyncError', 2);
+      series.blocked('services', 'SyncError', 3);
+      series.blocked('references', 'SyncError', 5);
+      series.blocked('references', 'ReferenceNotFound', 7);
+    },
+    {
+      'blocked_objects{reason="SyncError"}': 5,
+      'blocked_objects{reason="ReferenceSyncError"}': 5,
+      'blocked_objects{reason="ReferenceNotFound"}': 7,
+    },
   ],
   [
     'writes',

@@ -1,43 +1,26 @@
 /** The workers of the controller: fairness of the event loop, and the log level of each result. */
 
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { WorkQueue } from '../../../src/kube/work-queue.ts';
-import { Controller } from '../../../src/syncer/reconcile/controller.ts';
-
-const nothing = (): undefined => undefined;
+import { kindWorld } from '../references/kind-world.ts';
+import { ownController } from './own-controller.ts';
 
 describe('ten thousand decisions that need no request', () => {
   test('do not block timers and sockets', async () => {
-    const queue = new WorkQueue({
-      clock: systemClock,
-      metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
-    });
     const decided: string[] = [];
     let decidedAtTurn: number | undefined;
-    const controller = new Controller({
-      queue,
-      name: 'endpoints',
-      identify: (key) => ({ group: '', kind: 'Endpoints', key }),
+    const controller = ownController({
       async reconcile(key) {
         if (decided.length === 0) setImmediate(() => (decidedAtTurn = decided.length));
         decided.push(key);
         for (const endMs = performance.now() + 0.01; performance.now() < endMs;);
         return Promise.resolve({ outcome: 'unchanged' });
       },
-      warn: nothing,
-      createNamespace: undefined,
-      namespaceAdvice: '',
-      dryRun: undefined,
-      clock: systemClock,
-      logger: silentLogger,
-      metrics: { running: nothing, reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
     });
     for (let i = 0; i < 10_000; i++) controller.enqueue(`ns/${i}`, 'initial');
     controller.enqueue('ns/changed');
     const running = controller.run();
-    queue.shutDown();
+    controller.queue.shutDown();
     await running;
     expect(decided).toHaveLength(10_001);
     expect(decided[0]).toBe('ns/changed');
@@ -51,37 +34,26 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   const logs = (level: string) => (fields: object, message: string) =>
     void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const blocked: string[] = [];
-  const queue = new WorkQueue({
-    clock: systemClock,
-    metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
-  });
-  const controller = new Controller({
-    queue,
-    name: 'endpoints',
-    identify: (key) => ({ group: '', kind: 'Endpoints', key }),
+  const { metrics } = kindWorld().environment;
+  const controller = ownController({
     reconcile: async (key) => ({
       outcome: key === 'in progress' ? 'again' : 'waiting',
       reason: key,
       waitMs: 1000,
     }),
-    warn: nothing,
-    createNamespace: undefined,
-    namespaceAdvice: '',
-    dryRun: undefined,
-    clock: systemClock,
     logger: { ...silentLogger, debug: logs('debug'), info: logs('info'), warn: logs('warn') },
     metrics: {
-      running: nothing,
-      reconciled: nothing,
-      active: nothing,
-      latency: nothing,
-      blocked: (reason, count) => void blocked.push(`${reason} ${count}`),
+      ...metrics,
+      controller: (...of) => ({
+        ...metrics.controller(...of),
+        blocked: (reason, count) => void blocked.push(`${reason} ${count}`),
+      }),
     },
   });
   controller.enqueue('in progress');
   controller.enqueue('contested');
   const running = controller.run();
-  queue.shutDown();
+  controller.queue.shutDown();
   await running;
   expect(logged.map((line) => line.split(' {')[0])).toEqual(['debug reconciled', 'warn not synced']);
   // A controller that has ended blocks nothing.
@@ -92,22 +64,9 @@ test('a write is logged at debug level if only the first lists have queued its o
   const logged: string[] = [];
   const logs = (level: string) => (fields: object, message: string) =>
     void logged.push(`${level} ${message} ${(fields as { key: string }).key}`);
-  const queue = new WorkQueue({
-    clock: systemClock,
-    metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
-  });
-  const controller = new Controller({
-    queue,
-    name: 'endpoints',
-    identify: (key) => ({ group: '', kind: 'Endpoints', key }),
+  const controller = ownController({
     reconcile: async (key) => ({ outcome: key.startsWith('new') ? 'created' : 'updated' }),
-    warn: nothing,
-    createNamespace: undefined,
-    namespaceAdvice: '',
-    dryRun: undefined,
-    clock: systemClock,
     logger: { ...silentLogger, debug: logs('debug'), info: logs('info') },
-    metrics: { running: nothing, reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
   });
   controller.enqueue('new/1', 'initial');
   controller.enqueue('new/2', 'initial');
@@ -118,7 +77,7 @@ test('a write is logged at debug level if only the first lists have queued its o
   controller.enqueue('live');
   controller.enqueue('live', 'initial');
   const running = controller.run();
-  queue.shutDown();
+  controller.queue.shutDown();
   await running;
   expect(logged.toSorted()).toEqual([
     'debug synced new/1',

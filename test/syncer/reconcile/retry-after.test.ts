@@ -3,17 +3,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { silentLogger } from '../../../src/base/logger.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import { createClient } from '../../../src/kube/client/client.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
-import { WorkQueue } from '../../../src/kube/work-queue.ts';
-import { Controller } from '../../../src/syncer/reconcile/controller.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../kube/informer-harness.ts';
-
-const nothing = (): undefined => undefined;
+import { ownController } from './own-controller.ts';
 
 /** How many requests one object costs within this time on the clock of the queue. */
 async function requestsWithin(durationMs: number, retryAfter: string, isInBody = false): Promise<number> {
@@ -31,22 +27,16 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one
   const clock = new FakeClock();
-  const queue = new WorkQueue({
-    clock,
-    metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
-  });
   await using client = createClient({
     cluster: 'host',
     access: plainAccess(`http://127.0.0.1:${port}`),
     clock: systemClock,
-    metrics: { requested: nothing },
+    metrics: { requested: () => undefined },
     userAgent: 'test/0',
   });
   let attempts = 0;
-  const controller = new Controller({
-    queue,
-    name: 'endpoints',
-    identify: (key) => ({ group: '', kind: 'Endpoints', key }),
+  const controller = ownController({
+    clock,
     async reconcile() {
       try {
         await client.update(ENDPOINTS, { metadata: { namespace: 'ns', name: 'a' } });
@@ -55,13 +45,6 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
         attempts += 1;
       }
     },
-    warn: nothing,
-    createNamespace: undefined,
-    namespaceAdvice: '',
-    dryRun: undefined,
-    clock,
-    logger: silentLogger,
-    metrics: { running: nothing, reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
   });
   const running = controller.run();
   controller.enqueue('ns/a');
@@ -75,8 +58,8 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
   const counted = requests;
   isAllowed = true;
   clock.advance(clock.nextDelayMs ?? 0);
-  await until(() => queue.isIdle);
-  queue.shutDown();
+  await until(() => controller.queue.isIdle);
+  controller.queue.shutDown();
   await running;
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));

@@ -86,7 +86,7 @@ describe('a write whose response is not the object', () => {
       inFlight: createSemaphore(1),
       dryRun: undefined,
       logger: silentLogger,
-      metrics: { written: () => undefined },
+      metrics: { sync: { written: () => undefined } },
     });
   }
 

@@ -41,15 +41,8 @@ export function kindWorld() {
     objection: async () => undefined,
     discoveries: { virtual: discovery, host: discovery },
     metrics: {
-      queue: metrics.queue('references'),
-      writes: metrics.sync,
-      controller: {
-        ...metrics.controller('references', 1),
-        blocked: () => undefined,
-        latency: () => undefined,
-      },
-      kindsMissing: (count) => void (state.missing = count),
-      informer: (cluster, { plural }) => metrics.informer(cluster, plural),
+      ...metrics,
+      sync: { ...metrics.sync, kindsMissing: (count) => void (state.missing = count) },
     },
   };
   const stopping = new AbortController();
