@@ -29,7 +29,7 @@ import { TransportError, type ClusterClient, type EventRecorder } from '../kube/
 import { connectHost, type HostConnection, untilResponse } from '../syncer/clusters.ts';
 import { type ClusterSync, type ClusterSyncOptions, startClusterSync } from '../syncer/cluster-sync.ts';
 import { type Companion, startCompanion, type StartCompanion } from '../syncer/companion.ts';
-import { informerCheck } from '../syncer/generation.ts';
+import { informerCheck } from '../syncer/engine.ts';
 import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';

@@ -9,13 +9,8 @@ import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
 import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
 import { reportCopiesLeft } from './copies-left.ts';
-import {
-  createGeneration,
-  type Generation,
-  type GenerationOptions,
-  IDLE_GENERATION,
-  isSameGeneration,
-} from './generation.ts';
+import type { Generation } from './engine.ts';
+import { createGeneration, type GenerationOptions, IDLE_GENERATION, isSameGeneration } from './generation.ts';
 import { CONFIGURATION, leaseName, type LeadershipOptions, startLeadership } from './leadership.ts';
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
@@ -182,7 +177,7 @@ class RunningSync implements ClusterSync {
     const { generation: previous } = this.#running;
     await previous.stop();
     signal.throwIfAborted();
-    generation.start(previous.importedKinds());
+    generation.start(previous.importedKinds);
     this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft(config)]);
     return generation;
   }
@@ -202,7 +197,7 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     const seconds = (): number => Math.round(clock.monotonicMs() - startedMs) / 1000;
     if (!(await this.whenCached(signal))) return;
-    const objects = this.#running.generation.objects();
+    const objects = this.#running.generation.objects;
     logger.info({ servers: clusters.servers, objects, seconds: seconds() }, 'ready');
     await Promise.all([
       this.#reportFirstPass(seconds),
@@ -216,7 +211,7 @@ class RunningSync implements ClusterSync {
     const { signal } = this.#stopping;
     await this.firstPass(signal);
     if (signal.aborted) return;
-    const outcomes = this.#running.generation.initialOutcomes();
+    const outcomes = this.#running.generation.initialOutcomes;
     this.#parts.logger.info({ ...outcomes, seconds: seconds() }, 'first pass complete');
   }
 
@@ -226,7 +221,7 @@ class RunningSync implements ClusterSync {
 
   async isStandby(signal: AbortSignal): Promise<boolean> {
     const { clock, leadership } = this.#parts;
-    await this.#poll(() => leadership.isLeading || this.#running.generation.isCached(), signal);
+    await this.#poll(() => leadership.isLeading || this.#running.generation.isCached, signal);
     if (!leadership.isLeading) await sleep(clock, STANDBY_AFTER_MS, signal);
     return !signal.aborted && !leadership.isLeading;
   }
@@ -236,7 +231,7 @@ class RunningSync implements ClusterSync {
   }
 
   async whenCached(signal: AbortSignal): Promise<boolean> {
-    await this.#poll(() => this.#running.generation.isCached(), signal);
+    await this.#poll(() => this.#running.generation.isCached, signal);
     return !signal.aborted;
   }
 
@@ -256,7 +251,7 @@ class RunningSync implements ClusterSync {
     // Idle in two consecutive checks, because a decision may queue another object.
     for (let idle = 0; idle < 2 && !signal.aborted;) {
       await sleep(clock, IDLE_CHECK_MS, signal);
-      idle = this.#running.generation.isIdle() ? idle + 1 : 0;
+      idle = this.#running.generation.isIdle ? idle + 1 : 0;
     }
     return dryRun?.rows() ?? [];
   }

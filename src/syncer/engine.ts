@@ -1,6 +1,7 @@
-/** The sync engine of one configuration: informers, one controller per kind, references. A reload replaces it. */
+/** The sync engine of one configuration: informers, one controller per kind, references, readiness. A reload replaces it. */
 
 import { createSemaphore } from '../base/semaphore.ts';
+import type { CheckResult, Checks } from '../base/health.ts';
 import type { Random } from '../base/random.ts';
 import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
@@ -19,37 +20,56 @@ import { reconcile } from './reconcile/reconciler.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
 import type { References } from './references/references.ts';
-import type { SyncedReferrers } from './synced-referrers.ts';
+import type { Sandbox } from './sandbox/sandbox.ts';
+import { checkSlices } from './slice-check.ts';
+import type { Leadership } from './leadership.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
 import { isBookkeepingAnnotation } from './translate/bookkeeping.ts';
-import { recordedKinds } from './translate/last-synced.ts';
+import { recordedKinds, type KindId } from './translate/last-synced.ts';
 import { ownershipOf } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 
+export interface Generation {
+  readonly checks: Checks;
+  readonly isCached: boolean;
+  /** The workers have processed all objects of the first lists and all changes since. */
+  readonly isIdle: boolean;
+  /** By cache. */
+  readonly objects: Readonly<Record<string, number>>;
+  readonly initialOutcomes: Readonly<Record<string, number>>;
+  readonly importedKinds: readonly KindId[];
+  /** `inherited`: the imported kinds of the generation before it. */
+  start(inherited?: readonly KindId[]): void;
+  /** Drains the queues. */
+  stop(): Promise<void>;
+  /** Gives up what is queued or in progress; returns how many keys that are. */
+  abandon(): number;
+}
+
 export interface EngineOptions extends SyncEnvironment {
   readonly kinds: readonly KindPlan[];
-  /** Filled with the caches of virtual objects, by plural. Kinds look up objects of other kinds in them. */
+  /** Filled with the caches of virtual objects, by plural: all readers of a resource share one. Kinds look up objects of other kinds in them. */
   readonly virtualCaches: Map<string, ObservableInformer>;
   readonly references: References;
-  /** Filled with the synced kinds, for `references`. */
-  readonly referrers: SyncedReferrers;
-  readonly whenLeading: (signal: AbortSignal) => Promise<void>;
+  readonly leadership: Leadership;
+  /** Undefined: no patch has an expression. */
+  readonly sandbox: Sandbox | undefined;
   readonly random: Random;
   /** Undefined: copies of objects that are gone are deleted. */
   readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
 }
 
-export class Engine {
+export class Engine implements Generation {
+  readonly kinds: readonly KindSync[];
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
   readonly #hostServices: ObservableInformer;
-  /** By plural: all readers of a virtual resource share one cache. */
-  readonly #virtualInformers = new Map<string, ObservableInformer>();
-  readonly #kinds: readonly KindSync[];
+  /** Aborts the informers. */
   readonly #stopping = new AbortController();
-  readonly #sweeping = new AbortController();
+  /** Aborts what does not wait in a queue, as soon as the queues are drained. */
+  readonly #draining = new AbortController();
   #isSwept = false;
-  #running: Promise<void> | undefined;
+  #running: Promise<unknown> | undefined;
   #isWorking = false;
 
   constructor(options: EngineOptions) {
@@ -68,22 +88,18 @@ export class Engine {
         resource.plural === SERVICES.plural
           ? this.#hostServices
           : this.#createInformer('host', resource, { indexes, labelSelector }),
-      kinds: () => this.#kinds,
+      kinds: () => this.kinds,
       objection: () => this.objection(),
     };
-    this.#kinds = options.kinds.map(
+    this.kinds = options.kinds.map(
       (plan) => new KindSync(plan, environment, references.index.recordsOf(plan.kind.resource), reconcile),
     );
-    for (const kind of this.#kinds) {
-      options.virtualCaches.set(kind.kind.resource.plural, kind.virtual);
-      options.referrers.add(kind);
-    }
-    for (const kind of this.#kinds) kind.followRelated(options.virtualCaches);
+    for (const kind of this.kinds) kind.followRelated(options.virtualCaches);
   }
 
   /** By the name of their readiness check. */
   get informers(): Readonly<Record<string, ObservableInformer>> {
-    const caches = this.#kinds.flatMap(({ kind: { resource }, virtual, host }) => [
+    const caches = this.kinds.flatMap(({ kind: { resource }, virtual, host }) => [
       [`virtual-${resource.plural}`, virtual] as const,
       [`host-${resource.plural}`, host] as const,
     ]);
@@ -94,43 +110,88 @@ export class Engine {
     };
   }
 
-  /** The workers have processed all objects of the first lists and all changes since. */
+  get checks(): Checks {
+    const caches = Object.entries(this.informers);
+    const { references, sandbox } = this.#options;
+    return {
+      ...Object.fromEntries(caches.map(([name, informer]) => [name, () => informerCheck(informer)])),
+      workers: () => this.#workersCheck(),
+      references: () => ({ isOk: true, detail: references.kinds.detail }),
+      sandbox: () => ({
+        isOk: true,
+        detail: sandbox ? `${sandbox.pids.length} processes` : 'not needed, no patch has an expression',
+      }),
+    };
+  }
+
+  get isCached(): boolean {
+    const areSynced = Object.values(this.informers).every(({ isSynced }) => isSynced);
+    return areSynced && this.#options.references.kinds.isOpened;
+  }
+
+  get objects(): Readonly<Record<string, number>> {
+    return Object.fromEntries(Object.entries(this.informers).map(([name, { size }]) => [name, size]));
+  }
+
+  get importedKinds(): readonly KindId[] {
+    return this.#options.references.importedKinds;
+  }
+
   get isIdle(): boolean {
     return this.#isWorking && this.#isSwept && this.#controllers.every(({ queue }) => queue.isIdle);
   }
 
   get initialOutcomes(): Readonly<Record<string, number>> {
     const sums: Record<string, number> = {};
-    for (const { controller } of this.#kinds)
+    for (const { controller } of this.kinds)
       for (const [outcome, count] of controller.initialOutcomes) sums[outcome] = (sums[outcome] ?? 0) + count;
     return sums;
   }
 
   get #controllers(): readonly Controller[] {
-    return [...this.#kinds, this.#options.references].map(({ controller }) => controller);
+    return [...this.kinds, this.#options.references].map(({ controller }) => controller);
   }
 
-  get isWorking(): boolean {
-    return this.#isWorking;
+  #workersCheck(): CheckResult {
+    if (this.#isWorking) return { isOk: true };
+    return this.#options.leadership.isLeading
+      ? { isOk: false, detail: 'waiting for the caches' }
+      : { isOk: true, detail: 'waiting for the lease' };
   }
 
-  /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
-  run(): Promise<void> {
-    this.#running ??= this.#work();
-    return this.#running;
+  start(inherited: readonly KindId[] = []): void {
+    const { references, logger } = this.#options;
+    references.former.inherit(inherited);
+    this.#running ??= Promise.all([
+      this.#work().catch((error: unknown) => logger.error({ err: error }, 'the sync engine failed')),
+      this.#checkSlices(),
+    ]);
   }
 
+  /** Expressions that had to be stopped before wait for each other, and objects in progress with them: the sandbox rejects them. */
   abandon(): number {
+    void this.#options.sandbox?.[Symbol.asyncDispose]();
     return this.#controllers.reduce((sum, { queue }) => sum + queue.abandon(), 0);
   }
 
   async stop(): Promise<void> {
-    this.#sweeping.abort();
-    for (const { controller } of this.#kinds) controller.queue.shutDown();
+    this.#draining.abort();
+    for (const { controller } of this.kinds) controller.queue.shutDown();
     if (!this.#isWorking) this.#stopping.abort();
     await this.#running;
+    await this.#options.sandbox?.[Symbol.asyncDispose]();
   }
 
+  /** Checks the slices that the host mirrors from our Endpoints copies. Only the leader does this. */
+  async #checkSlices(): Promise<void> {
+    const { config, leadership } = this.#options;
+    const { signal } = this.#draining;
+    if (!config.sync.endpoints.enabled) return;
+    await leadership.whenLeading(signal);
+    await checkSlices(this.#options, signal);
+  }
+
+  /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
     const { references } = this.#options;
@@ -142,7 +203,7 @@ export class Engine {
         ...informers.map((informer) => informer.whenSynced(signal)),
         references.kinds.whenOpened(signal),
       ]);
-      await this.#options.whenLeading(signal);
+      await this.#options.leadership.whenLeading(signal);
       signal.throwIfAborted();
       await references.former.recover(this.#recordedKinds(), signal);
       // Stopped before all imports of removed kinds are gone: a reconcile would drop these kinds from the records.
@@ -152,7 +213,7 @@ export class Engine {
       signal.throwIfAborted();
       this.#isWorking = true;
       await Promise.all([
-        Promise.all(this.#kinds.map((kind) => kind.run())).finally(() =>
+        Promise.all(this.kinds.map((kind) => kind.run())).finally(() =>
           references.controller.queue.shutDown(),
         ),
         references.run(),
@@ -169,11 +230,11 @@ export class Engine {
 
   async #sweepUnmapped(): Promise<void> {
     const { clients, config, names, clock, random, references, logger } = this.#options;
-    const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#sweeping.signal };
+    const attempts = { ...SWEEP_ATTEMPTS, clock, random, signal: this.#draining.signal };
     const parts = { host: clients.host, names, retry: attempts, logger };
     const [areListed] = await Promise.all([
       Promise.all(
-        this.#kinds.map(({ kind: { resource }, virtual, writers }) =>
+        this.kinds.map(({ kind: { resource }, virtual, writers }) =>
           deleteUnmapped({ ...parts, resource, virtual, writer: writers.host }),
         ),
       ),
@@ -194,7 +255,7 @@ export class Engine {
   /** The copies of all kinds, and whether the virtual cluster has an original of them. */
   #evidence(): CopiesEvidence {
     const { names } = this.#options;
-    const all = this.#kinds.map(({ kind, virtual, host }) => {
+    const all = this.kinds.map(({ kind, virtual, host }) => {
       const originals = new Set([...virtual.list()].map(({ metadata: { uid } }) => uid));
       const owners = [...host.list()].map((copy) => ownershipOf(copy, kind.resource, names));
       const ours = owners.flatMap((owner) => (owner.kind === 'ours' ? [owner.uid] : []));
@@ -207,18 +268,18 @@ export class Engine {
   }
 
   #recordedKinds(): readonly string[] {
-    return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
+    return this.kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
   }
 
   #virtualInformer(resource: Resource): ObservableInformer {
-    const known = this.#virtualInformers.get(resource.plural);
+    const { kinds, names, readsUnsynced = false, virtualCaches } = this.#options;
+    const known = virtualCaches.get(resource.plural);
     if (known !== undefined) return known;
-    const { kinds, names, readsUnsynced = false } = this.#options;
     const synced = kinds.find(({ kind }) => kind.resource.plural === resource.plural)?.kind;
     const indexes = synced === undefined ? {} : virtualIndexes(names, synced);
     const labelSelector = readsUnsynced ? undefined : synced?.labelSelector;
     const informer = this.#createInformer('virtual', resource, { indexes, labelSelector });
-    this.#virtualInformers.set(resource.plural, informer);
+    virtualCaches.set(resource.plural, informer);
     return informer;
   }
 
@@ -264,4 +325,20 @@ function bookkeepingOf({ metadata }: KubeObject): KubeObject {
   );
   const { managedFields: _managedFields, ...rest } = metadata;
   return { metadata: { ...rest, annotations: Object.fromEntries(annotations) } };
+}
+
+/** Watches get a bookmark every minute, so a cache without an event for this long is stale. */
+const STALENESS_MAX_MS = 5 * 60_000;
+
+export function informerCheck(informer: ObservableInformer): CheckResult {
+  const { lastError, isRewound } = informer.condition;
+  const why = lastError === undefined ? '' : `, last error: ${lastError}`;
+  if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };
+  if (isRewound)
+    return { isOk: false, detail: `the server was restored, its objects are not listed yet${why}` };
+  const staleness = `last event ${Math.round(informer.stalenessMs / 1000)} s ago`;
+  return {
+    isOk: informer.stalenessMs < STALENESS_MAX_MS,
+    detail: `${informer.size} objects, ${staleness}${why}`,
+  };
 }

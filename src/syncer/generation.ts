@@ -4,13 +4,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
 import type { CacheBudget } from '../kube/informer/cache-budget.ts';
+import { keyOf, objectKey, parseKey } from '../kube/object.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
 import type { Clusters } from './clusters.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import type { CheckResult, Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Leadership } from './leadership.ts';
@@ -21,19 +21,21 @@ import type { SyncedKind } from './kinds/kind.ts';
 import { CopyOwner, type SyncListener } from './reconcile/environment.ts';
 import { prune } from './sandbox/program-entry.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
-import { Engine } from './engine.ts';
+import { Engine, type Generation } from './engine.ts';
 import type { ReferenceListener } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
+import {
+  parseReferrerId,
+  referrerIdOf,
+  type ReferrerId,
+  type Referrers,
+} from './references/reference-index.ts';
 import { References } from './references/references.ts';
 import type { DryRun } from './reconcile/dry-run.ts';
-import type { KindId } from './translate/last-synced.ts';
-import { SyncedReferrers } from './synced-referrers.ts';
-import { checkSlices } from './slice-check.ts';
+import type { KindSync } from './reconcile/kind-sync.ts';
+import type { NameTranslator } from './translate/types.ts';
 import type { VirtualIdentity } from './virtual-identity.ts';
 import { createTranslators, pipelineOptions, sandboxSettings } from './translation.ts';
-
-/** Watches get a bookmark every minute, so a cache without an event for this long is stale. */
-const STALENESS_MAX_MS = 5 * 60_000;
 
 export interface GenerationOptions {
   readonly config: Config;
@@ -61,20 +63,6 @@ export interface GenerationOptions {
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
 }
 
-export interface Generation {
-  readonly checks: Checks;
-  readonly isCached: () => boolean;
-  readonly objects: () => Readonly<Record<string, number>>;
-  readonly initialOutcomes: () => Readonly<Record<string, number>>;
-  /** The first pass is over: nothing is queued or in progress. */
-  readonly isIdle: () => boolean;
-  /** `inherited`: the imported kinds of the generation before it. */
-  start(inherited?: readonly KindId[]): void;
-  readonly importedKinds: () => readonly KindId[];
-  stop(): Promise<void>;
-  abandon(): number;
-}
-
 /** The generations of both configurations do the same: they differ at most in values of vCluster that no expression reads. */
 export function isSameGeneration(before: Config, after: Config): boolean {
   const { vclusterValues } = after;
@@ -88,7 +76,7 @@ export function isSameGeneration(before: Config, after: Config): boolean {
 
 /** Completes every step that can fail, so that the previous generation can run until this one is ready. */
 export async function createGeneration(options: GenerationOptions): Promise<Generation> {
-  const { config, clusters, logger, createPipeline = (_, parts) => createPatchPipeline(parts) } = options;
+  const { config, clusters, createPipeline = (_, parts) => createPatchPipeline(parts) } = options;
   const resolveOwner = () => clusters.resolveOwner(config);
   const owner = new CopyOwner(await resolveOwner(), resolveOwner);
   const servers = { virtual: new ServerHistory(), host: new ServerHistory() };
@@ -96,7 +84,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const compiled = compileKinds(syncedKinds(config, virtualCaches), config.patches);
   const sandbox = await sandboxFor(options, compiled);
   const translators = createTranslators(config);
-  const referrers = new SyncedReferrers(translators.names);
+  const referrers = syncedReferrers(translators.names, () => engine.kinds);
   const references = new References(
     {
       ...options,
@@ -119,67 +107,18 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       hasExpressions: patches.programs.length > 0,
     };
   });
-  const engine = new Engine({
-    ...options,
-    ...translators,
-    kinds,
-    virtualCaches,
-    references,
-    referrers,
-    servers,
-    owner,
-    whenLeading: (signal) => options.leadership.whenLeading(signal),
-  });
-  const stopping = new AbortController();
-  let running: Promise<unknown> | undefined;
-  return {
-    checks: checksOf({ engine, references, sandbox, leadership: options.leadership }),
-    isCached: () => areSynced(Object.values(engine.informers)) && references.kinds.isOpened,
-    objects: () => sizesOf(engine.informers),
-    initialOutcomes: () => engine.initialOutcomes,
-    isIdle: () => engine.isIdle,
-    importedKinds: () => references.importedKinds,
-    start(inherited = []) {
-      references.former.inherit(inherited);
-      running ??= Promise.all([
-        engine.run().catch((error: unknown) => logger.error({ err: error }, 'the sync engine failed')),
-        checkOwnSlices(options, stopping.signal),
-      ]);
-    },
-    abandon: () => abandon(engine, sandbox),
-    async stop() {
-      stopping.abort();
-      await engine.stop();
-      await running;
-      await sandbox?.[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** Expressions that had to be stopped before wait for each other, and objects in progress with them: the sandbox rejects them. */
-function abandon(engine: Engine, sandbox: Sandbox | undefined): number {
-  void sandbox?.[Symbol.asyncDispose]();
-  return engine.abandon();
-}
-
-function sizesOf(informers: Engine['informers']): Record<string, number> {
-  return Object.fromEntries(Object.entries(informers).map(([name, { size }]) => [name, size]));
-}
-
-/** Checks the slices that the host mirrors from our Endpoints copies. Only the leader does this. */
-async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): Promise<void> {
-  if (!options.config.sync.endpoints.enabled) return;
-  await options.leadership.whenLeading(signal);
-  await checkSlices({ ...options, ...createTranslators(options.config) }, signal);
+  const parts = { kinds, virtualCaches, references, servers, owner, sandbox };
+  const engine = new Engine({ ...options, ...translators, ...parts });
+  return engine;
 }
 
 export const IDLE_GENERATION: Generation = {
   checks: {},
-  isCached: () => true,
-  objects: () => ({}),
-  initialOutcomes: () => ({}),
-  isIdle: () => true,
-  importedKinds: () => [],
+  isCached: true,
+  isIdle: true,
+  objects: {},
+  initialOutcomes: {},
+  importedKinds: [],
   start: () => undefined,
   stop: async () => undefined,
   abandon: () => 0,
@@ -194,49 +133,31 @@ async function sandboxFor(
   return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
 }
 
-interface CheckedParts {
-  readonly engine: Engine;
-  readonly references: References;
-  readonly sandbox: Sandbox | undefined;
-  readonly leadership: Leadership;
-}
-
-function checksOf({ engine, references, sandbox, leadership }: CheckedParts): Checks {
-  const informers = Object.entries(engine.informers);
-  return {
-    ...Object.fromEntries(informers.map(([name, informer]) => [name, () => informerCheck(informer)])),
-    workers: () => workersCheck(engine, leadership.isLeading),
-    references: () => ({ isOk: true, detail: references.kinds.detail }),
-    sandbox: () => sandboxCheck(sandbox),
+/** Gives the import of references access to the synced objects of all kinds. */
+function syncedReferrers(names: NameTranslator, kinds: () => readonly KindSync[]): Referrers {
+  const find = (id: ReferrerId) => {
+    const { plural, key } = parseReferrerId(id);
+    const sync = kinds().find(({ kind }) => kind.resource.plural === plural);
+    return sync && { sync, key };
   };
-}
-
-function sandboxCheck(sandbox: Sandbox | undefined): CheckResult {
-  const detail =
-    sandbox === undefined ? 'not needed, no patch has an expression' : `${sandbox.pids.length} processes`;
-  return { isOk: true, detail };
-}
-
-function workersCheck({ isWorking }: Engine, isLeading: boolean): CheckResult {
-  if (isWorking) return { isOk: true };
-  return isLeading
-    ? { isOk: false, detail: 'waiting for the caches' }
-    : { isOk: true, detail: 'waiting for the lease' };
-}
-
-export function informerCheck(informer: ObservableInformer): CheckResult {
-  const { lastError, isRewound } = informer.condition;
-  const why = lastError === undefined ? '' : `, last error: ${lastError}`;
-  if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };
-  if (isRewound)
-    return { isOk: false, detail: `the server was restored, its objects are not listed yet${why}` };
-  const staleness = `last event ${Math.round(informer.stalenessMs / 1000)} s ago`;
   return {
-    isOk: informer.stalenessMs < STALENESS_MAX_MS,
-    detail: `${informer.size} objects, ${staleness}${why}`,
+    virtual(id) {
+      const found = find(id);
+      const object = found?.sync.virtual.get(found.key);
+      return object && found && { object, resource: found.sync.kind.resource };
+    },
+    hostCopy(id) {
+      const found = find(id);
+      const target = found && names.toHost(parseKey(found.key));
+      return target && found.sync.host.get(keyOf(target));
+    },
+    enqueue(id) {
+      const found = find(id);
+      found?.sync.enqueue(found.key);
+    },
+    all: () =>
+      kinds().flatMap(({ kind, virtual }) =>
+        [...virtual.list()].map((object) => referrerIdOf(kind.resource, objectKey(object))),
+      ),
   };
-}
-
-function areSynced(informers: readonly ObservableInformer[]): boolean {
-  return informers.every(({ isSynced }) => isSynced);
 }

@@ -139,7 +139,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
   });
   try {
     generation.start();
-    await untilRest(clock, record, generation.isIdle);
+    await untilRest(clock, record, () => generation.isIdle);
   } finally {
     generation.abandon();
     await generation.stop();

@@ -10,7 +10,8 @@ import { guardedClient } from '../../../src/kube/guarded-client.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../../src/kube/types.ts';
-import { createGeneration, type Generation } from '../../../src/syncer/generation.ts';
+import type { Generation } from '../../../src/syncer/engine.ts';
+import { createGeneration } from '../../../src/syncer/generation.ts';
 import { startLeadership, type Leadership } from '../../../src/syncer/leadership.ts';
 import type { Metrics } from '../../../src/syncer/metrics/metrics.ts';
 import { DryRun } from '../../../src/syncer/reconcile/dry-run.ts';
@@ -81,7 +82,7 @@ export class SimDaemon {
 
   /** Nothing is queued or under way. */
   get isIdle(): boolean {
-    return this.#life?.generation?.isIdle() === true;
+    return this.#life?.generation?.isIdle === true;
   }
 
   /** Starts a new process; does nothing while one runs. */
@@ -176,7 +177,7 @@ export class SimDaemon {
       await running.stop();
       life.config = config;
       life.generation = next;
-      next.start(running.importedKinds());
+      next.start(running.importedKinds);
     });
   }
 
