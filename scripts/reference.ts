@@ -15,10 +15,8 @@ import { COMMANDS } from '../src/cli/program.ts';
 import { FLAGS } from '../src/config/flags.ts';
 import { configJsonSchema } from '../src/config/schema/schema.ts';
 import { fleetSeries } from '../src/fleet/fleet-series.ts';
-import { informerSeries } from '../src/syncer/metrics/informer-series.ts';
-import { controllerSeries } from '../src/syncer/metrics/metrics.ts';
-import { queueSeries } from '../src/syncer/metrics/queue-series.ts';
-import { syncSeries } from '../src/syncer/metrics/sync-series.ts';
+import { controllerSeries, queueSeries } from '../src/syncer/metrics/metrics.ts';
+import { informerSeries, syncSeries } from '../src/syncer/metrics/sync-series.ts';
 import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';
 
 const PAGE = join(import.meta.dirname, '..', 'docs', 'reference.md');

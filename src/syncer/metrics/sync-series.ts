@@ -1,6 +1,7 @@
-/** `endpoint_syncer_*` of syncing, patching and the sandbox. */
+/** `endpoint_syncer_*`: syncing, patching, the sandbox, the configuration, informers. */
 
-import type { Count, Observe, SeriesRegistry } from '../../base/metrics/series.ts';
+import type { Count, Description, Labels, SeriesRegistry } from '../../base/metrics/series.ts';
+import type { InformerMetrics } from '../../kube/informer/informer.ts';
 
 export interface SyncSeries {
   /** Objects of one controller; the series has the sum of those of all kinds. */
@@ -58,68 +59,65 @@ const PATCH_ERRORS = [
 const KILLS = ['timeout', 'memory', 'exit'];
 
 export function syncSeries(registry: SeriesRegistry): SyncSeries {
-  return {
-    ...hostSeries(registry),
-    ...patchSeries(registry),
-    ...outcomeSeries(registry),
-    ...configurationSeries(registry),
-  };
+  return { ...hostSeries(registry), ...patchSeries(registry), ...configurationSeries(registry) };
 }
 
 function hostSeries(
   registry: SeriesRegistry,
-): Pick<SyncSeries, 'blocked' | 'deletionsHeld' | 'kindsMissing' | 'latency' | 'written'> {
-  const missing = registry.gauge({
-    name: 'endpoint_syncer_referenced_kinds_missing',
-    help: 'Kinds that patches reference and that a cluster does not serve, or of which objects cannot be listed.',
-    labels: [],
-  });
-  const held = registry.gauge({
-    name: 'endpoint_syncer_deletions_held',
-    help: '1 while copies of objects that are gone are not deleted, because the virtual cluster seems to be another one.',
-    labels: [],
-  });
-  const setHeld = held.of({});
-  setHeld(0);
-  const blocked = registry.gauge({
-    name: 'endpoint_syncer_blocked_objects',
-    help: 'Objects that are not synced at the moment, by reason.',
-    labels: ['reason'],
-  });
-  const writes = registry.counter({
-    name: 'endpoint_syncer_writes_total',
-    help: 'Writes by cluster, verb and result.',
-    labels: ['cluster', 'verb', 'result'],
-  });
-  const latency = registry.histogram({
-    name: 'endpoint_syncer_sync_latency_seconds',
-    help: 'From the event of a change in one cluster to the end of the write in the other.',
-    buckets: LATENCY_BUCKETS,
-  });
-  const byReason = byName(BLOCKED, (reason) => blocked.of({ reason }));
-  const blockedCounts = new Map<string, Map<string, number>>();
-  const combinations = ['host', 'virtual'].flatMap((cluster) =>
-    ['create', 'update', 'patch', 'delete'].flatMap((verb) =>
-      ['ok', 'error'].map((result) => `${cluster} ${verb} ${result}`),
+): Pick<SyncSeries, 'blocked' | 'deletionsHeld' | 'event' | 'kindsMissing' | 'latency' | 'written'> {
+  const missing = registry.gauge(
+    described(
+      'referenced_kinds_missing',
+      'Kinds that patches reference and that a cluster does not serve, or of which objects cannot be listed.',
     ),
   );
-  const byWrite = byName(combinations, (name) => {
-    const [cluster = '', verb = '', result = ''] = name.split(' ');
-    return writes.of({ cluster, verb, result });
+  const held = registry
+    .gauge(
+      described(
+        'deletions_held',
+        '1 while copies of objects that are gone are not deleted, because the virtual cluster seems to be another one.',
+      ),
+    )
+    .of({});
+  const blocked = registry.gauge(
+    described('blocked_objects', 'Objects that are not synced at the moment, by reason.', 'reason'),
+  );
+  const writes = registry.counter(
+    described('writes_total', 'Writes by cluster, verb and result.', 'cluster', 'verb', 'result'),
+  );
+  const events = registry.counter(described('events_total', 'Kubernetes Events by result.', 'result'));
+  const latency = registry.histogram({
+    ...described(
+      'sync_latency_seconds',
+      'From the event of a change in one cluster to the end of the write in the other.',
+    ),
+    buckets: LATENCY_BUCKETS,
   });
+  const setBlocked = byLabel(blocked, 'reason', BLOCKED);
+  const blockedCounts = new Map<string, Map<string, number>>();
+  const written = Object.fromEntries(
+    ['host', 'virtual'].flatMap((cluster) =>
+      ['create', 'update', 'patch', 'delete'].map((verb) => [
+        `${cluster} ${verb}`,
+        byLabel(writes, 'result', ['ok', 'error'], { cluster, verb }),
+      ]),
+    ),
+  );
+  const event = byLabel(events, 'result', ['sent', 'dropped', 'error']);
   return {
     kindsMissing: missing.of({}),
-    deletionsHeld: (isHeld) => setHeld(isHeld ? 1 : 0),
+    deletionsHeld: (isHeld) => held(isHeld ? 1 : 0),
     blocked(controller, reason, count) {
       // Blocked references are counted apart from blocked objects that name them.
       const isOfReference = controller === 'references' && !reason.startsWith('Reference');
       const name = isOfReference ? `Reference${reason}` : reason;
       const counts = blockedCounts.get(name) ?? new Map<string, number>();
       blockedCounts.set(name, counts.set(controller, count));
-      byReason(name)(counts.values().reduce((sum, one) => sum + one, 0));
+      setBlocked(name)(counts.values().reduce((sum, one) => sum + one, 0));
     },
     latency: latency.of({}),
-    written: (cluster, verb, result) => byWrite(`${cluster} ${verb} ${result}`)(),
+    written: (cluster, verb, result) => written[`${cluster} ${verb}`]?.(result)(),
+    event: (result) => event(result)(),
   };
 }
 
@@ -127,78 +125,58 @@ function patchSeries(
   registry: SeriesRegistry,
 ): Pick<SyncSeries, 'patched' | 'patchFailed' | 'memo' | 'batched' | 'sandboxKilled'> {
   const duration = registry.histogram({
-    name: 'endpoint_syncer_patch_duration_seconds',
-    help: 'Duration of all patches of one object.',
+    ...described('patch_duration_seconds', 'Duration of all patches of one object.'),
     buckets: PATCH_BUCKETS,
   });
   const batches = registry.histogram({
-    name: 'endpoint_syncer_sandbox_batch_matches',
-    help: 'Matches per batch sent to the sandbox.',
+    ...described('sandbox_batch_matches', 'Matches per batch sent to the sandbox.'),
     buckets: BATCH_BUCKETS,
   });
-  const counter = (
-    name: string,
-    help: string,
-    label: string,
-    values: string[],
-  ): ((value: string) => Count) => {
-    const family = registry.counter({ name: `endpoint_syncer_${name}`, help, labels: [label] });
-    return byName(values, (value) => family.of({ [label]: value }));
-  };
-  const errors = counter('patch_errors_total', 'Failed patches by kind of error.', 'reason', PATCH_ERRORS);
-  const kills = counter(
-    'sandbox_kills_total',
-    'Sandbox processes that were killed or exited, by reason.',
-    'reason',
-    KILLS,
+  const errors = registry.counter(
+    described('patch_errors_total', 'Failed patches by kind of error.', 'reason'),
   );
-  const memo = counter('memo_lookups_total', 'Lookups in the cache of expression results.', 'result', [
-    'hit',
-    'miss',
-  ]);
-  const [hit, miss] = [memo('hit'), memo('miss')];
+  const kills = registry.counter(
+    described('sandbox_kills_total', 'Sandbox processes that were killed or exited, by reason.', 'reason'),
+  );
+  const lookups = registry.counter(
+    described('memo_lookups_total', 'Lookups in the cache of expression results.', 'result'),
+  );
+  const [failed, killed] = [byLabel(errors, 'reason', PATCH_ERRORS), byLabel(kills, 'reason', KILLS)];
+  const [hit, miss] = [lookups.of({ result: 'hit' }), lookups.of({ result: 'miss' })];
   return {
     patched: duration.of({}),
-    patchFailed: (reason) => errors(reason)(),
+    patchFailed: (reason) => failed(reason)(),
     memo(hits, misses) {
       hit(hits);
       miss(misses);
     },
     batched: batches.of({}),
-    sandboxKilled: (reason) => kills(reason)(),
+    sandboxKilled: (reason) => killed(reason)(),
   };
-}
-
-function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event'> {
-  const events = registry.counter({
-    name: 'endpoint_syncer_events_total',
-    help: 'Kubernetes Events by result.',
-    labels: ['result'],
-  });
-  const event = byName(['sent', 'dropped', 'error'], (result) => events.of({ result }));
-  return { event: (result) => event(result)() };
 }
 
 function configurationSeries(
   registry: SeriesRegistry,
 ): Pick<SyncSeries, 'reloaded' | 'configurationInUse' | 'configurationApplied'> {
-  const reloads = registry.counter({
-    name: 'endpoint_syncer_config_reloads_total',
-    help: 'Reloads of the configuration by result.',
-    labels: ['result'],
-  });
+  const reloads = registry.counter(
+    described('config_reloads_total', 'Reloads of the configuration by result.', 'result'),
+  );
   const applied = registry
-    .gauge({
-      name: 'endpoint_syncer_config_last_reload_successful',
-      help: '1 while the configuration of the files is in use, 0 while it is invalid, was not applied, or needs a restart.',
-    })
+    .gauge(
+      described(
+        'config_last_reload_successful',
+        '1 while the configuration of the files is in use, 0 while it is invalid, was not applied, or needs a restart.',
+      ),
+    )
     .of({});
-  const since = registry.gauge({
-    name: 'endpoint_syncer_config_last_reload_success_timestamp_seconds',
-    help: 'When the configuration in use was applied, seconds since the epoch; the label is its hash.',
-    labels: ['hash'],
-  });
-  const reload = byName(['ok', 'error'], (result) => reloads.of({ result }));
+  const since = registry.gauge(
+    described(
+      'config_last_reload_success_timestamp_seconds',
+      'When the configuration in use was applied, seconds since the epoch; the label is its hash.',
+      'hash',
+    ),
+  );
+  const reload = byLabel(reloads, 'result', ['ok', 'error']);
   let inUse: string | undefined;
   return {
     reloaded: (result) => reload(result)(),
@@ -211,15 +189,85 @@ function configurationSeries(
   };
 }
 
-/** Handles by name. Those of `names` are created immediately, others on first use. */
-function byName<T extends Count | Observe>(
-  names: readonly string[],
-  make: (name: string) => T,
-): (name: string) => T {
-  const known = new Map(names.map((name) => [name, make(name)]));
-  return (name) => {
-    const value = known.get(name) ?? make(name);
-    known.set(name, value);
-    return value;
+const EVENT_TYPES = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'];
+
+/** What an informer reports: events, how its lists and watches end, how large and how old its cache is. */
+export function informerSeries(
+  registry: SeriesRegistry,
+): (cluster: string, resource: string) => InformerMetrics {
+  const ofCache = (name: string, help: string, ...labels: string[]): Description =>
+    described(name, help, 'cluster', 'resource', ...labels);
+  const refreshes = new Map<string, () => void>();
+  const ends = registry.counter(
+    ofCache(
+      'watch_restarts_total',
+      'How often a list or a watch ended, by phase and reason; complete and ended are orderly ends.',
+      'phase',
+      'reason',
+    ),
+  );
+  const events = registry.counter(
+    ofCache(
+      'watch_events_total',
+      'Events of watches by type; ignored: known already, or older than what is known.',
+      'type',
+    ),
+  );
+  const objects = registry.gauge(ofCache('cache_objects', 'Objects in the cache.'), () =>
+    refreshes.forEach((refresh) => refresh()),
+  );
+  const staleness = registry.gauge(
+    ofCache('cache_staleness_seconds', 'Time since the last event or response of the API server.'),
+  );
+  const synced = registry.gauge(ofCache('cache_synced', '1 once the first list is in the cache.'));
+  return (cluster, resource) => {
+    const of = { cluster, resource };
+    const received = byLabel(events, 'type', EVENT_TYPES, of);
+    const countOf = (phase: string, reason: string): Count => ends.of({ ...of, phase, reason });
+    return {
+      expect: (phase, outcome) => void countOf(phase, outcome),
+      ended: (phase, outcome) => countOf(phase, outcome)(),
+      received: (type) => received(type)(),
+      ignored: events.of({ ...of, type: 'ignored' }),
+      watchState(read) {
+        const gauges = { objects: objects.of(of), staleness: staleness.of(of), synced: synced.of(of) };
+        const refresh = (): void => {
+          const state = read();
+          gauges.objects(state.objects);
+          gauges.staleness(state.stalenessSeconds);
+          gauges.synced(state.isSynced ? 1 : 0);
+        };
+        refresh();
+        const name = `${cluster} ${resource}`;
+        refreshes.set(name, refresh);
+        return () => {
+          if (refreshes.get(name) !== refresh) return;
+          refreshes.delete(name);
+          for (const gauge of [objects, staleness, synced]) gauge.remove(of);
+        };
+      },
+    };
+  };
+}
+
+function described(name: string, help: string, ...labels: string[]): Description {
+  return { name: `endpoint_syncer_${name}`, help, labels };
+}
+
+/** Handles by the value of one label. Those of `values` are created immediately, others on first use. `rest`: the other labels. */
+export function byLabel<T>(
+  family: { of(labels: Labels): T },
+  label: string,
+  values: readonly string[],
+  rest: Labels = {},
+): (value: string) => T {
+  const open = (value: string): T => family.of({ ...rest, [label]: value });
+  const known = new Map(values.map((value) => [value, open(value)]));
+  return (value) => {
+    const handle = known.get(value);
+    if (handle !== undefined) return handle;
+    const opened = open(value);
+    known.set(value, opened);
+    return opened;
   };
 }
