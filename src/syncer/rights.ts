@@ -1,7 +1,9 @@
 /** The minimal rights that a configuration needs. Pure. */
 
+import { SERVICES, type Resource } from '../kube/object.ts';
 import type { ClusterName } from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
+import type { SyncedKind } from './kinds/kind.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { leaseName } from './leadership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
@@ -26,103 +28,83 @@ export interface RightsOptions {
   readonly references?: readonly ReferencedKind[];
 }
 
+type Target = Pick<Right, 'group' | 'resource'>;
+
+const READ = ['get', 'list', 'watch'];
+
 export function requiredRights(
   config: Config,
   { isDryRun, references = [] }: RightsOptions,
 ): readonly Right[] {
-  const synced = syncedResources(config);
-  if (synced.length === 0) return [...secretRight(config), ...keyApiRights(config, isDryRun)];
-  const namespaces = hostNamespaces(config) ?? [''];
-  const read = ['get', 'list', 'watch'];
-  const rights: Right[] = [
-    ...namespaces.flatMap((namespace) => [
-      ...synced.flatMap(({ group, resource }) =>
-        rightsOn({ cluster: 'host', group, resource, namespace }, read),
-      ),
-      // A copy would get the traffic of the Service of its name.
-      ...rightsOn({ cluster: 'host', group: '', resource: 'services', namespace }, read),
-    ]),
-    ...synced.flatMap(({ group, resource }) =>
-      rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, read),
-    ),
-    ...rightsOn({ cluster: 'virtual', group: '', resource: 'services', namespace: '' }, read),
-    ...secretRight(config),
-    ...leaseRights(config, isDryRun),
+  const kinds = syncedKinds(config).map(({ kind }) => kind);
+  const ofOthers = [...secretRight(config), ...keyApiRights(config, isDryRun)];
+  if (kinds.length === 0) return ofOthers;
+  // Services decide whether other objects are synced, and a copy would get the traffic of the host Service of its name.
+  const read = [...kinds.map(({ resource }) => resource), SERVICES].map(targetOf);
+  const rights = [
+    ...read.flatMap((target) => onHost(config, target, READ)),
+    ...read.flatMap((target) => onVirtual(target, READ)),
+    ...(config.leaderElection.enabled && !isDryRun ? rightsOnLease(config) : []),
     ...references.flatMap((kind) => referenceRights(kind, config, isDryRun)),
-    ...keyApiRights(config, isDryRun),
+    ...ofOthers,
+    ...(isDryRun ? [] : writeRights(config, kinds)),
   ];
-  return distinct(isDryRun ? rights : [...rights, ...writeRights(config, namespaces)]);
+  return [...new Map(rights.map((right) => [describeRight(right), right])).values()];
 }
 
-type RightsTarget = Pick<Right, 'group' | 'resource'>;
-
-/** The groups and resources of the synced kinds. */
-function syncedResources(config: Config): readonly (RightsTarget & { readonly hasStatus: boolean })[] {
-  return syncedKinds(config).map(({ kind: { resource, hasStatus } }) => ({
-    group: resource.group,
-    resource: resource.plural,
-    hasStatus,
-  }));
-}
-
-const HOST_WRITES = ['create', 'update', 'patch', 'delete'];
-
-function writeRights(config: Config, namespaces: readonly string[]): readonly Right[] {
-  const synced = syncedResources(config);
+function writeRights(config: Config, kinds: readonly SyncedKind[]): readonly Right[] {
   const virtualVerbs = ['update', 'patch', ...(config.onHostDelete === 'deleteVirtual' ? ['delete'] : [])];
-  const events = ['', 'events.k8s.io'].flatMap((group) =>
-    rightsOn({ cluster: 'virtual', group, resource: 'events', namespace: '' }, ['create', 'patch']),
-  );
-  const creation = config.createNamespaces
-    ? rightsOn({ cluster: 'host', group: '', resource: 'namespaces', namespace: '' }, ['create'])
-    : [];
+  const namespaces = { cluster: 'host', group: '', resource: 'namespaces', namespace: '' } as const;
   return [
-    ...namespaces.flatMap((namespace) =>
-      synced.flatMap(({ group, resource }) =>
-        rightsOn({ cluster: 'host', group, resource, namespace }, HOST_WRITES),
-      ),
+    ...kinds.flatMap(({ resource, hasStatus }) => {
+      const target = targetOf(resource);
+      const status = { ...target, resource: `${target.resource}/status` };
+      return [
+        ...onHost(config, target, ['create', 'update', 'patch', 'delete']),
+        ...onVirtual(target, virtualVerbs),
+        ...(hasStatus ? onVirtual(status, ['patch']) : []),
+      ];
+    }),
+    ...['', 'events.k8s.io'].flatMap((group) =>
+      onVirtual({ group, resource: 'events' }, ['create', 'patch']),
     ),
-    ...synced.flatMap(({ group, resource, hasStatus }) => [
-      ...rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, virtualVerbs),
-      ...(hasStatus
-        ? rightsOn({ cluster: 'virtual', group, resource: `${resource}/status`, namespace: '' }, ['patch'])
-        : []),
-    ]),
-    ...events,
-    ...creation,
+    ...(config.createNamespaces ? rightsOn(namespaces, ['create']) : []),
   ];
 }
 
 /** Read access in both clusters; write access only in the directions in which this kind is imported. */
-function referenceRights(kind: ReferencedKind, config: Config, isDryRun: boolean): readonly Right[] {
-  const { isSynced, isImportable } = kind;
-  const namespaces = hostNamespaces(config) ?? [''];
-  const read = ['get', 'list', 'watch'];
+function referenceRights(
+  { isSynced, isImportable, host, virtual }: ReferencedKind,
+  config: Config,
+  isDryRun: boolean,
+): readonly Right[] {
   const write = isDryRun || !isImportable ? [] : ['create', 'update', 'delete'];
-  const host = { cluster: 'host', group: kind.host.group, resource: kind.host.plural } as const;
-  const virtual = { cluster: 'virtual', group: kind.virtual.group, resource: kind.virtual.plural } as const;
   return [
-    ...namespaces.flatMap((namespace) =>
-      rightsOn({ ...host, namespace }, [...read, ...(isSynced ? write : [])]),
-    ),
-    ...rightsOn({ ...virtual, namespace: '' }, [...read, ...write]),
+    ...onHost(config, targetOf(host), [...READ, ...(isSynced ? write : [])]),
+    ...onVirtual(targetOf(virtual), [...READ, ...write]),
   ];
 }
 
-function leaseRights(config: Config, isDryRun: boolean): readonly Right[] {
-  return config.leaderElection.enabled && !isDryRun ? rightsOnLease(config) : [];
+function targetOf({ group, plural }: Pick<Resource, 'group' | 'plural'>): Target {
+  return { group, resource: plural };
+}
+
+/** In every host namespace that copies are written to. */
+function onHost(config: Config, target: Target, verbs: readonly string[]): readonly Right[] {
+  const namespaces = hostNamespaces(config) ?? [''];
+  return namespaces.flatMap((namespace) => rightsOn({ cluster: 'host', ...target, namespace }, verbs));
+}
+
+function onVirtual(target: Target, verbs: readonly string[]): readonly Right[] {
+  return rightsOn({ cluster: 'virtual', ...target, namespace: '' }, verbs);
 }
 
 /** Without leader election they are optional: the Lease then only has the hash of the configuration in use. Only the right to create cannot
  * be restricted to one name.
  */
 export function rightsOnLease({ name, host }: Config): readonly Right[] {
-  const leases = {
-    cluster: 'host',
-    group: 'coordination.k8s.io',
-    resource: 'leases',
-    namespace: host.namespace,
-  } as const;
+  const { namespace } = host;
+  const leases = { cluster: 'host', group: 'coordination.k8s.io', resource: 'leases', namespace } as const;
   return [
     ...rightsOn(leases, ['create']),
     ...rightsOn({ ...leases, name: leaseName(name) }, ['get', 'update']),
@@ -131,13 +113,11 @@ export function rightsOnLease({ name, host }: Config): readonly Right[] {
 
 /** Optional: to report a configuration that is not applied in an Event on the Lease. */
 export function rightsOnEvents({ host }: Config): readonly Right[] {
-  const events = {
-    cluster: 'host',
-    group: 'events.k8s.io',
-    resource: 'events',
-    namespace: host.namespace,
-  } as const;
-  return rightsOn(events, ['create', 'patch']);
+  const { namespace } = host;
+  return rightsOn({ cluster: 'host', group: 'events.k8s.io', resource: 'events', namespace }, [
+    'create',
+    'patch',
+  ]);
 }
 
 function secretRight({ virtual, host }: Config): readonly Right[] {
@@ -165,11 +145,6 @@ export function keyApiRights({ management, host }: Config, isDryRun: boolean): r
 
 function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[] {
   return verbs.map((verb) => ({ ...target, verb }));
-}
-
-/** Services can be synced and also control the sync of other objects, so rights may be listed twice. */
-function distinct(rights: readonly Right[]): readonly Right[] {
-  return [...new Map(rights.map((right) => [describeRight(right), right])).values()];
 }
 
 /** One line: verb, resource, namespace and cluster. */
