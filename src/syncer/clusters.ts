@@ -66,26 +66,6 @@ export interface HostConnection {
   readonly description: string;
 }
 
-export interface Clusters extends AsyncDisposable {
-  /** The host namespace of the virtual cluster: configured, or the host context's own. */
-  readonly hostNamespace: string;
-  readonly virtual: WatchClient;
-  readonly host: WatchClient;
-  /** URLs of the API servers. */
-  readonly servers: Readonly<Record<ClusterName, string>>;
-  /** Rejects with a `TerminalError` that names every missing right. */
-  checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
-  /** Logs as which user each API server knows this program, and warns of an administrator. Never rejects. */
-  reportUsers(): Promise<void>;
-  /** Resolves the kinds that patches reference, in both clusters, without those that cannot be imported: the log names them. */
-  resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
-  readonly discoveries: Discoveries;
-  /** Undefined if no owner is configured, or the default one does not exist. Rejects with a `TerminalError` if the configured owner does not exist. */
-  resolveOwner(config: Config): Promise<OwnerReference | undefined>;
-  /** `client` is a client of the virtual cluster. */
-  createRecorder(client: ClusterClient): EventRecorder;
-}
-
 const EVERYTHING = { verb: '*', group: '*', resource: '*', namespace: '' };
 const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
@@ -118,17 +98,13 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
         'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
     );
   }
-  const {
-    connect = (access: ServerAccess) =>
-      measuredClient('virtual', access, { ...options, limits: options.virtualClient }),
-  } = options;
-  const virtual = closedWith(options.signal, connect(virtualAccess));
-  return new ConnectedClusters(virtualHint === undefined ? options : { ...options, virtualHint }, {
-    host,
-    virtual,
-    hostNamespace,
-    servers: { virtual: virtualAccess.server, host: connection.server },
-  });
+  const virtual = closedWith(
+    options.signal,
+    options.connect?.(virtualAccess) ??
+      measuredClient('virtual', virtualAccess, { ...options, limits: options.virtualClient }),
+  );
+  const servers = { virtual: virtualAccess.server, host: connection.server };
+  return new Clusters({ ...options, virtualHint }, { host, virtual }, hostNamespace, servers);
 }
 
 export function connectHost(options: ConnectHostOptions): HostConnection {
@@ -151,7 +127,7 @@ function accessTo(
 
 interface ConnectOptions extends ClustersOptions {
   /** Likely reason why the virtual cluster does not respond. */
-  readonly virtualHint?: string;
+  readonly virtualHint?: string | undefined;
 }
 
 /** If `virtual.server` is set, localhost is intended: a sidecar runs in vCluster's Pod. */
@@ -186,26 +162,31 @@ function closedWith(signal: AbortSignal, client: WatchClient): WatchClient {
   return client;
 }
 
-class ConnectedClusters implements Clusters {
+export class Clusters implements AsyncDisposable {
   readonly virtual: WatchClient;
   readonly host: WatchClient;
+  /** The host namespace of the virtual cluster: configured, or the host context's own. */
   readonly hostNamespace: string;
-  readonly servers: Clusters['servers'];
+  /** URLs of the API servers. */
+  readonly servers: Readonly<Record<ClusterName, string>>;
   readonly discoveries: Discoveries;
   readonly #options: ConnectOptions;
 
   constructor(
     options: ConnectOptions,
-    parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace' | 'servers'>,
+    { virtual, host }: Readonly<Record<ClusterName, WatchClient>>,
+    hostNamespace: string,
+    servers: Clusters['servers'],
   ) {
     this.#options = options;
-    this.virtual = parts.virtual;
-    this.host = parts.host;
-    this.hostNamespace = parts.hostNamespace;
-    this.servers = parts.servers;
+    this.virtual = virtual;
+    this.host = host;
+    this.hostNamespace = hostNamespace;
+    this.servers = servers;
     this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
   }
 
+  /** Rejects with a `TerminalError` that names every missing right. */
   async checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void> {
     const { isDryRun, logger } = this.#options;
     const rights = requiredRights(config, { isDryRun, references });
@@ -221,6 +202,7 @@ class ConnectedClusters implements Clusters {
     );
   }
 
+  /** Logs as which user each API server knows this program, and warns of an administrator. Never rejects. */
   async reportUsers(): Promise<void> {
     const { host } = this.#options;
     await Promise.all([host === undefined && this.#reportUser('host'), this.#reportUser('virtual')]);
@@ -247,6 +229,7 @@ class ConnectedClusters implements Clusters {
     }
   }
 
+  /** Resolves the kinds that patches reference, in both clusters, without those that cannot be imported: the log names them. */
   async resolveReferences(config: Config): Promise<readonly ReferencedKind[]> {
     const { sync } = config;
     if (syncedKinds(config).length === 0) return [];
@@ -261,6 +244,7 @@ class ConnectedClusters implements Clusters {
     );
   }
 
+  /** Undefined if no owner is configured, or the default one does not exist. Rejects with a `TerminalError` if the configured owner does not exist. */
   async resolveOwner(config: Config): Promise<OwnerReference | undefined> {
     const { host, sync } = config;
     const owner = ownerOf(config);
