@@ -15,7 +15,6 @@ import { CONFIGURATION, leaseName, type LeadershipOptions, startLeadership } fro
 import { VirtualIdentity } from './virtual-identity.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
-import type { Metrics } from './metrics/metrics.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/namespace-mappings.ts';
 import { LEASES } from '../kube/lease.ts';
@@ -62,19 +61,22 @@ const DRAIN_MS = 6500;
 
 /** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
 export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
-  const { clock, logger, isDryRun, metrics } = options;
+  const { clock, logger, isDryRun } = options;
   const startedMs = clock.monotonicMs();
   await using resources = new AsyncDisposableStack();
-  const connection = new Connection(options.signal);
+  // Aborted with the start; after it only by the stop, so that requests in flight can be completed.
+  const connection = new AbortController();
+  const follow = (): void => connection.abort();
+  options.signal.addEventListener('abort', follow);
+  if (options.signal.aborted) follow();
   const clusters = resources.use(await connectClusters({ ...options, signal: connection.signal }));
   const config = located(options.config, clusters.hostNamespace);
   const references = await clusters.resolveReferences(config);
   await Promise.all([
     clusters.checkRights(config, references),
-    reportMissingHostNamespace({ config, client: clusters.host, logger }),
+    reportMissingHostNamespace(config, clusters.host, logger),
   ]);
-  const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
-  const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
+  const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host }));
   if (options.leaseAnnotations !== undefined) leadership.publish(options.leaseAnnotations);
   const clients = {
     virtual: guardedClient(clusters.virtual, () => leadership.checkWrite()),
@@ -86,8 +88,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   resources.defer(() => hostRecorder.flush());
   const dryRun = isDryRun ? new DryRun(logger) : undefined;
   const reports = { ...options, config, leadership, recorder: hostRecorder };
-  const held = (isHeld: boolean): void => metrics.sync.deletionsHeld(isHeld);
-  const identity = new VirtualIdentity({ ...reports, clients: clusters, held });
+  const identity = new VirtualIdentity({ ...reports, clients: clusters });
   const configuration = new ConfigurationInUse({ ...reports, client: clusters.host });
   const parts = {
     ...options,
@@ -103,7 +104,7 @@ export async function startClusterSync(options: ClusterSyncOptions): Promise<Clu
   };
   const generation = await prepareGeneration({ ...parts, config, references });
   const sync = new RunningSync(parts, { config, generation }, resources.move());
-  connection.keep();
+  options.signal.removeEventListener('abort', follow);
   configuration.use(config);
   configuration.read(config);
   generation.start();
@@ -118,7 +119,7 @@ interface SyncParts
   readonly clusters: Clusters;
   readonly identity: VirtualIdentity;
   readonly configuration: ConfigurationInUse;
-  readonly connection: Connection;
+  readonly connection: AbortController;
 }
 
 /** The part that a reload replaces. */
@@ -262,7 +263,7 @@ class RunningSync implements ClusterSync {
     let left = 0;
     const timer = clock.schedule(this.#hasFailed ? 0 : DRAIN_MS, () => {
       left = this.#running.generation.abandon();
-      connection.close();
+      connection.abort();
     });
     await this.#running.generation.stop();
     await this.#reporting;
@@ -309,42 +310,13 @@ function located(config: Config, hostNamespace: string): Config {
   return { ...config, host: { ...config.host, namespace } };
 }
 
-class Connection {
-  readonly #closing = new AbortController();
-  readonly #start: AbortSignal;
-  readonly #follow = (): void => this.close();
-
-  constructor(start: AbortSignal) {
-    this.#start = start;
-    start.addEventListener('abort', this.#follow);
-    if (start.aborted) this.close();
-  }
-
-  get signal(): AbortSignal {
-    return this.#closing.signal;
-  }
-
-  /** Ignores the signal of the start from now on, so that requests in flight can be completed when the daemon stops. */
-  keep(): void {
-    this.#start.removeEventListener('abort', this.#follow);
-  }
-
-  close(): void {
-    this.#closing.abort();
-  }
-}
-
-interface HostNamespaceOptions {
-  readonly config: Config;
-  readonly client: ClusterClient;
-  readonly logger: Logger;
-}
-
 /** Never rejects. Without the right to read namespaces, which is optional, nothing is reported. */
-async function reportMissingHostNamespace(options: HostNamespaceOptions): Promise<void> {
-  const { config, client, logger } = options;
-  const { namespace } = config.host;
-  if (config.createNamespaces) return;
+async function reportMissingHostNamespace(
+  { createNamespaces, host: { namespace } }: Config,
+  client: ClusterClient,
+  logger: Logger,
+): Promise<void> {
+  if (createNamespaces) return;
   try {
     await client.get(NAMESPACES, { namespace: '', name: namespace });
   } catch (error) {

@@ -18,6 +18,7 @@ import {
   isTransient,
 } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { FIELD_MANAGER } from './reconcile/writer.ts';
 
 export interface Leadership extends AsyncDisposable {
@@ -45,8 +46,7 @@ export interface LeadershipOptions {
   readonly logger: Logger;
   /** Absent: a Lease that this process renews. */
   readonly createLock?: ((lease: NamespacedName, annotations: () => StringMap) => Lock) | undefined;
-  /** `leader_election_master_status`. */
-  readonly leads: (lease: string, isLeader: boolean) => void;
+  readonly metrics: Pick<Metrics, 'leads'>;
 }
 
 export function leaseName(vcluster: string): string {
@@ -55,9 +55,9 @@ export function leaseName(vcluster: string): string {
 
 /** A dry run writes nothing, so it needs no Lease. */
 export function startLeadership(options: LeadershipOptions): Leadership {
-  const { config, isDryRun, leads } = options;
+  const { config, isDryRun, metrics } = options;
   if (config.leaderElection.enabled && !isDryRun) return new ElectedLeadership(options);
-  leads(leaseName(config.name), true);
+  metrics.leads(leaseName(config.name), true);
   const published = new PublishedAnnotations(options);
   return {
     whenLeading: async () => undefined,
@@ -150,7 +150,7 @@ class ElectedLeadership implements Leadership {
   #annotations: StringMap = {};
 
   constructor(options: LeadershipOptions) {
-    const { config, leads } = options;
+    const { config, metrics } = options;
     const { leaseDuration, renewDeadline, retryPeriod } = config.leaderElection;
     this.#options = options;
     this.lost = this.#lost.promise;
@@ -168,7 +168,7 @@ class ElectedLeadership implements Leadership {
         renewDeadlineMs: renewDeadline,
         retryPeriodMs: retryPeriod,
       });
-    leads(leaseName(config.name), false);
+    metrics.leads(leaseName(config.name), false);
     this.#running = this.#run();
   }
 
@@ -206,16 +206,16 @@ class ElectedLeadership implements Leadership {
   }
 
   async #run(): Promise<void> {
-    const { config, logger, leads } = this.#options;
+    const { config, logger, metrics } = this.#options;
     const { signal } = this.#stopping;
     const lease = leaseName(config.name);
     logger.info({ lease }, 'waiting for the lease');
     if (!(await this.#lock.acquire(signal))) return;
-    leads(lease, true);
+    metrics.leads(lease, true);
     logger.info({ lease }, 'this replica leads');
     this.#leading.resolve();
     await this.#lock.hold(signal);
-    leads(lease, false);
+    metrics.leads(lease, false);
     if (!signal.aborted) this.#lost.resolve(this.#whyLost(lease));
   }
 

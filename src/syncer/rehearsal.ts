@@ -17,7 +17,7 @@ import { createGeneration, type GenerationOptions } from './generation.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
 import { startLeadership } from './leadership.ts';
-import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { createMetrics } from './metrics/metrics.ts';
 import type { TranslatedReference } from './patch/types.ts';
 import { RefusedCopy } from './reconcile/copy.ts';
 import type { SyncListener } from './reconcile/environment.ts';
@@ -112,13 +112,9 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
     virtual: new MemoryClient(clusters.virtual, { manager: FIELD_MANAGER }),
     host: new MemoryClient(clusters.host, { manager: FIELD_MANAGER }),
   };
-  const common = { config, clock, random: () => 0.5, logger: record.logger };
-  const leadership = startLeadership({
-    ...common,
-    client: clients.host,
-    isDryRun: true,
-    leads: () => undefined,
-  });
+  const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version: 'rehearsal' });
+  const common = { config, clock, random: () => 0.5, logger: record.logger, metrics };
+  const leadership = startLeadership({ ...common, client: clients.host, isDryRun: true });
   const generation = await createGeneration({
     ...common,
     references: await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
@@ -131,7 +127,6 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsal> {
       record.counting(await input.createSandbox({ ...options, clock: systemClock })),
     dryRun: undefined,
     identity: { objection: async (evidence) => record.objection(evidence) },
-    metrics: metricsOf(clock),
     listener: record,
     readsUnsynced: true,
     referenceDecided: (...decided) => record.referenceDecided(...decided),
@@ -346,10 +341,6 @@ function loaded(name: ClusterName, { admit, clusters }: RehearsalInput, clock: C
   for (const { resource, objects } of clusters[name])
     for (const object of objects) cluster.load(qualifiedPlural(resource), object);
   return cluster;
-}
-
-function metricsOf(clock: Clock): Metrics {
-  return createMetrics({ monotonicMs: () => clock.monotonicMs(), version: 'rehearsal' });
 }
 
 function sortedById<T>(map: ReadonlyMap<string, T>): [string, T][] {

@@ -10,6 +10,7 @@ import { NAMESPACES, type KubeObject, type NamespacedName, type Resource } from 
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, ClusterName, EventRecorder } from '../kube/types.ts';
 import { leaseName, type Leadership } from './leadership.ts';
+import type { SyncSeries } from './metrics/sync-series.ts';
 
 /** Annotation of the Lease: the uid of the namespace kube-system of the virtual cluster that the copies are of. */
 export const VIRTUAL_CLUSTER = 'endpoint-syncer/virtual-cluster';
@@ -35,8 +36,7 @@ interface VirtualIdentityOptions {
   readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** `endpoint_syncer_deletions_held`. */
-  readonly held: (isHeld: boolean) => void;
+  readonly metrics: { readonly sync: Pick<SyncSeries, 'deletionsHeld'> };
 }
 
 /** What both clusters say of which virtual cluster this is. */
@@ -106,7 +106,7 @@ export class VirtualIdentity {
   }
 
   async #ask(evidence: () => CopiesEvidence): Promise<string | undefined> {
-    const { config, clients, leadership, recorder, clock, logger, held } = this.#options;
+    const { config, clients, leadership, recorder, clock, logger, metrics } = this.#options;
     const identity = await readIdentity(config, (cluster, ...object) =>
       readIfAllowed(clients[cluster], ...object),
     );
@@ -116,7 +116,7 @@ export class VirtualIdentity {
     this.#answer = { atMs: clock.monotonicMs(), objection };
     if (objection === undefined && uid !== undefined && known !== uid)
       leadership.publish({ [VIRTUAL_CLUSTER]: uid });
-    held(objection !== undefined);
+    metrics.sync.deletionsHeld(objection !== undefined);
     if (objection !== undefined && before === undefined) {
       logger.warn({ reason: objection }, 'copies of objects that are gone are not deleted');
       const note = `Copies of objects that are gone are not deleted: ${objection}`;

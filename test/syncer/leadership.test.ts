@@ -30,7 +30,7 @@ function replicasOf({ isElected }: { isElected: boolean }) {
       clock,
       random: () => 0.5,
       logger: silentLogger,
-      leads: (_, isLeader) => void leads.push(isLeader),
+      metrics: { leads: (_, isLeader) => void leads.push(isLeader) },
       ...options,
     });
   const annotations = () => server.stored.get(LEASE)?.metadata.annotations;

@@ -58,7 +58,7 @@ function identityIn(world: World) {
     recorder: { event: (_, __, { reason }) => void events.push(reason), flush: async () => undefined },
     clock,
     logger,
-    held: (isHeld) => held.push(isHeld),
+    metrics: { sync: { deletionsHeld: (isHeld) => void held.push(isHeld) } },
   });
   return {
     identity,

@@ -98,7 +98,7 @@ export class SimDaemon {
       config,
       client: raw.host,
       isDryRun,
-      leads: () => undefined,
+      metrics: { leads: () => undefined },
     });
     const check = (): void => leadership.checkWrite();
     const clients = { virtual: guardedClient(raw.virtual, check), host: guardedClient(raw.host, check) };
