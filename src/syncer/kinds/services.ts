@@ -5,6 +5,7 @@ import type { AddressField } from '../../config/config.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
+import { validateService } from '../patch/validate-object.ts';
 import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/dns-names.ts';
 import { asStored, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
@@ -27,7 +28,6 @@ import {
   typeOf,
   TYPES_OF_FIELD,
 } from '../../kube/service-rules.ts';
-import { validateService } from './service-validation.ts';
 
 const SPEC = 'spec';
 const STATUS = 'status';

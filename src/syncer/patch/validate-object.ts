@@ -1,10 +1,11 @@
-/** Checks that an API server will accept a patched object, by its rules (`kube/field-rules.ts`). Only violations by patches are reported; those that the
- * object had before are left to the API server. */
+/** Checks that an API server will accept a patched object, by its rules (`kube/field-rules.ts`), and that no patch sets what only the host or the
+ * translation decides. Only violations by patches are reported; those that the object had before are left to the API server. */
 
 import { ENDPOINTS_RULES, sliceRules } from '../../kube/endpoint-rules.ts';
 import {
   Field,
   flag,
+  isEmptyValue,
   list,
   map,
   struct,
@@ -15,7 +16,16 @@ import {
   type Violation,
 } from '../../kube/field-rules.ts';
 import { labelKeyProblem, labelValueProblem } from '../../kube/names.ts';
-import { isJsonObject, jsonEquals, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isHeadless, SERVICE_RULES, withoutOtherTypes } from '../../kube/service-rules.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  listField,
+  objectField,
+  valueAt,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 import type { ResultProblem } from './pipeline.ts';
 
 /** Validates an object of any kind. For kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
@@ -37,7 +47,77 @@ export function validateEndpointSlice(before: JsonObject, after: JsonObject): Re
   return identityProblem(before, after) ?? newViolation(before, after, rules);
 }
 
-export function identityProblem(before: JsonObject, after: JsonObject): ResultProblem | undefined {
+/** `withheld`: address fields that the configuration does not allow. */
+export function validateService(
+  before: JsonObject,
+  after: JsonObject,
+  withheld: readonly string[],
+): ResultProblem | undefined {
+  const identity = identityProblem(before, after);
+  if (identity !== undefined) return identity;
+  if (!jsonEquals(before['status'], after['status']))
+    return { path: ['status'], message: 'is kept by each cluster, so a patch may not set it' };
+  const [old, { spec }] = [objectField(before, 'spec'), after];
+  if (spec === before['spec'] || !isJsonObject(spec)) return newViolation(before, after, () => SERVICE);
+  return (
+    withheldProblem(old, spec, withheld) ??
+    newViolation(before, { ...after, spec: withoutAllocated(old, spec) }, () => SERVICE)
+  );
+}
+
+/** Allocated by the host for its copy. */
+const ALLOCATED = ['clusterIP', 'clusterIPs', 'healthCheckNodePort'];
+const IS_ALLOCATED = 'is allocated by the host, so a patch may not set it';
+
+/** What the translation or the host decides, and no patch. */
+function withheldProblem(
+  old: JsonObject,
+  spec: JsonObject,
+  withheld: readonly string[],
+): ResultProblem | undefined {
+  const isSet = (field: string): boolean =>
+    !isEmptyValue(spec[field]) && !jsonEquals(spec[field], old[field]);
+  const at = (path: readonly (string | number)[], message: string): ResultProblem => ({
+    path: ['spec', ...path],
+    message,
+  });
+  if (isSet('selector')) return at(['selector'], 'is never copied: a selector would match Pods of the host');
+  const address = withheld.find(isSet);
+  if (address !== undefined) {
+    const why = `takes traffic of the host, so it is copied only if endpointSyncer.services.allow names ${address}`;
+    return at([address], why);
+  }
+  if (isHeadless(old) !== isHeadless(spec))
+    return at(['clusterIP'], 'a patch may not change whether a Service is headless');
+  const allocated = ALLOCATED.find(isSet);
+  if (allocated !== undefined) return at([allocated], IS_ALLOCATED);
+  if (isSet('ipFamilies'))
+    return at(['ipFamilies'], 'is that of the virtual Service, so a patch may not set it');
+  const nodePorts = new Set(listField(old, 'ports').map(nodePortOf));
+  const index = listField(spec, 'ports').findIndex(
+    (port) => !isEmptyValue(nodePortOf(port)) && !nodePorts.has(nodePortOf(port)),
+  );
+  return index < 0 ? undefined : at(['ports', index, 'nodePort'], IS_ALLOCATED);
+}
+
+/** As the copy will be: without fields of another type, and with the node ports of the host. */
+function withoutAllocated(old: JsonObject, spec: JsonObject): JsonObject {
+  const { ports } = spec;
+  const left = withoutOtherTypes(spec, old);
+  if (!Array.isArray(ports)) return left;
+  const unallocated = ports.map((port) => {
+    if (!isJsonObject(port)) return port;
+    const { nodePort: _allocated, ...rest } = port;
+    return rest;
+  });
+  return { ...left, ports: unallocated };
+}
+
+function nodePortOf(port: JsonValue): JsonValue | undefined {
+  return valueAt(port, ['nodePort']);
+}
+
+function identityProblem(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   const path = IDENTITY.find((path) => !jsonEquals(valueAt(before, path), valueAt(after, path)));
   return path && { path, message: `a patch may not change ${path.join('.')}` };
 }
@@ -47,11 +127,7 @@ const IDENTITY = [['apiVersion'], ['kind'], ['metadata', 'name'], ['metadata', '
 type RulesOf = (object: JsonObject, old: JsonObject | undefined) => readonly FieldRule[];
 
 /** The first violation of `after`, unless `before` has one like it: the same value may be at another index. */
-export function newViolation(
-  before: JsonObject,
-  after: JsonObject,
-  rules: RulesOf,
-): ResultProblem | undefined {
+function newViolation(before: JsonObject, after: JsonObject, rules: RulesOf): ResultProblem | undefined {
   const found = Field.violations(rules(after, before), after, before);
   if (found.length === 0) return undefined;
   const known = Field.violations(rules(before, after), before, after).map(identityOf);
@@ -141,7 +217,7 @@ const OWNER = struct(
 
 const TEXTS = ['generateName', 'resourceVersion', 'selfLink', 'creationTimestamp', 'deletionTimestamp'];
 
-export const METADATA_RULES: readonly FieldRule[] = [
+const METADATA_RULES: readonly FieldRule[] = [
   [
     'metadata',
     struct(
@@ -155,3 +231,4 @@ export const METADATA_RULES: readonly FieldRule[] = [
 ];
 
 const ENDPOINTS = [...METADATA_RULES, ...ENDPOINTS_RULES];
+const SERVICE = [...METADATA_RULES, ...SERVICE_RULES];
