@@ -16,8 +16,16 @@ import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '..
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpointSlice } from '../patch/validate-object.ts';
 import { addressesOf, addressText } from './endpoints.ts';
-import { PLAIN_KIND, serviceGate, type GateReason, type SyncedKind } from './kind.ts';
-import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
+import {
+  OBJECT_FIELDS,
+  PLAIN_KIND,
+  PORT_FIELDS,
+  REFERENCE_FIELDS,
+  scalars,
+  serviceGate,
+  type GateReason,
+  type SyncedKind,
+} from './kind.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -84,14 +92,12 @@ export const endpointSliceFields: KnownFields = {
     addressType: 'value',
     endpoints: {
       '*': {
+        ...scalars('hostname nodeName zone'),
         addresses: { '*': 'value' },
-        conditions: { ready: 'value', serving: 'value', terminating: 'value' },
+        conditions: scalars('ready serving terminating'),
         deprecatedTopology: { '*': 'value' },
         hints: 'any',
-        hostname: 'value',
-        nodeName: 'value',
         targetRef: REFERENCE_FIELDS,
-        zone: 'value',
       },
     },
     ports: { '*': PORT_FIELDS },

@@ -2,13 +2,20 @@
 
 import { CONTROLLER_MANAGERS, ENDPOINTS, objectKey, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { Fields, KnownFields } from '../patch/check-patch.ts';
+import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpoints } from '../patch/validate-object.ts';
 import { asStored, isEmpty, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
-import { PLAIN_KIND, serviceGate, type SyncedKind } from './kind.ts';
-import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
+import {
+  OBJECT_FIELDS,
+  PLAIN_KIND,
+  PORT_FIELDS,
+  REFERENCE_FIELDS,
+  scalars,
+  serviceGate,
+  type SyncedKind,
+} from './kind.ts';
 
 const SUBSETS = 'subsets';
 const ADDRESS_LISTS = ['addresses', 'notReadyAddresses'] as const;
@@ -37,12 +44,7 @@ export const endpointsContent: ContentRules = {
   elementAt,
 };
 
-const ADDRESS_FIELDS: Fields = {
-  hostname: 'value',
-  ip: 'value',
-  nodeName: 'value',
-  targetRef: REFERENCE_FIELDS,
-};
+const ADDRESS_FIELDS = { ...scalars('hostname ip nodeName'), targetRef: REFERENCE_FIELDS };
 
 export const endpointsFields: KnownFields = {
   what: 'an Endpoints',

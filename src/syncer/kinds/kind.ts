@@ -3,6 +3,7 @@
 import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
+import type { Fields } from '../patch/check-patch.ts';
 import type { ResultProblem } from '../patch/pipeline.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
 
@@ -98,3 +99,25 @@ export function serviceGate(service: KubeObject | undefined, options: GateOption
   if (service === undefined) return options.requireService ? 'no service' : undefined;
   return hasSelector(service) ? 'service has a selector' : undefined;
 }
+
+// Known fields, for warnings about patch paths that can never match.
+
+/** Fields with a scalar value: their names, separated by blanks. */
+export function scalars(names: string): { readonly [field: string]: Fields } {
+  return Object.fromEntries(names.split(' ').map((name) => [name, 'value']));
+}
+
+export const REFERENCE_FIELDS = scalars('apiVersion fieldPath kind name namespace resourceVersion uid');
+export const PORT_FIELDS = scalars('appProtocol name port protocol');
+export const OBJECT_FIELDS = {
+  ...scalars('apiVersion kind'),
+  metadata: {
+    ...scalars('creationTimestamp deletionGracePeriodSeconds deletionTimestamp generateName generation'),
+    ...scalars('name namespace resourceVersion selfLink uid'),
+    annotations: { '*': 'value' },
+    finalizers: { '*': 'value' },
+    labels: { '*': 'value' },
+    managedFields: 'any',
+    ownerReferences: 'any',
+  },
+} as const satisfies Fields;

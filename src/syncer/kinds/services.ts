@@ -13,13 +13,15 @@ import type { ContentRules, NameTranslator } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
 import {
   hasSelector,
+  OBJECT_FIELDS,
   PLAIN_KIND,
+  PORT_FIELDS,
+  scalars,
   type CopyAddress,
   type GateReason,
   type SyncedKind,
   type UnmappedNamespace,
 } from './kind.ts';
-import { OBJECT_FIELDS, PORT_FIELDS } from './object-fields.ts';
 import {
   EXTERNAL_NAME,
   isExternallyAccessible,
@@ -91,26 +93,16 @@ export const serviceFields: KnownFields = {
   fields: {
     ...OBJECT_FIELDS,
     spec: {
-      allocateLoadBalancerNodePorts: 'value',
-      clusterIP: 'value',
+      ...scalars('allocateLoadBalancerNodePorts clusterIP externalName externalTrafficPolicy'),
+      ...scalars('healthCheckNodePort internalTrafficPolicy ipFamilyPolicy loadBalancerClass loadBalancerIP'),
+      ...scalars('publishNotReadyAddresses sessionAffinity trafficDistribution type'),
       clusterIPs: { '*': 'value' },
       externalIPs: { '*': 'value' },
-      externalName: 'value',
-      externalTrafficPolicy: 'value',
-      healthCheckNodePort: 'value',
-      internalTrafficPolicy: 'value',
       ipFamilies: { '*': 'value' },
-      ipFamilyPolicy: 'value',
-      loadBalancerClass: 'value',
-      loadBalancerIP: 'value',
       loadBalancerSourceRanges: { '*': 'value' },
-      ports: { '*': { ...PORT_FIELDS, nodePort: 'value', targetPort: 'value' } },
-      publishNotReadyAddresses: 'value',
+      ports: { '*': { ...PORT_FIELDS, ...scalars('nodePort targetPort') } },
       selector: { '*': 'value' },
-      sessionAffinity: 'value',
-      sessionAffinityConfig: { clientIP: { timeoutSeconds: 'value' } },
-      trafficDistribution: 'value',
-      type: 'value',
+      sessionAffinityConfig: { clientIP: scalars('timeoutSeconds') },
     },
     status: 'any',
   },
