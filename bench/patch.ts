@@ -14,7 +14,7 @@ import { createPatchPipeline } from '../src/syncer/patch/pipeline.ts';
 import type { PatchContext, PatchPipeline } from '../src/syncer/patch/types.ts';
 import { createSandbox, type Sandbox } from '../src/syncer/sandbox/sandbox.ts';
 import { createLabelTranslator } from '../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../src/syncer/translate/names.ts';
 import { startPeers, type PeerName, type Peers } from './patch-peers.ts';
 import { report, type Row } from './patch-report.ts';
 import { checkPatched, EXPRESSION, PATH, poolOf, rateOf, VCLUSTER_NAME, type Rate } from './patch-work.ts';

@@ -12,7 +12,7 @@ import type { ReferenceLookup } from './patch/types.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
 import type { Evaluator } from './sandbox/types.ts';
 import { createLabelTranslator } from './translate/labels.ts';
-import { createNameTranslator } from './translate/name-translator.ts';
+import { createNameTranslator } from './translate/names.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
 import { kindPolicy } from './references/referenced-kind.ts';
 

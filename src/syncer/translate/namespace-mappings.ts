@@ -3,17 +3,15 @@
 import type { Config } from '../../config/config.ts';
 import { isDnsLabel } from '../../kube/names.ts';
 
-export interface NamespaceMappings {
+interface NamespaceMappings {
   toHost(virtualNamespace: string): string | undefined;
-  /** The most specific result; {@link candidates} returns all if several entries map to one host namespace. */
-  toVirtual(hostNamespace: string): string | undefined;
-  /** Every virtual namespace that translates to this host namespace. */
+  /** Every virtual namespace that translates to this host namespace, the most specific one first. */
   candidates(hostNamespace: string): readonly string[];
 }
 
 /** Stands for the virtual cluster's name on either side of a mapping. */
-export const NAME_PLACEHOLDER = '${name}';
-export const WILDCARD = '*';
+const NAME_PLACEHOLDER = '${name}';
+const WILDCARD = '*';
 
 interface PatternEntry {
   readonly virtualPrefix: string;
@@ -64,7 +62,7 @@ export function compileNamespaceMappings(
       .filter((virtual) => virtual !== '' && toHost(virtual) === namespace);
     return [...new Set([...exactOnes, ...byPattern])];
   };
-  return { toHost, candidates, toVirtual: (namespace) => candidates(namespace)[0] };
+  return { toHost, candidates };
 }
 
 function isPattern(text: string): boolean {
@@ -76,11 +74,11 @@ function firstRenamed(patterns: readonly PatternEntry[], namespace: string): str
   return entry && entry.hostPrefix + namespace.slice(entry.virtualPrefix.length);
 }
 
-export function resolvePlaceholder(text: string, vcluster: string): string {
+function resolvePlaceholder(text: string, vcluster: string): string {
   return text.replaceAll(NAME_PLACEHOLDER, () => vcluster);
 }
 
-export interface NamespaceMappingProblem {
+interface NamespaceMappingProblem {
   /** The virtual side of the mapping, as written. */
   readonly key: string;
   readonly message: string;

@@ -6,7 +6,7 @@ import type { PatchContext, PatchPipeline } from '../../../src/syncer/patch/type
 import type { NamespaceMode } from '../../../src/config/config.ts';
 import type { PatchConfig } from '../../../src/config/types.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';
 
 export interface BuildOptions extends Partial<Pick<PipelineOptions, 'onError' | 'validate'>> {

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReferenceConfig } from '../../../src/config/types.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
-import { hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator, hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { build, context, type BuildOptions } from './build.ts';
 import { MAPPINGS, PARTS, SECRET, toHost, toVirtual, translate, type Job } from './reference-setup.ts';
 

@@ -10,7 +10,7 @@ import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { createSandbox, type Sandbox } from '../../../src/syncer/sandbox/sandbox.ts';
 import { loadCases } from '../../support/cases.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { build, context } from './build.ts';
 
 const VCLUSTER = { name: 'vcluster', namespace: 'vcluster-ns', config: {} };

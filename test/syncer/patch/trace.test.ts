@@ -8,8 +8,7 @@ import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/p
 import { tracePatches, type PatchTrace } from '../../../src/syncer/patch/trace.ts';
 import type { Direction } from '../../../src/syncer/patch/types.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { hostNameShort } from '../../../src/syncer/translate/names.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator, hostNameShort } from '../../../src/syncer/translate/names.ts';
 import { context } from './build.ts';
 import { TrustedEvaluator } from './trusted-evaluator.ts';
 

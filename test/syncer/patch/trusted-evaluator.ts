@@ -11,7 +11,7 @@ import type {
   VclusterContext,
 } from '../../../src/syncer/sandbox/types.ts';
 import { virtualToHostDNS } from '../translate/dns.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 
 type Compiled = (
   value: JsonValue | undefined,

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
 import { validConfig } from '../../config/setup.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../support/cases.ts';

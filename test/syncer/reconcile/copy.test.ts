@@ -10,7 +10,7 @@ import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
 import { CopyForge, mapPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
 
 const mode = { kind: 'single' } as const;

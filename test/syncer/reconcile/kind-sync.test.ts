@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { Lister } from '../../../src/kube/types.ts';
 import { keysChangedSinceCopied } from '../../../src/syncer/reconcile/kind-sync.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 
 const names = createNameTranslator({
   vcluster: 'vc',

@@ -9,7 +9,7 @@ import {
   isImport,
 } from '../../../src/syncer/references/import-forge.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
 import { needsWrite, NO_CONTENT } from '../../../src/syncer/translate/content.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../src/config/config.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mappings.ts';
 import { namedVirtual } from '../../../src/syncer/translate/ownership.ts';
 import type { NameTranslator } from '../../../src/syncer/translate/types.ts';

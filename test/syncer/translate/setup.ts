@@ -3,7 +3,7 @@
 import type { MetadataConfig, NamespaceMode } from '../../../src/config/config.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import type { LabelTranslator, NameTranslator } from '../../../src/syncer/translate/types.ts';
 
 export const LEADER = 'control-plane.alpha.kubernetes.io/leader';

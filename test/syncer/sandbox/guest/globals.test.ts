@@ -12,7 +12,7 @@ import {
 } from '../../../../src/syncer/sandbox/guest/globals.ts';
 import type { NameTranslator } from '../../../../src/syncer/translate/types.ts';
 import { translateDnsName } from '../../translate/dns.ts';
-import { createNameTranslator } from '../../../../src/syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../../../src/syncer/translate/names.ts';
 import { anyText } from '../../../support/any-text.ts';
 import { LIMITS } from '../test-sandbox.ts';
 
