@@ -31,9 +31,9 @@ import { importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
+import { isBookkeepingAnnotation } from '../../syncer/translate/bookkeeping.ts';
 import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
+import { isBookkeepingLabel, stringMapOf } from '../../syncer/translate/labels.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
 
 interface ExplainFlags {

@@ -32,8 +32,8 @@ import {
   apiVersionOf,
 } from '../../kube/object.ts';
 import { reportProblems, showProgress } from './terminal.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
+import { isBookkeepingAnnotation } from '../../syncer/translate/bookkeeping.ts';
+import { isBookkeepingLabel, stringMapOf } from '../../syncer/translate/labels.ts';
 import { allowEverything } from '../../apiserver/request/request-info.ts';
 import { validateMetadata } from '../../apiserver/metadata.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';

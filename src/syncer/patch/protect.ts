@@ -1,7 +1,8 @@
 /** Protects fields that patches may not change: the identity of an object, and the bookkeeping of a copy. Merges results for the whole object. */
 
 import { withMember } from '../translate/paths.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
+import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
+import { isBookkeepingLabel } from '../translate/labels.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 

@@ -7,7 +7,6 @@ import {
   type NamespacedName,
   type StringMap,
 } from '../../kube/object.ts';
-import { isMarkerLabel } from './labels.ts';
 
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 export const OBJECT_NAMESPACE = 'vcluster.loft.sh/object-namespace';
@@ -41,10 +40,6 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 
 export function isBookkeepingAnnotation(key: string): boolean {
   return BOOKKEEPING.has(key);
-}
-
-export function isBookkeepingLabel(key: string): boolean {
-  return isMarkerLabel(key);
 }
 
 /** Annotations that identify a copy, without those that depend on the merge ({@link MANAGED_ANNOTATIONS}, {@link LAST_SYNCED}). */

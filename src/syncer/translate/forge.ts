@@ -8,9 +8,9 @@ import {
   type ObjectMeta,
   type StringMap,
 } from '../../kube/object.ts';
-import { setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
-import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './labels.ts';
+import { labelsToHost, labelsToVirtual, markerLabels, pick, stringMapOf } from './labels.ts';
 import { withMembers } from './content.ts';
 import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';
 
@@ -92,20 +92,17 @@ export function backTranslate(
 
 function crossingLabels(virtual: KubeObject, { labels, content }: ForgeOptions): StringMap {
   const crossing = labelsToHost(stringMapOf(virtual.metadata.labels), labels);
-  const crosses = (key: string): boolean =>
-    !content.isOwnLabel(key) && !labels.isExcluded('labels', labels.keyToVirtual(key));
-  return Object.fromEntries(Object.entries(crossing).filter(([key]) => crosses(key)));
+  return pick(
+    crossing,
+    (key) => !content.isOwnLabel(key) && !labels.isExcluded('labels', labels.keyToVirtual(key)),
+  );
 }
 
 function crossingAnnotations(metadata: ObjectMeta, labels: LabelTranslator): StringMap {
-  const annotations = stringMapOf(metadata.annotations);
-  const crossing: StringMap = {};
-  for (const key of Object.keys(annotations)) {
-    if (!isBookkeepingAnnotation(key) && !labels.isExcluded('annotations', key)) {
-      setOwn(crossing, key, annotations[key] ?? '');
-    }
-  }
-  return crossing;
+  return pick(
+    stringMapOf(metadata.annotations),
+    (key) => !isBookkeepingAnnotation(key) && !labels.isExcluded('annotations', key),
+  );
 }
 
 /** Keeps finalizers, owners and all other metadata that other clients have set on the host, and adds our owner if it is not one of them. */
@@ -118,8 +115,7 @@ export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMe
 function mergedOwners(ours: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(ours) || ours.length === 0) return theirs;
   const actual = Array.isArray(theirs) ? theirs : [];
-  const uidOf = (owner: JsonValue): JsonValue | undefined =>
-    typeof owner === 'object' && owner !== null && !Array.isArray(owner) ? owner['uid'] : undefined;
+  const uidOf = (owner: JsonValue): JsonValue | undefined => valueAt(owner, ['uid']);
   const uids = new Set(actual.map(uidOf));
   return [...actual, ...ours.filter((owner) => !uids.has(uidOf(owner)))];
 }

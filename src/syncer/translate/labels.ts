@@ -53,7 +53,7 @@ export function markerLabels(vcluster: string, virtualNamespace: string): String
   return marker;
 }
 
-export function isMarkerLabel(key: string): boolean {
+export function isBookkeepingLabel(key: string): boolean {
   return key === MANAGED_BY_LABEL || key === NAMESPACE_LABEL;
 }
 
@@ -62,26 +62,20 @@ export function isProgramLabel(key: string, value: string): boolean {
   return key.startsWith(PROGRAM_PREFIX) || (key === APP_MANAGED_BY && value === PROGRAM);
 }
 
-/** The labels of a virtual object that are not copied to the host. */
+/** The labels of a virtual object that are not copied to the host: those of this program, and keys that already have the rewritten form. */
 export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator): StringMap {
-  const kept: StringMap = {};
-  for (const key of Object.keys(labels)) {
-    const value = labels[key] ?? '';
-    if (translator.isRewritten(key) || isProgramLabel(key, value)) setOwn(kept, key, value);
-  }
-  return kept;
+  return pick(labels, (key, value) => isVirtualOnly(key, value, translator));
 }
 
-/** Translates the labels of a virtual object to those of its host copy, without the markers. Keys that already have the rewritten form and labels of
- * this program are left out. */
+function isVirtualOnly(key: string, value: string, translator: LabelTranslator): boolean {
+  return translator.isRewritten(key) || isProgramLabel(key, value);
+}
+
+/** Translates the labels of a virtual object to those of its host copy, without the markers and what is not copied. */
 export function labelsToHost(labels: StringMap, translator: LabelTranslator): StringMap {
-  const host: StringMap = {};
-  for (const key of Object.keys(labels)) {
-    const value = labels[key] ?? '';
-    if (translator.isRewritten(key) || isProgramLabel(key, value)) continue;
-    setOwn(host, translator.keyToHost(key), value);
-  }
-  return host;
+  return rekeyed(labels, (key, value) =>
+    isVirtualOnly(key, value, translator) ? undefined : translator.keyToHost(key),
+  );
 }
 
 /** Translates the labels of a host copy to those of the virtual object, without markers, labels of this program, and untranslated reserved keys that
@@ -91,15 +85,12 @@ export function labelsToVirtual(
   translator: LabelTranslator,
   virtual: StringMap = {},
 ): StringMap {
-  const result: StringMap = {};
-  for (const key of Object.keys(labels)) {
-    const value = labels[key] ?? '';
-    if (isMarkerLabel(key) || translator.isReserved(key) || isProgramLabel(key, value)) continue;
-    setOwn(result, translator.keyToVirtual(key), value);
-  }
-  const kept = virtualOnlyLabels(virtual, translator);
-  for (const key of Object.keys(kept)) setOwn(result, key, kept[key] ?? '');
-  return result;
+  const isLeftOut = (key: string, value: string): boolean =>
+    isBookkeepingLabel(key) || translator.isReserved(key) || isProgramLabel(key, value);
+  return {
+    ...rekeyed(labels, (key, value) => (isLeftOut(key, value) ? undefined : translator.keyToVirtual(key))),
+    ...virtualOnlyLabels(virtual, translator),
+  };
 }
 
 /** The string members of what should be a map of strings; anything else is left out. The map itself where it is one, as nearly always. */
@@ -111,11 +102,18 @@ export function stringMapOf(value: unknown): Readonly<StringMap> {
   return keys.every(isString) ? (members as StringMap) : pick(members as StringMap, isString);
 }
 
-/** The members with these keys. */
-export function pick(map: StringMap, isWanted: (key: string) => boolean): StringMap {
-  const picked: StringMap = {};
+/** The members that are wanted. */
+export function pick(map: StringMap, isWanted: (key: string, value: string) => boolean): StringMap {
+  return rekeyed(map, (key, value) => (isWanted(key, value) ? key : undefined));
+}
+
+/** The members with other keys; undefined: without this member. */
+function rekeyed(map: StringMap, keyOf: (key: string, value: string) => string | undefined): StringMap {
+  const result: StringMap = {};
   for (const key of Object.keys(map)) {
-    if (isWanted(key)) setOwn(picked, key, map[key] ?? '');
+    const value = map[key] ?? '';
+    const renamed = keyOf(key, value);
+    if (renamed !== undefined) setOwn(result, renamed, value);
   }
-  return picked;
+  return result;
 }

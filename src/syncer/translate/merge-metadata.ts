@@ -6,14 +6,13 @@ import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
 import {
   isBookkeepingAnnotation,
-  isBookkeepingLabel,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
   OBJECT_HOST_NAME,
   parseManagedAnnotations,
 } from './bookkeeping.ts';
 import { NO_CONTENT } from './content.ts';
-import { labelsToHost, pick, stringMapOf } from './labels.ts';
+import { isBookkeepingLabel, labelsToHost, pick, stringMapOf } from './labels.ts';
 import {
   decodeLastSynced,
   recordOf,

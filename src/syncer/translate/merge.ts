@@ -5,14 +5,13 @@ import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../
 import { jsonEquals, ownValue, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import {
   isBookkeepingAnnotation,
-  isBookkeepingLabel,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
   printManagedAnnotations,
 } from './bookkeeping.ts';
 import { memberOf, NO_CONTENT, withMembers } from './content.ts';
 import { carryMetadata } from './forge.ts';
-import { stringMapOf, virtualOnlyLabels, pick } from './labels.ts';
+import { isBookkeepingLabel, pick, stringMapOf, virtualOnlyLabels } from './labels.ts';
 import {
   type Arrival,
   decodeLastSynced,

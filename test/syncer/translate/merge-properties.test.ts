@@ -6,10 +6,10 @@ import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
 import { jsonEquals, setOwn } from '../../../src/base/json.ts';
 import {
   isBookkeepingAnnotation,
-  isBookkeepingLabel,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
 } from '../../../src/syncer/translate/bookkeeping.ts';
+import { isBookkeepingLabel } from '../../../src/syncer/translate/labels.ts';
 import { type Arrival, decodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import type { Flow } from '../../../src/syncer/translate/types.ts';
 import { merge, noPatches, type Merged, type TestPatches } from './merge-setup.ts';
