@@ -82,6 +82,8 @@ export interface Recorded {
 }
 
 export interface PlannedKey {
+  /** See {@link idOfKey}. */
+  readonly id: string;
   readonly member: MetadataMember;
   readonly key: string;
   readonly state: KeyState;
@@ -89,18 +91,22 @@ export interface PlannedKey {
   readonly isUncertain: boolean;
 }
 
-export interface MapMerge {
+export interface MetadataMerge {
+  readonly annotations: MapMerge;
+  readonly labels: MapMerge;
+  /** Annotations of the virtual object that are on the host by our doing. */
+  readonly managed: readonly string[];
+  readonly echo: Echo | undefined;
+  readonly flows: readonly KeyFlow[];
+  /** Of keys of which the copy held what an earlier version had not translated, as {@link idOfKey}. */
+  readonly repaired: readonly string[];
+}
+
+interface MapMerge {
   readonly virtual: StringMap;
   readonly host: StringMap;
   /** By hash of the key. */
   readonly section: SyncedSection;
-  /** Keys of the virtual object that are on the host by our doing. */
-  readonly managed: readonly string[];
-  /** Keys of which the virtual side holds, or held, what another syncer has copied back; `isLeft`: it stays there. */
-  readonly echoes: readonly { readonly key: string; readonly isLeft: boolean }[];
-  readonly flows: readonly KeyFlow[];
-  /** Of keys of which the copy held what an earlier version had not translated, as {@link idOfKey}. */
-  readonly repaired: readonly string[];
 }
 
 /** A change of one side that goes to the other one. `id`: see {@link idOfKey}. */
@@ -114,38 +120,44 @@ export function idOfKey(member: MetadataMember, key: string): string {
   return `${member} ${key}`;
 }
 
-export function planAnnotations(input: MetadataInput, recorded: Recorded): readonly PlannedKey[] {
-  const crosses = (key: string): boolean => !isBookkeepingAnnotation(key);
-  const flowOf = (key: string): Flow => input.flows.flowOf(['metadata', 'annotations', key]);
-  const listed = input.host && ownValue(stringMapOf(input.host.metadata.annotations), MANAGED_ANNOTATIONS);
+export function planMetadata(input: MetadataInput, recorded: Recorded): readonly PlannedKey[] {
+  const known = knownRecords(input, recorded);
+  const rules = [annotationRules(input), labelRules(input), ownLabelRules(input)];
+  return rules.flatMap((one) => planMap(input, known, one));
+}
+
+function knownRecords(input: MetadataInput, recorded: Recorded) {
+  const isRecordEchoed = echoedBookkeeping(input).length > 0;
+  // Without anything that came back, the record of the copy is the last one.
+  const remembered = isRecordEchoed ? decodeLastSynced(input.memory?.record) : undefined;
+  return { ...recorded, isRecordEchoed, remembered, former: formerRecord(input) };
+}
+
+function annotationRules({ host, flows }: MetadataInput): MapRules {
+  const flowOf = (key: string): Flow => flows.flowOf(['metadata', 'annotations', key]);
+  const listed = host && ownValue(stringMapOf(host.metadata.annotations), MANAGED_ANNOTATIONS);
   const managed = parseManagedAnnotations(listed as string | undefined); // a map of strings
-  return planMap(input, recorded, {
+  return {
     member: 'annotations',
-    mapOf: (object) => pick(stringMapOf(object.metadata.annotations), crosses),
+    mapOf: (object) => pick(stringMapOf(object.metadata.annotations), (key) => !isBookkeepingAnnotation(key)),
     flowOf,
-    holdOf: (key) => holdOf(input, 'annotations', key),
     lostBase: (key) => ({
       kind: 'lost',
       isFromHost: managed !== undefined && !managed.has(key),
       hostOnly: managed?.has(key) ? 'remove' : flowOf(key) === 'both' ? 'take' : 'keep',
     }),
-  });
+  };
 }
 
-export function planLabels(input: MetadataInput, recorded: Recorded): readonly PlannedKey[] {
-  return [...planCrossingLabels(input, recorded), ...planOwnLabels(input, recorded)];
-}
-
-function planCrossingLabels(input: MetadataInput, recorded: Recorded): readonly PlannedKey[] {
+function labelRules(input: MetadataInput): MapRules {
   const { labels, flows } = input;
   const isOurs = isOurLabel(input);
-  return planMap(input, recorded, {
+  return {
     member: 'labels',
     mapOf(object, side) {
       const map = stringMapOf(object.metadata.labels);
       return pick(side === 'virtual' ? labelsToHost(map, labels) : map, (key) => !isOurs(key));
     },
-    holdOf: (key) => holdOf(input, 'labels', key),
     // Raw on the host, a reserved key belongs to another client: it stays and never flows back.
     flowOf: (key) => (labels.isReserved(key) ? 'toHost' : flows.flowOf(['metadata', 'labels', key])),
     lostBase: (key) => ({
@@ -153,23 +165,20 @@ function planCrossingLabels(input: MetadataInput, recorded: Recorded): readonly 
       isFromHost: false,
       hostOnly: labels.isReserved(key) ? 'keep' : 'remove',
     }),
-  });
+  };
 }
 
 /** Only the virtual side decides about the labels that come from the translation alone. Another syncer may copy them back. */
-function planOwnLabels(input: MetadataInput, recorded: Recorded): readonly PlannedKey[] {
-  const { content = NO_CONTENT } = input;
-  const virtual = stringMapOf(input.virtual.metadata.labels);
-  const isOwn = (key: string): boolean => content.isOwnLabel(key) && Object.hasOwn(virtual, key);
-  return planMap(input, recorded, {
+function ownLabelRules({ virtual, content = NO_CONTENT }: MetadataInput): MapRules {
+  const labels = stringMapOf(virtual.metadata.labels);
+  const isOwn = (key: string): boolean => content.isOwnLabel(key) && Object.hasOwn(labels, key);
+  return {
     member: 'labels',
     mapOf: (object) => pick(stringMapOf(object.metadata.labels), isOwn),
     flowOf: () => 'toHost',
-    holdOf: () => undefined,
-    // The translation is the same for what it has translated, and no user writes that.
-    isAlwaysEchoed: true,
     lostBase: () => ({ kind: 'lost', isFromHost: false, hostOnly: 'remove' }),
-  });
+    isOwn: true,
+  };
 }
 
 /** Why a key is not synced: by configuration, or for now. */
@@ -195,45 +204,46 @@ interface MapRules {
   /** Of an object of this side: keys as the host has them, without those that never cross. */
   readonly mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap;
   readonly flowOf: (key: string) => Flow;
-  /** What another syncer copied back is told from a key that is `held` all the same. */
-  readonly holdOf: (key: string) => 'excluded' | 'held' | undefined;
   /** What is known of a key where the record is lost. */
   readonly lostBase: (key: string) => KeyBase & { readonly kind: 'lost' };
-  readonly isAlwaysEchoed?: boolean;
+  /** The labels that come from the translation alone: it is the same for what it has translated, which no user writes. They are never held. */
+  readonly isOwn?: boolean;
 }
 
-function planMap(input: MetadataInput, recorded: Recorded, rules: MapRules): readonly PlannedKey[] {
-  const { member, mapOf } = rules;
+function planMap(
+  input: MetadataInput,
+  known: ReturnType<typeof knownRecords>,
+  rules: MapRules,
+): readonly PlannedKey[] {
+  const { member, mapOf, isOwn = false } = rules;
   const { memory } = input;
   const agreed = memory?.agreed;
   const agreedVirtual = agreed && mapOf(agreed.virtual, 'virtual');
   const agreedHost = agreed && mapOf(agreed.host, 'host');
-  const isRecordEchoed = echoedBookkeeping(input).length > 0;
-  // Without anything that came back, the record of the copy is the last one.
-  const remembered = isRecordEchoed ? decodeLastSynced(memory?.record)?.[member] : undefined;
-  const former = formerRecord(input)?.[member];
   const virtual = mapOf(input.virtual, 'virtual');
   const host = input.host && mapOf(input.host, 'host');
   const forward = mapOf(input.desired, 'host');
   const keys = new Set([virtual, host ?? {}, forward].flatMap((map) => Object.keys(map)));
   return [...keys].map((key) => {
+    const hash = shortHash(key);
     const state: KeyState = {
       virtual: stringAt(virtual, key),
       host: host && stringAt(host, key),
       forward: stringAt(forward, key),
       flow: rules.flowOf(key),
-      base: host === undefined ? { kind: 'fresh' } : baseOf(recorded, rules, key),
+      base: host === undefined ? { kind: 'fresh' } : baseOf(known, rules, key),
       agreed: agreedVirtual &&
         agreedHost && { virtual: stringAt(agreedVirtual, key), host: stringAt(agreedHost, key) },
-      remembered: remembered?.get(shortHash(key)),
-      former: former?.get(shortHash(key)),
-      isRecordEchoed: isRecordEchoed || rules.isAlwaysEchoed === true,
+      remembered: known.remembered?.[member].get(hash),
+      former: known.former?.[member].get(hash),
+      isRecordEchoed: known.isRecordEchoed || isOwn,
       restoresEcho: memory?.restoresEchoes === true,
     };
-    const hold = rules.holdOf(key);
-    if (hold === undefined)
-      return { member, key, state, plan: planKey(state), isUncertain: isUncertain(state) };
-    return { member, key, state, plan: hold === 'held' ? planHeldKey(state) : HOLD, isUncertain: false };
+    const hold = isOwn ? undefined : holdOf(input, member, key);
+    const planned = { id: idOfKey(member, key), member, key, state };
+    if (hold === undefined) return { ...planned, plan: planKey(state), isUncertain: isUncertain(state) };
+    // What another syncer copied back is told from a key that is `held` all the same.
+    return { ...planned, plan: hold === 'held' ? planHeldKey(state) : HOLD, isUncertain: false };
   });
 }
 
@@ -260,18 +270,6 @@ function echoedBookkeeping({ virtual, desired }: MetadataInput): readonly string
   return isOfCopy ? found : [];
 }
 
-/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. */
-export function echoOf(input: MetadataInput, echoes: MapMerge['echoes']): Echo | undefined {
-  const bookkeeping = echoedBookkeeping(input);
-  if (bookkeeping.length === 0 && echoes.length === 0) return undefined;
-  const left = echoes.filter(({ isLeft }) => isLeft).map(({ key }) => key);
-  const isKept = left.length > 0 || input.memory?.restoresEchoes !== true;
-  return {
-    keys: [...echoes.map(({ key }) => key), ...bookkeeping],
-    left: isKept ? [...left, ...bookkeeping] : [],
-  };
-}
-
 /** A change of the host that flows back, at a place where a patch has failed. */
 export function isTakenAt({ member, key, plan }: PlannedKey, kept: KeptPaths): boolean {
   return plan.kind === 'take' && kept.covers(['metadata', member, key]);
@@ -282,79 +280,94 @@ export function settledPlans(
   settled: readonly PlannedKey[],
   before: readonly PlannedKey[],
 ): readonly PlannedKey[] {
-  const plans = new Map(before.map((one) => [one.key, one]));
-  const forwards = new Map(settled.map(({ key, state }) => [key, state.forward]));
-  const take = (one: PlannedKey): PlannedKey => {
-    const state = { ...one.state, forward: forwards.get(one.key) };
-    return { ...one, state, plan: { kind: 'take', isSettled: true } };
-  };
-  const isTaken = ({ plan }: PlannedKey): boolean => plan.kind === 'take';
-  const isKept = ({ plan }: PlannedKey): boolean => plan.kind === 'echo' || plan.kind === 'hold';
-  // A key that no plan knew may be one that only a reverse patch brings to the virtual side.
-  const others = settled.filter(
-    ({ key }) => !['take', 'echo', 'hold'].includes(plans.get(key)?.plan.kind ?? ''),
-  );
-  return [
-    ...others.map((one) => (plans.has(one.key) ? one : take(one))),
-    ...before.filter(isTaken).map(take),
-    ...before.filter(isKept),
-  ];
+  const [plans, others] = [before, settled].map((all) => new Map(all.map((one) => [one.id, one])));
+  return [...new Set([...settled, ...before].map(({ id }) => id))].flatMap((id) => {
+    const [was, now] = [plans?.get(id), others?.get(id)];
+    // A key that no plan knew may be one that only a reverse patch brings to the virtual side.
+    const kind = was?.plan.kind ?? 'take';
+    const one = kind === 'push' || kind === 'leave' ? now : (was ?? now);
+    if (one === undefined) return [];
+    if (kind !== 'take') return [one];
+    const state = { ...one.state, forward: now?.state.forward };
+    return [{ ...one, state, plan: { kind, isSettled: true } }];
+  });
 }
 
-/** `reversed`: the host copy translated and patched back; undefined where no plan takes anything. */
-export function resolveAnnotations(
+/** `reversed`: the host copy translated and patched back; undefined where no plan takes anything. Keys that only a reverse patch made join the virtual
+ * side. */
+export function resolveMetadata(
   input: MetadataInput,
   planned: readonly PlannedKey[],
   reversed: KubeObject | undefined,
-): MapMerge {
-  const crosses = (key: string): boolean =>
-    !isBookkeepingAnnotation(key) && holdOf(input, 'annotations', key) === undefined;
-  return resolveMap(planned, reversed && pick(stringMapOf(reversed.metadata.annotations), crosses));
-}
-
-export function resolveLabels(
-  input: MetadataInput,
-  planned: readonly PlannedKey[],
-  reversed: KubeObject | undefined,
-): MapMerge {
-  const isOurs = isOurLabel(input);
-  // A label that comes from the translation alone flows back only where another syncer has copied its translation back.
-  const echoed = new Set(planned.filter(({ plan }) => plan.kind === 'echo').map(({ key }) => key));
-  const crosses = (key: string): boolean =>
-    echoed.has(key) ||
-    (!isOurs(key) && !input.labels.isReserved(key) && holdOf(input, 'labels', key) === undefined);
-  const labels = reversed && labelsToHost(stringMapOf(reversed.metadata.labels), input.labels);
-  return resolveMap(planned, labels && pick(labels, crosses));
-}
-
-/** Keys that only a reverse patch made join the virtual side. */
-function resolveMap(planned: readonly PlannedKey[], reversed: StringMap | undefined): MapMerge {
-  const [virtual, host]: StringMap[] = [{}, {}] as const;
-  const section = new Map<string, SyncedEntry>();
-  const managed: string[] = [];
+): MetadataMerge {
+  const back = reversed && reversedMaps(input, planned, reversed);
+  const merged = { annotations: emptyMap(), labels: emptyMap() };
+  const [managed, repaired]: [string[], string[]] = [[], []];
   const echoes: { key: string; isLeft: boolean }[] = [];
   const flows: KeyFlow[] = [];
-  const repaired: string[] = [];
   const seen = new Set<string>();
-  for (const { member, key, state, plan } of planned) {
-    seen.add(key);
-    const result = resolveKey(state, plan, reversed && stringAt(reversed, key));
+  for (const { id, member, key, state, plan } of planned) {
+    seen.add(id);
+    const { virtual, host, section } = merged[member];
+    const result = resolveKey(state, plan, back && stringAt(back[member], key));
     if (plan.kind === 'echo') echoes.push({ key, isLeft: result.virtual === state.virtual });
-    if (plan.kind === 'push' && isUntranslated(state)) repaired.push(idOfKey(member, key));
+    if (plan.kind === 'push' && isUntranslated(state)) repaired.push(id);
     const to = followingSide(state, plan, result);
-    if (to !== undefined) flows.push({ id: idOfKey(member, key), to });
+    if (to !== undefined) flows.push({ id, to });
     if (result.virtual !== undefined) setOwn(virtual, key, result.virtual);
     if (result.host !== undefined) setOwn(host, key, result.host);
     if (result.entry === undefined) continue;
     section.set(shortHash(key), result.entry);
-    if (result.virtual !== undefined && result.host !== undefined && !result.entry.isFromHost)
-      managed.push(key);
+    const isOnBoth = result.virtual !== undefined && result.host !== undefined;
+    if (member === 'annotations' && isOnBoth && !result.entry.isFromHost) managed.push(key);
   }
-  for (const key of Object.keys(reversed ?? {})) {
-    const value = reversed && stringAt(reversed, key);
-    if (!seen.has(key) && value !== undefined) setOwn(virtual, key, value);
+  for (const member of ['annotations', 'labels'] as const) {
+    for (const [key, value] of Object.entries(back?.[member] ?? {}))
+      if (!seen.has(idOfKey(member, key))) setOwn(merged[member].virtual, key, value);
   }
-  return { virtual, host, section, managed, echoes, flows, repaired };
+  return { ...merged, managed, echo: echoOf(input, echoes), flows, repaired };
+}
+
+/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. `echoes`: keys of which the virtual side holds, or held, what another syncer has copied back; `isLeft`: it stays there. */
+function echoOf(
+  input: MetadataInput,
+  echoes: readonly { readonly key: string; readonly isLeft: boolean }[],
+): Echo | undefined {
+  const bookkeeping = echoedBookkeeping(input);
+  if (bookkeeping.length === 0 && echoes.length === 0) return undefined;
+  const left = echoes.filter(({ isLeft }) => isLeft).map(({ key }) => key);
+  const isKept = left.length > 0 || input.memory?.restoresEchoes !== true;
+  return {
+    keys: [...echoes.map(({ key }) => key), ...bookkeeping],
+    left: isKept ? [...left, ...bookkeeping] : [],
+  };
+}
+
+function emptyMap(): { virtual: StringMap; host: StringMap; section: Map<string, SyncedEntry> } {
+  return { virtual: {}, host: {}, section: new Map() };
+}
+
+/** What may reach the virtual side. A label that comes from the translation alone only does where another syncer has copied its translation back. */
+function reversedMaps(
+  input: MetadataInput,
+  planned: readonly PlannedKey[],
+  { metadata }: KubeObject,
+): Readonly<Record<MetadataMember, StringMap>> {
+  const isOurs = isOurLabel(input);
+  const echoed = new Set(planned.filter(({ plan }) => plan.kind === 'echo').map(({ id }) => id));
+  const isSynced = (member: MetadataMember, key: string): boolean => holdOf(input, member, key) === undefined;
+  return {
+    annotations: pick(
+      stringMapOf(metadata.annotations),
+      (key) => !isBookkeepingAnnotation(key) && isSynced('annotations', key),
+    ),
+    labels: pick(
+      labelsToHost(stringMapOf(metadata.labels), input.labels),
+      (key) =>
+        echoed.has(idOfKey('labels', key)) ||
+        (!isOurs(key) && !input.labels.isReserved(key) && isSynced('labels', key)),
+    ),
+  };
 }
 
 function stringAt(map: StringMap, key: string): string | undefined {

@@ -24,17 +24,14 @@ import {
   type SyncedSection,
 } from './last-synced.ts';
 import {
-  echoOf,
   isTakenAt,
-  planAnnotations,
-  planLabels,
-  resolveAnnotations,
-  resolveLabels,
+  planMetadata,
+  resolveMetadata,
   settledPlans,
   type Echo,
   type KeyFlow,
-  type MapMerge,
   type MetadataInput,
+  type MetadataMerge,
   type PlannedKey,
   type Recorded,
 } from './merge-metadata.ts';
@@ -124,9 +121,9 @@ export async function mergePair<T extends Forwarded>(
 }
 
 /** A change of the host that flows back is at one of these paths. */
-function takesAt({ annotations, labels, paths }: PlannedPair, kept: KeptPaths): boolean {
+function takesAt({ keys, paths }: PlannedPair, kept: KeptPaths): boolean {
   return (
-    [...annotations, ...labels].some((one) => isTakenAt(one, kept)) ||
+    keys.some((one) => isTakenAt(one, kept)) ||
     paths.paths.some((one) => one.isTaken && !one.isKept && kept.covers(one.path))
   );
 }
@@ -147,22 +144,20 @@ interface PlannedPair {
   readonly isUncertain: boolean;
   /** Some change of the host's flows back. */
   readonly needsReverse: boolean;
-  readonly annotations: readonly PlannedKey[];
-  readonly labels: readonly PlannedKey[];
+  readonly keys: readonly PlannedKey[];
   readonly paths: PlannedPaths;
 }
 
 function planPair(input: MergeInput): PlannedPair {
   const record = input.host && decodeLastSynced(recordOf(input.host));
   const recorded = { record, arrival: arrivalOf(input, record) };
-  const annotations = planAnnotations(input, recorded);
-  const labels = planLabels(input, recorded);
+  const keys = planMetadata(input, recorded);
   const paths = planContent(input, recorded);
   const isReversed = ({ plan, state }: PlannedKey): boolean =>
     plan.kind === 'take' || (plan.kind === 'echo' && state.restoresEcho === true);
-  const needsReverse = paths.needsReverse || [...annotations, ...labels].some(isReversed);
-  const isUncertain = [...annotations, ...labels, paths].some((planned) => planned.isUncertain);
-  return { input, record, annotations, labels, paths, needsReverse, isUncertain };
+  const needsReverse = paths.needsReverse || keys.some(isReversed);
+  const isUncertain = paths.isUncertain || keys.some((planned) => planned.isUncertain);
+  return { input, record, keys, paths, needsReverse, isUncertain };
 }
 
 /** A patch that is guarded by the version in the record is due exactly while the virtual object has that version. */
@@ -198,11 +193,10 @@ function pathsOnBoth(
 function withoutKept(planned: PlannedPair, kept: KeptPaths): PlannedPair {
   const hold = (one: PlannedKey): PlannedKey =>
     isTakenAt(one, kept) ? { ...one, plan: { kind: 'hold' } } : one;
-  const { annotations, labels, paths } = planned;
+  const { keys, paths } = planned;
   return {
     ...planned,
-    annotations: annotations.map(hold),
-    labels: labels.map(hold),
+    keys: keys.map(hold),
     paths: {
       ...paths,
       paths: paths.paths.map((one) =>
@@ -219,8 +213,7 @@ function settledPair(before: PlannedPair, forwarded: Forwarded): PlannedPair {
   return {
     ...before,
     input,
-    annotations: settledPlans(settled.annotations, before.annotations),
-    labels: settledPlans(settled.labels, before.labels),
+    keys: settledPlans(settled.keys, before.keys),
     paths: settledPaths(settled.paths, before.paths),
   };
 }
@@ -232,27 +225,26 @@ function resolvePair(
 ): Omit<MergedPair<Forwarded>, 'forwarded' | 'rejected'> {
   const { input } = planned;
   const { virtual, host, desired } = input;
-  const annotations = resolveAnnotations(input, planned.annotations, reversed);
-  const labels = resolveLabels(input, planned.labels, reversed);
+  const merge = resolveMetadata(input, planned.keys, reversed);
   const content = resolvePaths(planned.paths, reversed && asJson(reversed));
   const record: LastSynced = {
-    annotations: annotations.section,
-    labels: labels.section,
+    annotations: merge.annotations.section,
+    labels: merge.labels.section,
     paths: content.section,
     revision: virtual.metadata.resourceVersion,
     isOwn: true,
     ...(input.kinds === undefined ? {} : { kinds: input.kinds }),
   };
-  const echo = echoOf(input, [...annotations.echoes, ...labels.echoes]);
-  const wantedVirtual = virtualWanted(input, { annotations, labels, content }, echo);
+  const { echo, flows, repaired } = merge;
+  const wantedVirtual = virtualWanted(input, merge, content);
   const metadata: ObjectMeta = {
     ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
-    annotations: hostAnnotations(input, annotations, {
+    annotations: hostAnnotations(input, merge, {
       before: planned.record,
       record,
       isFlowingBack: wantedVirtual !== undefined && hasIncoming(record),
     }),
-    labels: { ...labels.host, ...pick(stringMapOf(desired.metadata.labels), isBookkeepingLabel) },
+    labels: { ...merge.labels.host, ...pick(stringMapOf(desired.metadata.labels), isBookkeepingLabel) },
   };
   return {
     host: withMembers({ ...desired, metadata }, content.host),
@@ -260,48 +252,44 @@ function resolvePair(
     isUncertain: planned.isUncertain,
     hasIncoming: wantedVirtual !== undefined || hasIncoming(planned.record),
     echo,
-    flows: [...annotations.flows, ...labels.flows],
-    repaired: [...annotations.repaired, ...labels.repaired],
+    flows,
+    repaired,
   };
 }
 
-interface Merges {
-  readonly annotations: MapMerge;
-  readonly labels: MapMerge;
-  readonly content: PathMerge;
-}
-
 /** Undefined: the virtual object stays as it is. */
-function virtualWanted(input: MergeInput, merges: Merges, echo: Echo | undefined): KubeObject | undefined {
-  const { virtual, labels, content = NO_CONTENT } = input;
-  const actualAnnotations = stringMapOf(virtual.metadata.annotations);
-  const actualLabels = stringMapOf(virtual.metadata.labels);
+function virtualWanted(
+  input: MergeInput,
+  { echo, ...merge }: MetadataMerge,
+  content: PathMerge,
+): KubeObject | undefined {
+  const { virtual, labels, content: { members } = NO_CONTENT } = input;
+  const actual = {
+    annotations: stringMapOf(virtual.metadata.annotations),
+    labels: stringMapOf(virtual.metadata.labels),
+  };
   const isRemoved = (key: string): boolean => echo?.keys.includes(key) === true && !echo.left.includes(key);
-  const own = pick(actualAnnotations, (key) => isBookkeepingAnnotation(key) && !isRemoved(key));
-  const annotations = { ...own, ...merges.annotations.virtual };
-  const wantedLabels = virtualOnlyLabels(actualLabels, labels);
-  for (const key of Object.keys(merges.labels.virtual)) {
+  const own = pick(actual.annotations, (key) => isBookkeepingAnnotation(key) && !isRemoved(key));
+  const wanted = {
+    annotations: { ...own, ...merge.annotations.virtual },
+    labels: virtualOnlyLabels(actual.labels, labels),
+  };
+  for (const [key, value] of Object.entries(merge.labels.virtual)) {
     const virtualKey = labels.keyToVirtual(key);
-    if (!Object.hasOwn(wantedLabels, virtualKey))
-      setOwn(wantedLabels, virtualKey, merges.labels.virtual[key] ?? '');
+    if (!Object.hasOwn(wanted.labels, virtualKey)) setOwn(wanted.labels, virtualKey, value);
   }
-  const metadata = { ...virtual.metadata };
-  const isSame = [
-    setIfChanged(metadata, 'annotations', [actualAnnotations, annotations]),
-    setIfChanged(metadata, 'labels', [actualLabels, wantedLabels]),
-    ...content.members.map((name) => jsonEquals(memberOf(virtual, name), merges.content.virtual[name])),
-  ].every(Boolean);
-  return isSame ? undefined : withMembers({ ...virtual, metadata }, merges.content.virtual);
-}
-
-function setIfChanged(
-  metadata: ObjectMeta,
-  member: 'annotations' | 'labels',
-  [actual, wanted]: readonly [StringMap, StringMap],
-): boolean {
-  if (jsonEquals(actual, wanted)) return true;
-  metadata[member] = wanted;
-  return false;
+  const changed = (['annotations', 'labels'] as const).filter(
+    (member) => !jsonEquals(actual[member], wanted[member]),
+  );
+  const isSame =
+    changed.length === 0 &&
+    members.every((name) => jsonEquals(memberOf(virtual, name), content.virtual[name]));
+  if (isSame) return undefined;
+  const metadata = {
+    ...virtual.metadata,
+    ...Object.fromEntries(changed.map((member) => [member, wanted[member]])),
+  };
+  return withMembers({ ...virtual, metadata }, content.virtual);
 }
 
 /** All annotations of one object together may hold this many bytes, keys and values. */
@@ -318,19 +306,19 @@ interface RecordChange {
 /** The annotations of the host copy, record included. Bookkeeping always comes from the translation. */
 function hostAnnotations(
   input: MergeInput,
-  merge: MapMerge,
+  { annotations: merged, managed }: MetadataMerge,
   { before, record, isFlowingBack }: RecordChange,
 ): StringMap {
   const actual = stringMapOf(input.host?.metadata.annotations);
   const desired = stringMapOf(input.desired.metadata.annotations);
   const annotations: StringMap = {
-    ...merge.host,
+    ...merged.host,
     ...pick(desired, isBookkeepingAnnotation),
   };
   delete annotations[LAST_SYNCED];
   delete annotations[MANAGED_ANNOTATIONS];
-  const { text, managed } = fittingBookkeeping(record, printManagedAnnotations(merge.managed), annotations);
-  if (managed !== undefined) annotations[MANAGED_ANNOTATIONS] = managed;
+  const { text, list } = fittingBookkeeping(record, printManagedAnnotations(managed), annotations);
+  if (list !== undefined) annotations[MANAGED_ANNOTATIONS] = list;
   if (text === undefined) return annotations;
   const isSame =
     before !== undefined &&
@@ -368,15 +356,14 @@ function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefi
  * the paths of the record, then all of it. */
 function fittingBookkeeping(
   record: LastSynced,
-  managed: string | undefined,
+  list: string | undefined,
   annotations: StringMap,
-): { readonly text?: string; readonly managed?: string } {
+): { readonly text?: string; readonly list?: string | undefined } {
   const bytesLeft = ANNOTATION_BYTES_MAX - bytesOf(annotations);
-  const list = managed === undefined ? {} : { managed };
-  const listBytes = managed === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: managed });
+  const listBytes = list === undefined ? 0 : bytesOf({ [MANAGED_ANNOTATIONS]: list });
   const text = encodeLastSynced(record);
   const textBytes = bytesOf({ [LAST_SYNCED]: text });
-  if (textBytes + listBytes <= bytesLeft) return { text, ...list };
+  if (textBytes + listBytes <= bytesLeft) return { text, list };
   if (textBytes <= bytesLeft) return { text };
   const shorter = encodeLastSynced({ ...record, paths: new Map() });
   return bytesOf({ [LAST_SYNCED]: shorter }) <= bytesLeft ? { text: shorter } : {};
