@@ -14,21 +14,21 @@ import {
 import { locate, overlay, replace, valuesOf, type Path, type Selection } from './walk.ts';
 import type {
   Program,
+  EvaluateError,
   EvaluateRequest,
   EvaluateResponse,
   Evaluator,
   ObjectIdentity,
 } from '../sandbox/types.ts';
 import type { PatchPipeline, Direction, PatchContext, PatchedObject } from './types.ts';
-import { evaluateError, filterError, patchError } from './patch-errors.ts';
 import { restoreProtected, layOver, withKind } from './protect.ts';
 import { type CompiledReference, UntranslatableValue } from './reference-parts.ts';
 import { ReferenceTranslation, type ReferenceRules } from './reference-translation.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
+import { excerptOf, placeOf } from '../../base/excerpt.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
-import { SelectorError, selectorKeys, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
-import { JsonText } from './json-text.ts';
+import { translateSelector } from './selectors.ts';
 import { printPath } from './path-syntax.ts';
 import type { Clock } from '../../base/clock.ts';
 
@@ -196,10 +196,11 @@ class PatchRun {
         return this.#keep(patch);
       case 'reference':
         return this.#translateReferences(patch, action.reference);
-      case 'labels':
-        return this.#transform(patch, (value) =>
-          translateLabels(value, this.#direction, this.#settings.labels),
-        );
+      case 'labels': {
+        const { labels } = this.#settings;
+        const mapKey = this.#direction === 'toHost' ? labels.keyToHost : labels.keyToVirtual;
+        return this.#transform(patch, (value) => translateSelector(value, mapKey));
+      }
       default:
         return action satisfies never;
     }
@@ -387,33 +388,62 @@ function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
   return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
 }
 
-/** The selector for the other side. Throws {@link UntranslatableValue} if the value is not a selector. */
-function translateLabels(value: JsonValue, direction: Direction, labels: LabelTranslator): JsonValue {
-  const translate = (selector: JsonValue): JsonValue =>
-    direction === 'toHost' ? selectorToHost(selector, labels) : selectorToVirtual(selector, labels);
-  try {
-    const text = typeof value === 'string' ? JsonText.read(value) : undefined;
-    if (text === undefined) return translate(value);
-    if ('problem' in text) throw new UntranslatableValue(text.problem);
-    return selectorText(text, translate);
-  } catch (error) {
-    if (error instanceof SelectorError) throw new UntranslatableValue(error.message, { cause: error });
-    throw error;
-  }
+// The errors of a patch: the places of errors of the sandbox in the object and in the text of the user.
+
+/** The error of the first match that failed in the sandbox; `errors` is not empty. */
+function evaluateError(
+  patch: CompiledPatch,
+  places: readonly ConcretePath[],
+  errors: ReadonlyMap<number, EvaluateError>,
+  direction: Direction,
+): PatchError {
+  const first = Math.min(...errors.keys());
+  const error = errors.get(first);
+  if (error === undefined) throw new InvariantError('an error without an index');
+  const path = places[first] ?? [];
+  const { expression, reverseExpression } = patch.config;
+  const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
+  const excerpt = excerptOf(source, error.line, error.column);
+  return patchError(patch, error.message, {
+    path,
+    kind: error.kind,
+    excerpt,
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
 }
 
-/** Only the keys change in a JSON text, unless two of them become one. */
-function selectorText(text: JsonText, translate: (selector: JsonValue) => JsonValue): string {
-  const { content } = text;
-  const translated = translate(content);
-  if (!isJsonObject(content) || !isJsonObject(translated)) return JSON.stringify(translated);
-  const [before, after] = [selectorKeys(content), selectorKeys(translated)];
-  if (before.length !== after.length) return JSON.stringify(translated);
-  const keys = before.map((one) => {
-    const [key] = selectorKeys(translate({ matchExpressions: [{ key: one.key }] }) as JsonObject); // a LabelSelector stays one
-    return { ...one, literal: JSON.stringify(key?.key ?? one.key) };
+/** Inside the sandbox, `@` is called `value`. */
+function filterError(
+  patch: CompiledPatch,
+  { offset }: CompiledFilter,
+  path: ConcretePath,
+  { kind, message, line, column, retryAfterMs }: EvaluateError,
+): PatchError {
+  const text = patch.config.path;
+  const start = placeOf(text, offset);
+  const excerpt =
+    line === undefined || column === undefined
+      ? placeOf(text, offset).excerpt
+      : excerptOf(text, start.line + line - 1, line === 1 ? start.column + column - 1 : column);
+  return patchError(patch, `filter: ${message.replaceAll(/\bvalue\b/g, '@')}`, {
+    path,
+    kind,
+    excerpt,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
-  return text.with(keys.filter(({ key, literal }) => literal !== JSON.stringify(key)));
+}
+
+function patchError(
+  patch: CompiledPatch,
+  message: string,
+  details: {
+    readonly path: ConcretePath;
+    readonly kind: PatchError['kind'];
+    readonly excerpt?: string;
+    readonly retryAfterMs?: number | undefined;
+  },
+): PatchError {
+  return new PatchError(message, { ...details, index: patch.index, path: printPath(details.path) });
 }
 
 interface PatchMetrics {

@@ -36,9 +36,9 @@ export interface NameTranslator {
 export interface LabelTranslator {
   readonly vcluster: string;
   /** A rewritten key stays as it is: each key is translated once. */
-  keyToHost(virtualKey: string): string;
+  readonly keyToHost: (virtualKey: string) => string;
   /** A key that was not rewritten stays as it is. */
-  keyToVirtual(hostKey: string): string;
+  readonly keyToVirtual: (hostKey: string) => string;
   /** A virtual key that never reaches the host as it is: it is rewritten, or a label of this program. Raw on the host it is another client's. */
   isReserved(key: string): boolean;
   /** This key of the virtual object is never copied in either direction, by configuration. */

@@ -12,7 +12,7 @@ import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { labelsToHost, labelsToVirtual, markerLabels } from '../../../src/syncer/translate/labels.ts';
 import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import { namedVirtual, ownershipOf, virtualByAnnotations } from '../../../src/syncer/translate/ownership.ts';
-import { selectorToHost, selectorToVirtual } from '../../../src/syncer/translate/selectors.ts';
+import { translateSelector } from '../../../src/syncer/patch/selectors.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../support/cases.ts';
 import { merge } from './merge-setup.ts';
 import { LEGACY, SINGLE, translators } from './setup.ts';
@@ -101,7 +101,8 @@ const RUNNERS: Record<string, (one: WorkedCase) => unknown> = {
     ),
   'HostLabelsMap applied 11 times (i=0..10), vNamespace test-<i>, starting from {vcluster.loft.sh/namespace: test}':
     () => nestedLabels().at(-1),
-  HostLabelSelector: (one) => selectorToHost(one.input['selector'] ?? null, translators(modeOf(one)).labels),
+  HostLabelSelector: (one) =>
+    translateSelector(one.input['selector'] ?? null, translators(modeOf(one)).labels.keyToHost),
   HostAnnotations: async ({ input }) =>
     withoutRecord(
       (
@@ -277,7 +278,9 @@ test('labels-08: every level of nested virtual clusters is reversible', () => {
 test('labels-09: the selector is reversible', () => {
   const { labels } = translators();
   const { selector } = caseOf('labels-09').input;
-  expect(selectorToVirtual(selectorToHost(selector ?? null, labels), labels)).toEqual(selector);
+  expect(
+    translateSelector(translateSelector(selector ?? null, labels.keyToHost), labels.keyToVirtual),
+  ).toEqual(selector);
 });
 
 test('a host copy has no server-set fields', () => {

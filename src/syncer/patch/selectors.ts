@@ -1,28 +1,40 @@
-/** Translates label selectors in both directions: plain maps, LabelSelector objects and selector strings. Only keys change. */
+/** Translates label selectors: plain maps, LabelSelector objects, JSON texts of them and selector strings. Only keys change. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { printSelector, selectorRequirements, UnexpectedToken } from '../../kube/label-selector.ts';
 import { labelKeyProblem } from '../../kube/names.ts';
-import type { ConcretePath, LabelTranslator } from './types.ts';
+import type { ConcretePath } from '../translate/types.ts';
+import { JsonText } from './json-text.ts';
+import { UntranslatableValue } from './reference-parts.ts';
 
-/** Not a label selector; the message says why, in one line. */
-export class SelectorError extends Error {
-  override readonly name = 'SelectorError';
+type MapKey = (key: string) => string;
+
+/** The selector with other keys. Throws {@link UntranslatableValue} for a value that is not a label selector. Never changes its input. */
+export function translateSelector(selector: JsonValue, mapKey: MapKey): JsonValue {
+  if (typeof selector !== 'string') return mapSelector(selector, mapKey);
+  const text = JsonText.read(selector);
+  if (text === undefined) return mapText(selector, mapKey);
+  if ('problem' in text) throw new UntranslatableValue(text.problem);
+  return mapJsonText(text, mapKey);
 }
 
-/** Throws {@link SelectorError} for a value that is not a label selector. Never changes its input. */
-export function selectorToHost(selector: JsonValue, translator: LabelTranslator): JsonValue {
-  return mapSelector(selector, (key) => translator.keyToHost(key));
-}
-
-export function selectorToVirtual(selector: JsonValue, translator: LabelTranslator): JsonValue {
-  return mapSelector(selector, (key) => translator.keyToVirtual(key));
+/** Only the keys change, unless two of them become one. */
+function mapJsonText(text: JsonText, mapKey: MapKey): string {
+  const mapped = mapSelector(text.content, mapKey);
+  const keys = selectorKeys(text.content);
+  if (selectorKeys(mapped).length !== keys.length) return JSON.stringify(mapped);
+  return text.with(
+    keys
+      .map((one) => ({ ...one, literal: JSON.stringify(mapKey(one.key)) }))
+      .filter(({ key, literal }) => literal !== JSON.stringify(key)),
+  );
 }
 
 /** Where a selector has its label keys: as keys of members, or as the values of members `key`. */
-export function selectorKeys(
-  selector: JsonObject,
+function selectorKeys(
+  selector: JsonValue,
 ): readonly { readonly place: ConcretePath; readonly key: string; readonly isKey: boolean }[] {
+  if (!isJsonObject(selector)) return [];
   const keysAt = (map: JsonObject, above: ConcretePath) =>
     Object.keys(map).map((key) => ({ place: [...above, key], key, isKey: true }));
   if (!isLabelSelector(selector)) return keysAt(selector, []);
@@ -39,13 +51,10 @@ export function selectorKeys(
   ];
 }
 
-type MapKey = (key: string) => string;
-
 function mapSelector(selector: JsonValue, mapKey: MapKey): JsonValue {
-  if (typeof selector === 'string') return mapText(selector, mapKey);
   if (!isJsonObject(selector)) {
     const found = selector === null ? 'null' : Array.isArray(selector) ? 'a list' : `a ${typeof selector}`;
-    throw new SelectorError(
+    throw new UntranslatableValue(
       `a label selector is a map of labels, a LabelSelector or a selector string, this is ${found}`,
     );
   }
@@ -61,7 +70,7 @@ function mapText(text: string, mapKey: MapKey): string {
     if (!(error instanceof UnexpectedToken)) throw error;
     const found = error.found === '' ? 'the end' : `"${error.found}" at ${error.column}`;
     const wanted = EXPECTED[error.expected];
-    throw new SelectorError(`"${text}" is not a label selector: found ${found}, expected ${wanted}`);
+    throw new UntranslatableValue(`"${text}" is not a label selector: found ${found}, expected ${wanted}`);
   }
 }
 
@@ -70,7 +79,7 @@ function checkKey(key: string, selector: string): void {
   if (problem === undefined) return;
   const [name = '', value] = key.split(':');
   const hint = value !== undefined && labelKeyProblem(name) === undefined ? `; write ${name}=${value}` : '';
-  throw new SelectorError(
+  throw new UntranslatableValue(
     `"${selector}" is not a label selector: "${key}" is not a label key: ${problem}${hint}`,
   );
 }

@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/base/json.ts';
 import { labelsToHost, labelsToVirtual, stringMapOf } from '../../../src/syncer/translate/labels.ts';
-import { SelectorError, selectorToHost, selectorToVirtual } from '../../../src/syncer/translate/selectors.ts';
-import { LEGACY, mappings, translators } from './setup.ts';
+import { UntranslatableValue } from '../../../src/syncer/patch/reference-parts.ts';
+import { translateSelector } from '../../../src/syncer/patch/selectors.ts';
+import { LEGACY, mappings, translators } from '../translate/setup.ts';
 
 const { labels } = translators();
 const RELEASE = 'vcluster.loft.sh/label-suffix-x-a4d451ec23';
@@ -61,7 +62,7 @@ describe('selectors', () => {
     ['', ''],
     [{}, {}],
   ])('%j', (virtual, host) => {
-    expect(selectorToHost(virtual, labels)).toEqual(host);
+    expect(translateSelector(virtual, labels.keyToHost)).toEqual(host);
   });
 
   test.each<[JsonValue, string]>([
@@ -71,8 +72,8 @@ describe('selectors', () => {
     ['a in b', '"a in b" is not a label selector: found "b" at 6, expected "("'],
     ['a=b,', 'found the end, expected a label key'],
   ])('%j is none', (value, message) => {
-    expect(() => selectorToHost(value, labels)).toThrow(SelectorError);
-    expect(() => selectorToHost(value, labels)).toThrow(message);
+    expect(() => translateSelector(value, labels.keyToHost)).toThrow(UntranslatableValue);
+    expect(() => translateSelector(value, labels.keyToHost)).toThrow(message);
   });
 
   test('survive a round trip', () => {
@@ -83,7 +84,9 @@ describe('selectors', () => {
     fc.assert(
       fc.property(selector, (one) => {
         const value = one as unknown as JsonValue; // built of JSON
-        expect(selectorToVirtual(selectorToHost(value, labels), labels)).toEqual(value);
+        expect(translateSelector(translateSelector(value, labels.keyToHost), labels.keyToVirtual)).toEqual(
+          value,
+        );
       }),
     );
   });
