@@ -2,7 +2,8 @@
 
 import { parsePath, type Segment } from './path-syntax.ts';
 import { PatchError } from '../../base/errors.ts';
-import { isJsonObject, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, valueAt, type JsonValue } from '../../base/json.ts';
+import { withValueAt } from '../translate/paths.ts';
 import type { ConcretePath } from '../translate/types.ts';
 import { JsonText } from './json-text.ts';
 import { locate, type Path } from './walk.ts';
@@ -205,7 +206,8 @@ export class ReferenceValue {
 
   /** The value with these texts. In a JSON text, those that `written` has at the same place are written as they are there. */
   with(parts: readonly Part[], written?: ReferenceValue): JsonValue {
-    if (this.#text === undefined) return withTexts(this.#content, treeOf(parts));
+    if (this.#text === undefined)
+      return parts.reduce((value, { place, text }) => withValueAt(value, place, text), this.#content);
     const changed = parts.filter(({ place, text }) => valueAt(this.#content, place) !== text);
     return this.#text.with(
       changed.map(({ place, text }) => ({
@@ -240,35 +242,6 @@ export function referencesIn(reference: CompiledReference, value: JsonValue): re
     return opened.elements().map((element) => opened.parts(element));
   });
   return all?.filter(({ name, namespace }) => name !== undefined || namespace !== undefined) ?? [];
-}
-
-/** Texts by their path: a text, or what is below each step. */
-type TextTree = string | Map<string | number, TextTree>;
-
-function treeOf(parts: readonly Part[]): TextTree {
-  const root: Map<string | number, TextTree> = new Map();
-  for (const { place, text } of parts) {
-    if (place.length === 0) return text;
-    let node = root;
-    for (const step of place.slice(0, -1)) {
-      const below = node.get(step);
-      const next = below instanceof Map ? below : new Map<string | number, TextTree>();
-      node.set(step, next);
-      node = next;
-    }
-    node.set(place.at(-1) ?? '', text);
-  }
-  return root;
-}
-
-/** Shares what is not changed with the value. */
-function withTexts(value: JsonValue, texts: TextTree): JsonValue {
-  if (typeof texts === 'string') return texts;
-  if (texts.size === 0 || typeof value !== 'object' || value === null) return value;
-  const copy = Array.isArray(value) ? value.slice() : { ...value };
-  for (const [step, below] of texts)
-    setOwn(copy as JsonObject, String(step), withTexts(valueAt(value, [step]) ?? null, below)); // an index is a key
-  return copy;
 }
 
 function describe(value: JsonValue): string {
