@@ -27,6 +27,25 @@ export function text(description: string, pattern?: string, fallback = '') {
     .meta({ description, ...(pattern === undefined ? {} : { pattern }) });
 }
 
+/** A closed section, in which every field has a default. `description`: '' for none. */
+export function section<T extends z.core.$ZodShape>(description: string, fields: T) {
+  return filledIn(z.strictObject(fields), description);
+}
+
+/** A section of vCluster's format, with keys that are not read here. */
+export function openSection<T extends z.core.$ZodShape>(description: string, fields: T) {
+  return filledIn(z.looseObject(fields), description);
+}
+
+function filledIn<T extends z.ZodType>(fields: T, description: string) {
+  const absent = fields.prefault({} as never); // as every field has a default
+  return description === '' ? absent : absent.meta({ description });
+}
+
+export function texts(description: string) {
+  return z.array(z.string()).default([]).meta({ description });
+}
+
 const PATHS = z.registry<{ readonly isPath: true }>();
 
 /** The path of a file or folder. A relative one in the file is relative to the file. */

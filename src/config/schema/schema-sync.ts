@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { NAMESPACE_MAPPINGS, ONE_MODE, WHOLE_REFERENCE } from '../rules.ts';
-import { flag } from './schema-fields.ts';
+import { flag, openSection, section } from './schema-fields.ts';
 
 /** An empty text counts as absent. */
 function optionalText(description: string) {
@@ -77,86 +77,71 @@ const patches = z
 
 /** Only `enabled` is read; the other keys of such a section are for vCluster. */
 function kind(fallback: boolean) {
-  return z.looseObject({ enabled: flag('Whether this kind is synced to the host.', fallback) }).prefault({});
+  return openSection('', { enabled: flag('Whether this kind is synced to the host.', fallback) });
 }
 
-const namespaces = z
-  .looseObject({
-    enabled: flag('Whether virtual namespaces are mapped to host namespaces.', false),
-    mappingsOnly: flag('Whether only namespaces with a mapping are synced.', false),
-    mappings: z
-      .looseObject({
-        byName: z.record(z.string(), z.string()).prefault({}).meta({
-          description:
-            'Virtual namespace (or PREFIX-*) to host namespace (or PREFIX-*); ${name} is the virtual cluster.',
-        }),
-      })
-      .prefault({}),
-  })
-  .prefault({})
-  .meta(NAMESPACE_MAPPINGS.schema);
+const namespaces = openSection('', {
+  enabled: flag('Whether virtual namespaces are mapped to host namespaces.', false),
+  mappingsOnly: flag('Whether only namespaces with a mapping are synced.', false),
+  mappings: openSection('', {
+    byName: z.record(z.string(), z.string()).prefault({}).meta({
+      description:
+        'Virtual namespace (or PREFIX-*) to host namespace (or PREFIX-*); ${name} is the virtual cluster.',
+    }),
+  }),
+}).meta(NAMESPACE_MAPPINGS.schema);
 
-const toHost = z
-  .looseObject({
-    endpoints: z
-      .strictObject({ enabled: flag('Whether Endpoints are synced to the host.', true), patches })
-      .prefault({}),
-    endpointSlices: z
-      .strictObject({
-        enabled: flag(
-          'Whether EndpointSlices are synced to the host. Slices that a controller of the virtual cluster manages are not.',
-          true,
-        ),
-        patches,
-      })
-      .prefault({}),
-    namespaces,
-    customResources: z
-      .record(z.string(), z.looseObject({ enabled: flag('Whether this custom resource is synced.', false) }))
-      .prefault({})
-      .meta({ description: 'Custom resources by PLURAL.GROUP.' }),
-    services: z
-      .looseObject({
-        enabled: flag('Whether this kind is synced to the host.', true),
-        patches: patches.meta({
-          description:
-            'As for Endpoints, on paths of Services. They are applied with endpointSyncer.services: sync only; otherwise they are for vCluster.',
-        }),
-      })
-      .prefault({}),
-    secrets: kind(true),
-    configMaps: kind(true),
-    pods: kind(true),
-    persistentVolumeClaims: kind(true),
-    ingresses: kind(false),
-    networkPolicies: kind(false),
-    persistentVolumes: kind(false),
-    podDisruptionBudgets: kind(false),
-    priorityClasses: kind(false),
-    resourceClaims: kind(false),
-    resourceClaimTemplates: kind(false),
-    serviceAccounts: kind(false),
-    storageClasses: kind(false),
-    volumeSnapshots: kind(false),
-    volumeSnapshotContents: kind(false),
-  })
-  .prefault({});
+const toHost = openSection('', {
+  endpoints: section('', { enabled: flag('Whether Endpoints are synced to the host.', true), patches }),
+  endpointSlices: section('', {
+    enabled: flag(
+      'Whether EndpointSlices are synced to the host. Slices that a controller of the virtual cluster manages are not.',
+      true,
+    ),
+    patches,
+  }),
+  namespaces,
+  customResources: z
+    .record(z.string(), z.looseObject({ enabled: flag('Whether this custom resource is synced.', false) }))
+    .prefault({})
+    .meta({ description: 'Custom resources by PLURAL.GROUP.' }),
+  services: openSection('', {
+    enabled: flag('Whether this kind is synced to the host.', true),
+    patches: patches.meta({
+      description:
+        'As for Endpoints, on paths of Services. They are applied with endpointSyncer.services: sync only; otherwise they are for vCluster.',
+    }),
+  }),
+  secrets: kind(true),
+  configMaps: kind(true),
+  pods: kind(true),
+  persistentVolumeClaims: kind(true),
+  ingresses: kind(false),
+  networkPolicies: kind(false),
+  persistentVolumes: kind(false),
+  podDisruptionBudgets: kind(false),
+  priorityClasses: kind(false),
+  resourceClaims: kind(false),
+  resourceClaimTemplates: kind(false),
+  serviceAccounts: kind(false),
+  storageClasses: kind(false),
+  volumeSnapshots: kind(false),
+  volumeSnapshotContents: kind(false),
+});
 
-export const syncSchema = z
-  .looseObject({ toHost })
-  .prefault({})
-  .meta({ description: "vCluster's own section; keys that are not listed here may be present." });
+export const syncSchema = openSection(
+  "vCluster's own section; keys that are not listed here may be present.",
+  { toHost },
+);
 
-export const experimentalSchema = z
-  .looseObject({
-    multiNamespaceMode: z
-      .looseObject({
-        enabled: flag(
-          'vCluster 0.25 and older: each virtual namespace gets a generated host namespace.',
-          false,
-        ),
-      })
-      .prefault({}),
-  })
-  .prefault({})
-  .meta({ description: "vCluster's own section; keys that are not listed here may be present." });
+export const experimentalSchema = openSection(
+  "vCluster's own section; keys that are not listed here may be present.",
+  {
+    multiNamespaceMode: openSection('', {
+      enabled: flag(
+        'vCluster 0.25 and older: each virtual namespace gets a generated host namespace.',
+        false,
+      ),
+    }),
+  },
+);

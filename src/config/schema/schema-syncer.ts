@@ -15,48 +15,44 @@ import {
   objectName,
   path,
   requiredLabel,
+  section,
   show,
   size,
   text,
+  texts,
 } from './schema-fields.ts';
 
 const MI = 2 ** 20;
 const GI = 2 ** 30;
 const MINUTE_MS = 60_000;
 
-const virtual = z
-  .strictObject({
-    kubeconfig: path(
-      'Path of the kubeconfig of the virtual cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
-    ),
-    context: text('Context in that kubeconfig. Empty: its current context.'),
-    secret: objectName(
-      'Secret in the host namespace with the kubeconfig, under the key config, value, kubeconfig, kubeconfig.yaml or admin.conf; vCluster writes vc-NAME. Instead of kubeconfig.',
-    ),
-    server: text(
-      'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
-      SERVER_URL.schema.pattern,
-    ),
-    adopt: flag(
-      'Whether the copies on the host are taken to be of this virtual cluster although they were made from objects of another one, so that those without an object are deleted.',
-      false,
-    ),
-  })
-  .prefault({})
-  .meta({ description: 'Access to the virtual cluster.', ...ONE_VIRTUAL_KUBECONFIG.schema });
+const virtual = section('Access to the virtual cluster.', {
+  kubeconfig: path(
+    'Path of the kubeconfig of the virtual cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
+  ),
+  context: text('Context in that kubeconfig. Empty: its current context.'),
+  secret: objectName(
+    'Secret in the host namespace with the kubeconfig, under the key config, value, kubeconfig, kubeconfig.yaml or admin.conf; vCluster writes vc-NAME. Instead of kubeconfig.',
+  ),
+  server: text(
+    'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
+    SERVER_URL.schema.pattern,
+  ),
+  adopt: flag(
+    'Whether the copies on the host are taken to be of this virtual cluster although they were made from objects of another one, so that those without an object are deleted.',
+    false,
+  ),
+}).meta(ONE_VIRTUAL_KUBECONFIG.schema);
 
-const host = z
-  .strictObject({
-    kubeconfig: path(
-      'Path of the kubeconfig of the host cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
-    ),
-    context: text('Context in that kubeconfig. Empty: its current context.'),
-    namespace: label(
-      "Namespace of the virtual cluster on the host. Empty: the Pod's own in a cluster, else that of the context.",
-    ),
-  })
-  .prefault({})
-  .meta({ description: 'Access to the host cluster.' });
+const host = section('Access to the host cluster.', {
+  kubeconfig: path(
+    'Path of the kubeconfig of the host cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
+  ),
+  context: text('Context in that kubeconfig. Empty: its current context.'),
+  namespace: label(
+    "Namespace of the virtual cluster on the host. Empty: the Pod's own in a cluster, else that of the context.",
+  ),
+});
 
 const owner = z
   .strictObject({
@@ -78,53 +74,47 @@ const owner = z
     ...WHOLE_OWNER.schema,
   });
 
-const sandbox = z
-  .strictObject({
-    expressionTimeout: duration(
-      'Maximum processor time of one expression for one value.',
-      { minMs: 1, maxMs: MINUTE_MS },
-      '100ms',
-    ),
-    batchTimeout: duration(
-      'Maximum processor time of one batch of expressions.',
-      { minMs: 10, maxMs: 5 * MINUTE_MS },
-      '1s',
-    ),
-    memory: size(
-      'Resident memory that the sandbox process may use above its baseline.',
-      { min: 16 * MI, max: 16 * GI },
-      '128Mi',
-    ),
-    memoBytes: size(
-      'Size of the cache of expression results; 0 disables it.',
-      { min: 0, max: 16 * GI },
-      '64Mi',
-    ),
-  })
-  .prefault({})
-  .meta({ description: 'Limits for patch expressions.' });
+const sandbox = section('Limits for patch expressions.', {
+  expressionTimeout: duration(
+    'Maximum processor time of one expression for one value.',
+    { minMs: 1, maxMs: MINUTE_MS },
+    '100ms',
+  ),
+  batchTimeout: duration(
+    'Maximum processor time of one batch of expressions.',
+    { minMs: 10, maxMs: 5 * MINUTE_MS },
+    '1s',
+  ),
+  memory: size(
+    'Resident memory that the sandbox process may use above its baseline.',
+    { min: 16 * MI, max: 16 * GI },
+    '128Mi',
+  ),
+  memoBytes: size(
+    'Size of the cache of expression results; 0 disables it.',
+    { min: 0, max: 16 * GI },
+    '64Mi',
+  ),
+});
 
-const leaderElection = z
-  .strictObject({
-    enabled: flag('Whether the replicas elect a leader; only the leader syncs.', false),
-    leaseDuration: duration(
-      'Time after which a lease that is not renewed expires.',
-      { minMs: 1_000, maxMs: 60 * MINUTE_MS },
-      '15s',
-    ),
-    renewDeadline: duration(
-      'Time within which the leader must renew its lease.',
-      { minMs: 500, maxMs: 60 * MINUTE_MS },
-      '10s',
-    ),
-    retryPeriod: duration(
-      'Interval between attempts to acquire or renew the lease.',
-      { minMs: 100, maxMs: 60 * MINUTE_MS },
-      '2s',
-    ),
-  })
-  .prefault({})
-  .meta({ description: 'Leader election between replicas by a Lease.' });
+const leaderElection = section('Leader election between replicas by a Lease.', {
+  enabled: flag('Whether the replicas elect a leader; only the leader syncs.', false),
+  leaseDuration: duration(
+    'Time after which a lease that is not renewed expires.',
+    { minMs: 1_000, maxMs: 60 * MINUTE_MS },
+    '15s',
+  ),
+  renewDeadline: duration(
+    'Time within which the leader must renew its lease.',
+    { minMs: 500, maxMs: 60 * MINUTE_MS },
+    '10s',
+  ),
+  retryPeriod: duration(
+    'Interval between attempts to acquire or renew the lease.',
+    { minMs: 100, maxMs: 60 * MINUTE_MS },
+    '2s',
+  ),
+});
 
 const SERVICE_MODES = z.enum(['vcluster', 'sync']);
 
@@ -159,44 +149,38 @@ export const EXCLUDED_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ];
 
-const metadata = z
-  .strictObject({
-    excludeAnnotations: z.array(keyPattern).default(EXCLUDED_ANNOTATIONS).meta({
-      description:
-        'Annotations that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
-    }),
-    excludeLabels: z.array(keyPattern).default([]).meta({
-      description:
-        'Labels that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
-    }),
-  })
-  .prefault({})
-  .meta({ description: 'Labels and annotations that each cluster keeps for itself.' });
+const metadata = section('Labels and annotations that each cluster keeps for itself.', {
+  excludeAnnotations: z.array(keyPattern).default(EXCLUDED_ANNOTATIONS).meta({
+    description:
+      'Annotations that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
+  }),
+  excludeLabels: z.array(keyPattern).default([]).meta({
+    description:
+      'Labels that are not copied in either direction: keys, or PREFIX/* for all keys with a prefix.',
+  }),
+});
 
 function labelSelector(description: string, of: string) {
-  return z
-    .strictObject({
-      matchLabels: z
-        .record(z.string(), z.string())
-        .default({})
-        .meta({
-          description: `Labels with their values, all of which ${of} needs.`,
+  return section('', {
+    matchLabels: z
+      .record(z.string(), z.string())
+      .default({})
+      .meta({
+        description: `Labels with their values, all of which ${of} needs.`,
+      }),
+    matchExpressions: z
+      .array(
+        z.strictObject({
+          key: z.string().meta({ description: 'Key of a label.' }),
+          operator: z
+            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+            .meta({ description: 'In and NotIn need values, the others have none.' }),
+          values: texts('Values of the label.'),
         }),
-      matchExpressions: z
-        .array(
-          z.strictObject({
-            key: z.string().meta({ description: 'Key of a label.' }),
-            operator: z
-              .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-              .meta({ description: 'In and NotIn need values, the others have none.' }),
-            values: z.array(z.string()).default([]).meta({ description: 'Values of the label.' }),
-          }),
-        )
-        .default([])
-        .meta({ description: `Further requirements, all of which ${of} has to meet.` }),
-    })
-    .prefault({})
-    .meta({ description });
+      )
+      .default([])
+      .meta({ description: `Further requirements, all of which ${of} has to meet.` }),
+  }).meta({ description });
 }
 
 const selector = labelSelector(
@@ -204,73 +188,58 @@ const selector = labelSelector(
   'an object',
 );
 
-const namespaces = z
-  .strictObject({
-    include: z.array(z.string()).default([]).meta({
-      description: 'Virtual namespaces whose objects are synced; * stands for any text. Empty: all.',
-    }),
-    exclude: z.array(z.string()).default([]).meta({
-      description: 'Virtual namespaces whose objects are not synced; * stands for any text.',
-    }),
-  })
-  .prefault({})
-  .meta({
-    description: 'Virtual namespaces whose objects are synced. Copies of objects in others are deleted.',
-  });
+const namespaces = section(
+  'Virtual namespaces whose objects are synced. Copies of objects in others are deleted.',
+  {
+    include: texts('Virtual namespaces whose objects are synced; * stands for any text. Empty: all.'),
+    exclude: texts('Virtual namespaces whose objects are not synced; * stands for any text.'),
+  },
+);
 
-const fleet = z
-  .strictObject({
-    enabled: flag(
-      'Whether this process syncs every selected vCluster of the host. What the others have in common is in endpointSyncer.defaults, and what differs in their own values.',
-      false,
-    ),
-    namespaces: z
-      .strictObject({
-        include: z
-          .array(z.string().min(1))
-          .default([])
-          .meta({ description: 'Host namespaces with vClusters; * stands for any text. Required.' }),
-        exclude: z
-          .array(z.string().min(1))
-          .default([])
-          .meta({ description: 'Host namespaces whose vClusters are not synced; * stands for any text.' }),
-      })
-      .prefault({})
-      .meta({
-        description:
-          'Host namespaces in which vClusters are looked for. With names alone, rights in these namespaces are enough; a pattern needs rights in the whole cluster.',
-      }),
-    selector: labelSelector(
-      'Labels of the StatefulSet or Deployment of a vCluster that is synced. Empty: endpoint-syncer/enabled=true.',
-      'the workload of a vCluster',
-    ),
-    limits: z
-      .strictObject({
-        objects: count(
-          'Objects in the caches of one member, those of the host included.',
-          { min: 100, max: 10_000_000 },
-          50_000,
-        ),
-        cacheBytes: size('Size of these caches, approximately.', { min: MI, max: 64 * GI }, '128Mi'),
-        hostRequests: count(
-          'Requests of one member in flight on the host, its writes included; the others wait.',
-          { min: 1, max: 256 },
-          4,
-        ),
-        hostWrites: count(
-          'Writes of one member to the host per second, after ten times as many at once.',
-          { min: 1, max: 10_000 },
-          100,
-        ),
-      })
-      .prefault({})
-      .meta({
-        description:
-          'What one member may use. A member with more in its caches is limited: it is not synced, and its copies stay, until it has less. No member raises its own limits.',
-      }),
-  })
-  .prefault({})
-  .meta({ description: 'One process for many vClusters of a host.', ...FLEET_NAMESPACES.schema });
+const fleet = section('One process for many vClusters of a host.', {
+  enabled: flag(
+    'Whether this process syncs every selected vCluster of the host. What the others have in common is in endpointSyncer.defaults, and what differs in their own values.',
+    false,
+  ),
+  namespaces: section(
+    'Host namespaces in which vClusters are looked for. With names alone, rights in these namespaces are enough; a pattern needs rights in the whole cluster.',
+    {
+      include: z
+        .array(z.string().min(1))
+        .default([])
+        .meta({ description: 'Host namespaces with vClusters; * stands for any text. Required.' }),
+      exclude: z
+        .array(z.string().min(1))
+        .default([])
+        .meta({ description: 'Host namespaces whose vClusters are not synced; * stands for any text.' }),
+    },
+  ),
+  selector: labelSelector(
+    'Labels of the StatefulSet or Deployment of a vCluster that is synced. Empty: endpoint-syncer/enabled=true.',
+    'the workload of a vCluster',
+  ),
+  limits: section(
+    'What one member may use. A member with more in its caches is limited: it is not synced, and its copies stay, until it has less. No member raises its own limits.',
+    {
+      objects: count(
+        'Objects in the caches of one member, those of the host included.',
+        { min: 100, max: 10_000_000 },
+        50_000,
+      ),
+      cacheBytes: size('Size of these caches, approximately.', { min: MI, max: 64 * GI }, '128Mi'),
+      hostRequests: count(
+        'Requests of one member in flight on the host, its writes included; the others wait.',
+        { min: 1, max: 256 },
+        4,
+      ),
+      hostWrites: count(
+        'Writes of one member to the host per second, after ten times as many at once.',
+        { min: 1, max: 10_000 },
+        100,
+      ),
+    },
+  ),
+}).meta(FLEET_NAMESPACES.schema);
 
 const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
 
@@ -285,21 +254,18 @@ const syncFields = {
     'refuse',
   ),
   metadata,
-  patches: z
-    .strictObject({
-      missingPaths: choice(
-        'What an `expression` does where the last key of its path is missing in an existing map: it is skipped, or runs with `valueExists` false and creates the key.',
-        ['skip', 'create'],
-        'skip',
-      ),
-      onError: choice(
-        'What a failing patch stops: only its path, where both sides keep what they have, or the sync of its object.',
-        ['object', 'path'],
-        'path',
-      ),
-    })
-    .prefault({})
-    .meta({ description: 'How patches are applied.' }),
+  patches: section('How patches are applied.', {
+    missingPaths: choice(
+      'What an `expression` does where the last key of its path is missing in an existing map: it is skipped, or runs with `valueExists` false and creates the key.',
+      ['skip', 'create'],
+      'skip',
+    ),
+    onError: choice(
+      'What a failing patch stops: only its path, where both sides keep what they have, or the sync of its object.',
+      ['object', 'path'],
+      'path',
+    ),
+  }),
   selector,
   namespaces,
   requireService: flag('Whether only Endpoints that have a Service are synced, as vCluster does.', false),
@@ -309,18 +275,16 @@ const syncFields = {
     'recreate',
   ),
   createNamespaces: flag('Whether missing host namespaces are created.', false),
-  references: z
-    .strictObject({
-      naming: choice('Format of the names that `reference` patches write.', ['short', 'long'], 'short'),
-      refuseSecrets: z.array(z.string().min(1)).prefault([]).meta({
-        description:
-          'Host Secrets that are not imported, in addition to the built-in ones: patterns of their names, types or data keys; * matches any text.',
-      }),
-      onlyLabelled: labelRequirement(
-        'Label that a host object needs to be imported, KEY or KEY=VALUE. Empty: none.',
-      ),
-    })
-    .prefault({}),
+  references: section('', {
+    naming: choice('Format of the names that `reference` patches write.', ['short', 'long'], 'short'),
+    refuseSecrets: z.array(z.string().min(1)).prefault([]).meta({
+      description:
+        'Host Secrets that are not imported, in addition to the built-in ones: patterns of their names, types or data keys; * matches any text.',
+    }),
+    onlyLabelled: labelRequirement(
+      'Label that a host object needs to be imported, KEY or KEY=VALUE. Empty: none.',
+    ),
+  }),
   sandbox,
   leaderElection,
 };
@@ -331,21 +295,18 @@ const fields = z.strictObject({
   host,
   vclusterConfig: path("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
   ...syncFields,
-  http: z
-    .strictObject({
-      bindAddress: bindAddress('Address of /healthz, /readyz and /metrics.', '127.0.0.1:8080'),
-    })
-    .prefault({}),
-  log: z
-    .strictObject({
-      level: choice('Minimum level of the log.', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
-      format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
-    })
-    .prefault({}),
-  fleet,
-  defaults: z.strictObject(syncFields).prefault({}).meta({
-    description: 'What every vCluster of a fleet gets, unless its ConfigMap endpoint-syncer-NAME sets it.',
+  http: section('', {
+    bindAddress: bindAddress('Address of /healthz, /readyz and /metrics.', '127.0.0.1:8080'),
   }),
+  log: section('', {
+    level: choice('Minimum level of the log.', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+    format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
+  }),
+  fleet,
+  defaults: section(
+    'What every vCluster of a fleet gets, unless its ConfigMap endpoint-syncer-NAME sets it.',
+    syncFields,
+  ),
 });
 
 export const syncerSchema = fields

@@ -7,7 +7,18 @@ import * as z from 'zod';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
 import { ISSUER_URL, ONE_NAMESPACE_MODE, SECTIONS_SCHEMA, WHOLE_CERTIFICATE } from '../rules.ts';
-import { bindAddress, choice, count, duration, flag, label, path, size, text } from './schema-fields.ts';
+import {
+  bindAddress,
+  choice,
+  count,
+  duration,
+  flag,
+  label,
+  path,
+  section,
+  size,
+  text,
+} from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
 const YEARS_MS = 3_650 * DAY_MS;
@@ -19,57 +30,48 @@ const managementSchema = z
   .strictObject({
     enabled: flag('Whether run serves the API too; the command api always serves it.', false),
     bindAddress: bindAddress('Address of the API.', '127.0.0.1:8443'),
-    tls: z
-      .strictObject({
-        certFile: path(
-          'PEM certificate chain. Empty: self-signed, kept in dataDir, CA written to dataDir/ca.crt.',
-        ),
-        keyFile: path('PEM private key of the certificate.'),
-      })
-      .prefault({})
-      .meta(WHOLE_CERTIFICATE.schema),
+    tls: section('', {
+      certFile: path(
+        'PEM certificate chain. Empty: self-signed, kept in dataDir, CA written to dataDir/ca.crt.',
+      ),
+      keyFile: path('PEM private key of the certificate.'),
+    }).meta(WHOLE_CERTIFICATE.schema),
     dataDir: path(
       'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
       './data',
     ),
-    store: z
-      .strictObject({
-        driver: choice(
-          'Storage driver. With memory, all data is lost when the process exits.',
-          ['sqlite', 'memory', 'kubernetes'],
-          'sqlite',
-        ),
-        namespace: label(
-          'Host namespace of the Secrets of the kubernetes driver. Empty: endpointSyncer.host.namespace; a separate namespace is safer.',
-        ),
-      })
-      .prefault({}),
+    store: section('', {
+      driver: choice(
+        'Storage driver. With memory, all data is lost when the process exits.',
+        ['sqlite', 'memory', 'kubernetes'],
+        'sqlite',
+      ),
+      namespace: label(
+        'Host namespace of the Secrets of the kubernetes driver. Empty: endpointSyncer.host.namespace; a separate namespace is safer.',
+      ),
+    }),
     issuer: text('Issuer of tokens. Empty: https://<bindAddress>.', ISSUER_URL.schema.pattern),
     maxTtl: duration(
       'Maximum lifetime of a key, such as 720h. 0s: no maximum.',
       { minMs: 0, maxMs: YEARS_MS },
       '0s',
     ),
-    tokenTtl: z
-      .strictObject({
-        default: duration('Default lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
-        max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
-      })
-      .prefault({}),
+    tokenTtl: section('', {
+      default: duration('Default lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
+      max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
+    }),
     delegatedAuth: flag(
       'Accept tokens of the host cluster: authenticate with TokenReview, authorize with SubjectAccessReview.',
       false,
     ),
-    auditLog: z
-      .strictObject({
-        maxSize: size(
-          'Size of audit.log and of audit-refused.log, beyond which a file is rotated.',
-          { min: MEBIBYTE, max: TEBIBYTE },
-          '100Mi',
-        ),
-        maxFiles: count('Rotated files to keep of each.', { min: 0, max: 1000 }, 3),
-      })
-      .prefault({}),
+    auditLog: section('', {
+      maxSize: size(
+        'Size of audit.log and of audit-refused.log, beyond which a file is rotated.',
+        { min: MEBIBYTE, max: TEBIBYTE },
+        '100Mi',
+      ),
+      maxFiles: count('Rotated files to keep of each.', { min: 0, max: 1000 }, 3),
+    }),
     bootstrapKeyFile: path(
       "File with the first administrator's key; created with mode 0600 if it does not exist.",
     ),
