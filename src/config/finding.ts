@@ -1,7 +1,6 @@
 /** Paths in a configuration, the values at them, and findings about them, before a path is located in the text. */
 
 import { type JsonObject, type JsonValue, isJsonObject, valueAt } from '../base/json.ts';
-import { parseDuration } from './units.ts';
 
 export interface Finding {
   /** A member or a list entry, which need not exist in the file. */
@@ -78,31 +77,17 @@ export function pathOf(dotted: string): ConfigPath {
 
 // Single fields of a configuration that may be invalid elsewhere.
 
-/** The default of a field, if it has one. */
-export type DefaultOf = (path: ConfigPath) => JsonValue | undefined;
-
 /** Typed access to the file's content. A value of another type counts as absent; the schema reports it. */
 export class Fields {
-  readonly #root: JsonObject;
-  readonly #defaultOf: DefaultOf;
+  readonly root: JsonObject;
 
-  constructor(root: JsonObject, defaultOf: DefaultOf = () => undefined) {
-    this.#root = root;
-    this.#defaultOf = defaultOf;
-  }
-
-  /** Another file with the same defaults. */
-  within(root: JsonObject): Fields {
-    return new Fields(root, this.#defaultOf);
-  }
-
-  root(): JsonObject {
-    return this.#root;
+  constructor(root: JsonObject) {
+    this.root = root;
   }
 
   /** `dotted` has plain keys only. */
   value(dotted: string): JsonValue | undefined {
-    return valueAt(this.#root, dotted.split('.'));
+    return valueAt(this.root, dotted.split('.'));
   }
 
   text(dotted: string, fallback = ''): string {
@@ -118,17 +103,6 @@ export class Fields {
   object(dotted: string): JsonObject {
     const value = this.value(dotted);
     return isJsonObject(value) ? value : {};
-  }
-
-  /** With the default where the file says nothing. */
-  textOrDefault(dotted: string): string {
-    const fallback = this.#defaultOf(pathOf(dotted));
-    return this.text(dotted, typeof fallback === 'string' ? fallback : '');
-  }
-
-  /** NaN when the text is not a duration. */
-  durationMs(dotted: string): number {
-    return parseDuration(this.textOrDefault(dotted)) ?? Number.NaN;
   }
 }
 

@@ -19,7 +19,7 @@ import { checkRules } from './rules.ts';
 import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } from './warnings.ts';
 import { vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './vcluster-values.ts';
 import type { ParsedConfig } from './schema/schema.ts';
-import { checkSchema, defaultOf } from './schema/schema-check.ts';
+import { checkSchema } from './schema/schema-check.ts';
 import type { Config, NamespaceMode, SyncConfig } from './config.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json.ts';
@@ -73,7 +73,7 @@ export function parseConfig(
     ...patchedKeys
       .map((key) => `sync.toHost.${key}.patches`)
       .flatMap((list) => checkPatches(new Fields(written).value(list), pathOf(list), options.checks)),
-    ...checkRules(merged, defaultOf, options.checks),
+    ...checkRules(merged, options.checks),
     ...(options.acceptsFleet === true ? [] : refusedFleet(fields)),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
     ...(vcluster === undefined

@@ -4,9 +4,7 @@
  */
 
 import { isJsonObject, ownValue, type JsonObject } from '../base/json.ts';
-import { labelKeyProblem, labelValueProblem } from '../kube/names.ts';
 import {
-  type DefaultOf,
   Fields,
   isMultiNamespace,
   pathOf,
@@ -21,9 +19,24 @@ import {
 } from './finding.ts';
 import { FLEET_NAMESPACES } from './fleet-rules.ts';
 import { parseBindAddress } from '../base/bind-address.ts';
+import { formatDuration, parseDuration } from './units.ts';
 
+/** A rule between the fields of one section, which is part of its schema and holds wherever the section stands. */
+export interface SectionRule<T> {
+  /** Absent if JSON Schema cannot express it. */
+  readonly schema?: JsonObject;
+  /** Gets the section with its defaults, and returns paths below it. */
+  readonly check: (section: T) => readonly SectionFinding[];
+}
+
+export interface SectionFinding extends Finding {
+  /** The other field that the finding is about: the place if the file has this one only. */
+  readonly other?: string;
+}
+
+/** A rule between sections. */
 interface Rule {
-  /** Of the section, or the field, that the rule is about. Absent if JSON Schema cannot express it. */
+  /** Of the section that the rule is about. */
   readonly schema?: JsonObject;
   /** Reads the file as written, so that one invalid field does not hide another. */
   readonly check: (fields: Fields, checks: NamespaceChecks) => readonly Finding[];
@@ -42,8 +55,8 @@ export interface NamespaceChecks {
 }
 
 /** `merged`: the configuration file over vCluster's values. */
-export function checkRules(merged: JsonObject, defaultOf: DefaultOf, checks: NamespaceChecks): Finding[] {
-  const fields = new Fields(merged, defaultOf);
+export function checkRules(merged: JsonObject, checks: NamespaceChecks): Finding[] {
+  const fields = new Fields(merged);
   return RULES.flatMap((rule) => rule.check(fields, checks));
 }
 
@@ -212,64 +225,28 @@ export function isSet(object: JsonObject, key: string): boolean {
 
 // Rules of `endpointSyncer`.
 
-/** What an API server would reject in a LabelSelector. */
-function selectorRules(fields: Fields, name = 'endpointSyncer.selector'): Finding[] {
-  const path = pathOf(name);
-  const findings: Finding[] = [];
-  for (const [key, value] of Object.entries(fields.object(`${name}.matchLabels`))) {
-    const problem = labelKeyProblem(key);
-    if (problem !== undefined) findings.push(errorAtKey([...path, 'matchLabels', key], problem));
-    const wrong = typeof value === 'string' ? labelValueProblem(value) : undefined;
-    if (wrong !== undefined) findings.push(errorAtValue([...path, 'matchLabels', key], wrong));
-  }
-  const expressions = fields.value(`${name}.matchExpressions`);
-  for (const [at, one] of (Array.isArray(expressions) ? expressions : []).entries()) {
-    if (!isJsonObject(one)) continue;
-    const place = [...path, 'matchExpressions', at];
-    const { key, operator, values } = one;
-    const problem = typeof key === 'string' ? labelKeyProblem(key) : undefined;
-    if (problem !== undefined) findings.push(errorAtValue([...place, 'key'], problem));
-    const list = Array.isArray(values) ? values : [];
-    for (const [index, value] of list.entries()) {
-      const wrong = typeof value === 'string' ? labelValueProblem(value) : undefined;
-      if (wrong !== undefined) findings.push(errorAtValue([...place, 'values', index], wrong));
-    }
-    const isSet = operator === 'In' || operator === 'NotIn';
-    if (isSet && list.length === 0)
-      findings.push(errorAtKey(place, `the operator ${operator} needs at least one value`));
-    if ((operator === 'Exists' || operator === 'DoesNotExist') && list.length > 0)
-      findings.push(errorAtValue([...place, 'values'], `the operator ${operator} has no values`));
-  }
-  return findings;
-}
+export const VALUES_OF_OPERATOR: SectionRule<{
+  readonly operator: string;
+  readonly values: readonly string[];
+}> = {
+  check({ operator, values }) {
+    const needsValues = operator === 'In' || operator === 'NotIn';
+    if (needsValues === values.length > 0) return [];
+    return [
+      needsValues
+        ? errorAtKey([], `the operator ${operator} needs at least one value`)
+        : errorAtValue(['values'], `the operator ${operator} has no values`),
+    ];
+  },
+};
 
 export const ONE_VIRTUAL_KUBECONFIG = {
   schema: { not: areSet('kubeconfig', 'secret') },
-  check(fields) {
-    const [kubeconfig, secret] = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.virtual.secret'];
-    if (fields.text(kubeconfig) === '' || fields.text(secret) === '') return [];
-    return [errorAtValue(pathOf(secret), `cannot be combined with ${kubeconfig}: set one of the two`)];
+  check({ kubeconfig, secret }) {
+    if (kubeconfig === '' || secret === '') return [];
+    return [errorAtValue(['secret'], 'cannot be combined with kubeconfig: set one of the two')];
   },
-} satisfies Rule;
-
-const HOST = String.raw`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?`;
-
-export const SERVER_URL = {
-  schema: { pattern: String.raw`^(https?://${HOST}(/[^\s?#@]*)?)?$` },
-  check(fields) {
-    const server = 'endpointSyncer.virtual.server';
-    if (fields.text(server) === '') return [];
-    const url = URL.parse(fields.text(server));
-    if (url !== null && /^https?:$/u.test(url.protocol) && isPlain(url)) return [];
-    const message = 'must be the URL of an API server such as https://my-vcluster.team-a';
-    return [errorAtValue(pathOf(server), message)];
-  },
-} satisfies Rule;
-
-/** Without user, query and fragment. */
-function isPlain({ search, hash, username, password }: URL): boolean {
-  return [search, hash, username, password].every((part) => part === '');
-}
+} satisfies SectionRule<{ readonly kubeconfig: string; readonly secret: string }>;
 
 /** Kinds of owners whose apiVersion is optional. */
 export const OWNER_API_VERSIONS: ReadonlyMap<string, string> = new Map([
@@ -297,80 +274,57 @@ export const WHOLE_OWNER = {
     ],
   },
   check(fields) {
-    const path = pathOf('endpointSyncer.owner');
-    const [apiVersion = '', kind = '', name = ''] = ['apiVersion', 'kind', 'name'].map((key) =>
-      fields.text(`endpointSyncer.owner.${key}`),
+    return ['endpointSyncer.owner', 'endpointSyncer.defaults.owner'].flatMap((owner) =>
+      ownerFindings(fields, owner),
     );
-    if (apiVersion === '' && kind === '' && name === '') return [];
-    const isNamed = name !== '' || kind === 'Service';
-    const missing = [...(kind === '' ? ['kind'] : []), ...(isNamed ? [] : ['name'])];
-    const findings = missing.map((key) =>
-      missingMember([...path, key], 'is required if endpointSyncer.owner is set'),
-    );
-    if (kind !== '' && apiVersion === '' && !OWNER_API_VERSIONS.has(kind))
-      findings.push(missingMember([...path, 'apiVersion'], `is required for the kind ${kind}`));
-    if (isMultiNamespace(fields))
-      findings.push(
-        warningAtKey(
-          path,
-          'has no effect with several host namespaces: an owner must be in the namespace of its copies',
-        ),
-      );
-    return findings;
   },
 } satisfies Rule;
 
-/** Pairs of durations of a section, of which the first must not be the longer one. */
-const ORDERED_DURATIONS = [
-  ['endpointSyncer.sandbox', 'expressionTimeout', 'batchTimeout'],
-  ['endpointSyncer.leaderElection', 'renewDeadline', 'leaseDuration'],
-  ['endpointSyncer.leaderElection', 'retryPeriod', 'renewDeadline'],
-  ['managementApi.tokenTtl', 'default', 'max'],
-] as const;
-
-function durationRules(fields: Fields): Finding[] {
-  return ORDERED_DURATIONS.flatMap(([section, shorter, longer]) => {
-    const [low, high] = [`${section}.${shorter}`, `${section}.${longer}`];
-    if (!(fields.durationMs(low) > fields.durationMs(high))) return [];
-    const at = fields.value(high) === undefined ? low : high;
-    const message = `${shorter} (${fields.textOrDefault(low)}) must not be longer than ${longer} (${fields.textOrDefault(high)})`;
-    return [errorAtValue(pathOf(at), message)];
-  });
+function ownerFindings(fields: Fields, owner: string): Finding[] {
+  const path = pathOf(owner);
+  const [apiVersion = '', kind = '', name = ''] = ['apiVersion', 'kind', 'name'].map((key) =>
+    fields.text(`${owner}.${key}`),
+  );
+  if (apiVersion === '' && kind === '' && name === '') return [];
+  const isNamed = name !== '' || kind === 'Service';
+  const missing = [...(kind === '' ? ['kind'] : []), ...(isNamed ? [] : ['name'])];
+  const findings = missing.map((key) => missingMember([...path, key], `is required if ${owner} is set`));
+  if (kind !== '' && apiVersion === '' && !OWNER_API_VERSIONS.has(kind))
+    findings.push(missingMember([...path, 'apiVersion'], `is required for the kind ${kind}`));
+  if (isMultiNamespace(fields))
+    findings.push(
+      warningAtKey(
+        path,
+        'has no effect with several host namespaces: an owner must be in the namespace of its copies',
+      ),
+    );
+  return findings;
 }
 
-/** What every member of a fleet gets has the rules of `endpointSyncer` itself. */
-function defaultsRules(fields: Fields): Finding[] {
-  const section = 'endpointSyncer.defaults';
-  const defaults = fields.within({ endpointSyncer: fields.object(section) });
-  return [...selectorRules(defaults), ...WHOLE_OWNER.check(defaults), ...durationRules(defaults)].map(
-    (finding) => ({ ...finding, path: [...pathOf(section), ...finding.path.slice(1)] }),
-  );
+/** The first duration must not be longer than the second one. JSON Schema cannot compare them. */
+export function ordered<K extends string>(shorter: K, longer: K): SectionRule<Readonly<Record<K, number>>> {
+  return {
+    check({ [shorter]: low, [longer]: high }) {
+      if (!(low > high)) return [];
+      const message = `${shorter} (${formatDuration(low)}) must not be longer than ${longer} (${formatDuration(high)})`;
+      return [{ ...errorAtValue([longer], message), other: shorter }];
+    },
+  };
 }
 
 // Rules of `managementApi`.
 
 export const WHOLE_CERTIFICATE = {
   schema: { allOf: [requires('certFile', 'keyFile'), requires('keyFile', 'certFile')] },
-  check(fields) {
-    const files = ['managementApi.tls.certFile', 'managementApi.tls.keyFile'];
-    const missing = files.filter((file) => fields.text(file) === '');
-    const [there] = files.filter((file) => fields.text(file) !== '');
-    if (there === undefined) return [];
-    return missing.map((file) => errorAtKey(pathOf(file), `is required with ${there}`));
+  check({ certFile, keyFile }) {
+    if ((certFile === '') === (keyFile === '')) return [];
+    const [missing, there] = certFile === '' ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
+    return [missingMember([missing], `is required with ${there}`)];
   },
-} satisfies Rule;
+} satisfies SectionRule<{ readonly certFile: string; readonly keyFile: string }>;
 
-/** The issuers that a kube-apiserver accepts. */
-export const ISSUER_URL = {
-  schema: { pattern: String.raw`^(https://${HOST}(/[^\s?#@]*)?)?$` },
-  check(fields) {
-    const issuer = 'managementApi.issuer';
-    if (fields.text(issuer) === '') return [];
-    const url = URL.parse(fields.text(issuer));
-    if (url?.protocol !== 'https:') return [errorAtValue(pathOf(issuer), 'must be an https:// URL')];
-    return isPlain(url) ? [] : [errorAtValue(pathOf(issuer), 'must have no user, query or fragment')];
-  },
-} satisfies Rule;
+/** The default of `endpointSyncer.http.bindAddress`. */
+export const HTTP_ADDRESS = '127.0.0.1:8080';
 
 /** The server listens on all addresses; a client cannot connect to these. */
 const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['', '0.0.0.0', '::']);
@@ -385,7 +339,7 @@ function addressRules(fields: Fields): Finding[] {
       'clients cannot connect to this address, and it is the default issuer of tokens: set managementApi.issuer to the URL at which clusters reach this API';
     findings.push(warningAtValue(pathOf(name), message));
   }
-  const other = parseBindAddress(fields.textOrDefault('endpointSyncer.http.bindAddress'));
+  const other = parseBindAddress(fields.text('endpointSyncer.http.bindAddress', HTTP_ADDRESS));
   const isSame = other?.port === address.port && other.host === address.host;
   if (fields.isOn('managementApi.enabled') && isSame && address.port !== 0) {
     findings.push(errorAtValue(pathOf(name), 'is also endpointSyncer.http.bindAddress: choose another port'));
@@ -395,13 +349,13 @@ function addressRules(fields: Fields): Finding[] {
 
 /** A token cannot outlive the key that issued it. */
 function lifetimeRules(fields: Fields): Finding[] {
-  const longestMs = fields.durationMs('managementApi.maxTtl');
-  if (!(longestMs > 0)) return [];
+  const longest = fields.text('managementApi.maxTtl');
+  const longestMs = parseDuration(longest) ?? 0;
+  if (longestMs === 0) return [];
   return ['default', 'max'].flatMap((field) => {
     const name = `managementApi.tokenTtl.${field}`;
     const text = fields.text(name);
-    if (text === '' || !(fields.durationMs(name) > longestMs)) return [];
-    const longest = fields.text('managementApi.maxTtl');
+    if ((parseDuration(text) ?? 0) <= longestMs) return [];
     const message = `${field} (${text}) is longer than managementApi.maxTtl (${longest}): a token expires with its key at the latest`;
     return [warningAtValue(pathOf(name), message)];
   });
@@ -428,16 +382,8 @@ function storeNamespaceRules(fields: Fields): Finding[] {
 const RULES: readonly Rule[] = [
   NAMESPACE_MAPPINGS,
   ONE_NAMESPACE_MODE,
-  { check: (fields) => selectorRules(fields) },
   FLEET_NAMESPACES,
-  { check: (fields) => selectorRules(fields, 'endpointSyncer.fleet.selector') },
-  { check: defaultsRules },
-  ONE_VIRTUAL_KUBECONFIG,
-  SERVER_URL,
   WHOLE_OWNER,
-  { check: durationRules },
-  WHOLE_CERTIFICATE,
-  ISSUER_URL,
   { check: addressRules },
   { check: lifetimeRules },
   { check: storeRules },

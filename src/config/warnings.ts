@@ -156,7 +156,7 @@ function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
 }
 
 function keysOf(fields: Fields, section: string): string[] {
-  return Object.keys(section === '' ? fields.root() : fields.object(section));
+  return Object.keys(section === '' ? fields.root : fields.object(section));
 }
 
 /** A known key above its section. */

@@ -95,7 +95,7 @@ managementApi:
       '10:12 endpointSyncer.workers must be at most 256, found 500',
       '11:21 endpointSyncer.sandbox.memory must be a size such as 64Mi or 1G, found "lots"',
       '12:16 endpointSyncer.log.level must be one of debug, info, warn, error, silent, found "inf", did you mean "info"?',
-      '14:3 managementApi.tls.keyFile is required with managementApi.tls.certFile',
+      '14:3 managementApi.tls.keyFile is required with certFile',
       '15:3 managementApi.ports unknown key "ports"; known here: enabled, bindAddress, tls, dataDir, store, issuer, maxTtl, tokenTtl, delegatedAuth, auditLog, bootstrapKeyFile',
     ]);
     expect(parseText(text).config).toBeUndefined();
@@ -136,7 +136,7 @@ describe('rules between fields', () => {
     ['owner: {kind: Gadget, name: x}', '3:3 endpointSyncer.owner.apiVersion is required for the kind Gadget'],
     [
       'virtual: {kubeconfig: a, secret: b}',
-      '3:36 endpointSyncer.virtual.secret cannot be combined with endpointSyncer.virtual.kubeconfig: set one of the two',
+      '3:36 endpointSyncer.virtual.secret cannot be combined with kubeconfig: set one of the two',
     ],
     [
       'leaderElection: {leaseDuration: 5s}',
@@ -192,7 +192,7 @@ describe('enabled features', () => {
         `${withSyncer('')}managementApi: {issuer: "http://x", tokenTtl: {default: 200h}, store: {driver: sqlit}}`,
       ).map((p) => p.replace(/^\S+ /u, '')),
     ).toEqual([
-      'managementApi.issuer must be an https:// URL',
+      'managementApi.issuer must be an https:// URL without user, query and fragment',
       'managementApi.tokenTtl.default default (200h) must not be longer than max (168h)',
       'managementApi.store.driver must be one of sqlite, memory, kubernetes, found "sqlit", did you mean "sqlite"?',
     ]);

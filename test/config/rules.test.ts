@@ -66,11 +66,12 @@ describe('the name of the virtual cluster', () => {
 });
 
 describe('rules', () => {
+  const ISSUER = 'managementApi.issuer must be an https:// URL without user, query and fragment';
   test.each([
-    ['{tls: {keyFile: k}}', 'managementApi.tls.certFile is required with managementApi.tls.keyFile'],
-    ['{issuer: "http://x"}', 'managementApi.issuer must be an https:// URL'],
-    ['{issuer: "https://"}', 'managementApi.issuer must be an https:// URL'],
-    ['{issuer: "https://x?a=b"}', 'managementApi.issuer must have no user, query or fragment'],
+    ['{tls: {keyFile: k}}', 'managementApi.tls.certFile is required with keyFile'],
+    ['{issuer: "http://x"}', ISSUER],
+    ['{issuer: "https://"}', ISSUER],
+    ['{issuer: "https://x?a=b"}', ISSUER],
     ['{tokenTtl: {max: 1h}}', 'managementApi.tokenTtl.max default (24h) must not be longer than max (1h)'],
     [
       '{enabled: true, bindAddress: "127.0.0.1:8080"}',

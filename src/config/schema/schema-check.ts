@@ -3,6 +3,7 @@
 import type * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn, valueAt } from '../../base/json.ts';
 import { errorAtKey, errorAtValue, missingMember, type Finding, type ConfigPath } from '../finding.ts';
+import type { SectionFinding } from '../rules.ts';
 import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
 import { isPath, show } from './schema-fields.ts';
 import { didYouMean, nearestWord } from './suggest.ts';
@@ -63,9 +64,25 @@ function findingsOf(issue: Issue, root: JsonObject, schema: z.ZodType): Finding[
       if (fitting === undefined) return [errorAtValue(path, issue.message)];
       return fitting.flatMap((one) => findingsOf({ ...one, path: [...path, ...one.path] }, root, schema));
     }
+    case 'invalid_key':
+      return issue.issues.map(({ message }) => errorAtKey(path, message));
+    case 'custom':
+      return [ruleFinding(issue, path, root)];
     default:
       return [errorAtValue(path, issue.message)];
   }
+}
+
+function ruleFinding(
+  { message, params }: z.core.$ZodIssueCustom,
+  path: ConfigPath,
+  root: JsonObject,
+): Finding {
+  const finding = params?.['finding'] as SectionFinding | undefined; // as `withRule` writes it
+  if (finding === undefined) return errorAtValue(path, message);
+  const isOther = finding.other !== undefined && valueAt(root, path) === undefined;
+  const place = isOther ? [...path.slice(0, -1), finding.other] : path;
+  return { ...finding, path: place, ...(finding.missing && { missing: [place] }) };
 }
 
 function unknownKey(parent: ConfigPath, key: string, known: readonly string[]): Finding {
@@ -140,15 +157,6 @@ function rangeMessage(
 export function knownKeys(path: ConfigPath, root: z.ZodType = configSchema): string[] {
   const shape = memberOf(unwrapped(schemaAt(path, root)), 'shape');
   return typeof shape === 'object' && shape !== null ? Object.keys(shape) : [];
-}
-
-/** The default of a field as a file would have it; undefined if it has none. */
-export function defaultOf(path: ConfigPath): JsonValue | undefined {
-  for (let schema = schemaAt(path); schema !== undefined; schema = innerOf(schema)) {
-    const value = memberOf(memberOf(schema, 'def'), 'defaultValue');
-    if (value !== undefined) return value as JsonValue; // of a schema of JSON
-  }
-  return undefined;
 }
 
 /** The fields that are paths of files or folders, dotted. */

@@ -1,7 +1,8 @@
 /** Types of configuration fields, each with its error messages and the pattern that an editor can check. */
 
 import * as z from 'zod';
-import { DNS_LABEL_PATTERN } from '../../kube/names.ts';
+import { DNS_LABEL_PATTERN, labelKeyProblem, labelValueProblem } from '../../kube/names.ts';
+import type { SectionRule } from '../rules.ts';
 import { BIND_ADDRESS_PATTERN, parseBindAddress } from '../../base/bind-address.ts';
 import {
   DURATION_PATTERN,
@@ -19,12 +20,19 @@ const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
 const LABEL_RULE =
   'a DNS label (lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends)';
 
-/** `pattern` is for editors; the loader checks the value in `rules.ts`. */
-export function text(description: string, pattern?: string, fallback = '') {
-  return z
-    .string()
-    .default(fallback)
-    .meta({ description, ...(pattern === undefined ? {} : { pattern }) });
+export function text(description: string, fallback = '') {
+  return z.string().default(fallback).meta({ description });
+}
+
+const HOST = String.raw`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?`;
+
+/** A URL without user, query and fragment, or '' for none. `scheme`: a regular expression. */
+export function url(description: string, scheme: string, what: string) {
+  const pattern = String.raw`^(${scheme}://${HOST}(/[^\s?#@]*)?)?$`;
+  const isValid = (value: string): boolean =>
+    value === '' || (new RegExp(pattern, 'u').test(value) && URL.canParse(value));
+  // The value may have a password, so it is not shown.
+  return z.string().refine(isValid, `must be ${what}`).default('').meta({ description, pattern });
 }
 
 /** A closed section, in which every field has a default. `description`: '' for none. */
@@ -40,6 +48,21 @@ export function openSection<T extends z.core.$ZodShape>(description: string, fie
 function filledIn<T extends z.ZodType>(fields: T, description: string) {
   const absent = fields.prefault({} as never); // as every field has a default
   return description === '' ? absent : absent.meta({ description });
+}
+
+/** The section with a rule between its fields. */
+export function withRule<T extends z.ZodType>(fields: T, { schema, check }: SectionRule<z.output<T>>): T {
+  return fields
+    .superRefine((value, context) => {
+      for (const finding of check(value))
+        context.addIssue({
+          code: 'custom',
+          message: finding.message,
+          path: [...finding.path],
+          params: { finding },
+        });
+    })
+    .meta({ ...schema });
 }
 
 export function texts(description: string) {
@@ -105,6 +128,17 @@ const KEY_PATTERN = new RegExp(`^(${LABEL_KEY}|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9
 export const keyPattern = z
   .string()
   .regex(KEY_PATTERN, wanted('a key or PREFIX/* such as example.com/owner or example.com/*'));
+
+/** What an API server would reject in a LabelSelector. */
+function accepted(problemOf: (value: string) => string | undefined) {
+  return z.string().superRefine((value, context) => {
+    const problem = problemOf(value);
+    if (problem !== undefined) context.addIssue(problem);
+  });
+}
+
+export const labelKey = accepted(labelKeyProblem);
+export const labelValue = accepted(labelValueProblem);
 
 /** A label by KEY or KEY=VALUE, or '' for none. */
 export function labelRequirement(description: string) {

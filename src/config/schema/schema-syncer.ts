@@ -2,7 +2,14 @@
 
 import * as z from 'zod';
 import { FLEET_NAMESPACES, NAME_OR_FLEET } from '../fleet-rules.ts';
-import { ONE_VIRTUAL_KUBECONFIG, OWNER_API_VERSIONS, SERVER_URL, WHOLE_OWNER } from '../rules.ts';
+import {
+  HTTP_ADDRESS,
+  ONE_VIRTUAL_KUBECONFIG,
+  ordered,
+  OWNER_API_VERSIONS,
+  VALUES_OF_OPERATOR,
+  WHOLE_OWNER,
+} from '../rules.ts';
 import {
   bindAddress,
   choice,
@@ -11,7 +18,9 @@ import {
   flag,
   keyPattern,
   label,
+  labelKey,
   labelRequirement,
+  labelValue,
   objectName,
   path,
   requiredLabel,
@@ -20,29 +29,35 @@ import {
   size,
   text,
   texts,
+  url,
+  withRule,
 } from './schema-fields.ts';
 
 const MI = 2 ** 20;
 const GI = 2 ** 30;
 const MINUTE_MS = 60_000;
 
-const virtual = section('Access to the virtual cluster.', {
-  kubeconfig: path(
-    'Path of the kubeconfig of the virtual cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
-  ),
-  context: text('Context in that kubeconfig. Empty: its current context.'),
-  secret: objectName(
-    'Secret in the host namespace with the kubeconfig, under the key config, value, kubeconfig, kubeconfig.yaml or admin.conf; vCluster writes vc-NAME. Instead of kubeconfig.',
-  ),
-  server: text(
-    'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
-    SERVER_URL.schema.pattern,
-  ),
-  adopt: flag(
-    'Whether the copies on the host are taken to be of this virtual cluster although they were made from objects of another one, so that those without an object are deleted.',
-    false,
-  ),
-}).meta(ONE_VIRTUAL_KUBECONFIG.schema);
+const virtual = withRule(
+  section('Access to the virtual cluster.', {
+    kubeconfig: path(
+      'Path of the kubeconfig of the virtual cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
+    ),
+    context: text('Context in that kubeconfig. Empty: its current context.'),
+    secret: objectName(
+      'Secret in the host namespace with the kubeconfig, under the key config, value, kubeconfig, kubeconfig.yaml or admin.conf; vCluster writes vc-NAME. Instead of kubeconfig.',
+    ),
+    server: url(
+      'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
+      'https?',
+      'the URL of an API server such as https://my-vcluster.team-a',
+    ),
+    adopt: flag(
+      'Whether the copies on the host are taken to be of this virtual cluster although they were made from objects of another one, so that those without an object are deleted.',
+      false,
+    ),
+  }),
+  ONE_VIRTUAL_KUBECONFIG,
+);
 
 const host = section('Access to the host cluster.', {
   kubeconfig: path(
@@ -54,67 +69,73 @@ const host = section('Access to the host cluster.', {
   ),
 });
 
-const owner = z
-  .strictObject({
+const owner = section(
+  "Object in the host namespace that owns the copies, so that they are deleted with it. Default: vCluster's Service NAME, if it exists. Not in multi-namespace modes.",
+  {
     apiVersion: text(
       'apiVersion of the owner; not needed for Pod, Service, StatefulSet and other built-in kinds.',
     ),
-    kind: text('Kind of the owner, such as StatefulSet. Empty: copies have no owner.', undefined, 'Service'),
+    kind: text('Kind of the owner, such as StatefulSet. Empty: copies have no owner.', 'Service'),
     name: objectName('Name of the owner.'),
-  })
+  },
+)
+  .meta(WHOLE_OWNER.schema)
   .transform(({ apiVersion, kind, name }) => ({
     apiVersion: apiVersion === '' ? (OWNER_API_VERSIONS.get(kind) ?? '') : apiVersion,
     kind,
     name,
-  }))
-  .prefault({})
-  .meta({
-    description:
-      "Object in the host namespace that owns the copies, so that they are deleted with it. Default: vCluster's Service NAME, if it exists. Not in multi-namespace modes.",
-    ...WHOLE_OWNER.schema,
-  });
+  }));
 
-const sandbox = section('Limits for patch expressions.', {
-  expressionTimeout: duration(
-    'Maximum processor time of one expression for one value.',
-    { minMs: 1, maxMs: MINUTE_MS },
-    '100ms',
-  ),
-  batchTimeout: duration(
-    'Maximum processor time of one batch of expressions.',
-    { minMs: 10, maxMs: 5 * MINUTE_MS },
-    '1s',
-  ),
-  memory: size(
-    'Resident memory that the sandbox process may use above its baseline.',
-    { min: 16 * MI, max: 16 * GI },
-    '128Mi',
-  ),
-  memoBytes: size(
-    'Size of the cache of expression results; 0 disables it.',
-    { min: 0, max: 16 * GI },
-    '64Mi',
-  ),
-});
+const sandbox = withRule(
+  section('Limits for patch expressions.', {
+    expressionTimeout: duration(
+      'Maximum processor time of one expression for one value.',
+      { minMs: 1, maxMs: MINUTE_MS },
+      '100ms',
+    ),
+    batchTimeout: duration(
+      'Maximum processor time of one batch of expressions.',
+      { minMs: 10, maxMs: 5 * MINUTE_MS },
+      '1s',
+    ),
+    memory: size(
+      'Resident memory that the sandbox process may use above its baseline.',
+      { min: 16 * MI, max: 16 * GI },
+      '128Mi',
+    ),
+    memoBytes: size(
+      'Size of the cache of expression results; 0 disables it.',
+      { min: 0, max: 16 * GI },
+      '64Mi',
+    ),
+  }),
+  ordered('expressionTimeout', 'batchTimeout'),
+);
 
-const leaderElection = section('Leader election between replicas by a Lease.', {
-  enabled: flag('Whether the replicas elect a leader; only the leader syncs.', false),
-  leaseDuration: duration(
-    'Time after which a lease that is not renewed expires.',
-    { minMs: 1_000, maxMs: 60 * MINUTE_MS },
-    '15s',
+const leaderElection = withRule(
+  withRule(
+    section('Leader election between replicas by a Lease.', {
+      enabled: flag('Whether the replicas elect a leader; only the leader syncs.', false),
+      leaseDuration: duration(
+        'Time after which a lease that is not renewed expires.',
+        { minMs: 1_000, maxMs: 60 * MINUTE_MS },
+        '15s',
+      ),
+      renewDeadline: duration(
+        'Time within which the leader must renew its lease.',
+        { minMs: 500, maxMs: 60 * MINUTE_MS },
+        '10s',
+      ),
+      retryPeriod: duration(
+        'Interval between attempts to acquire or renew the lease.',
+        { minMs: 100, maxMs: 60 * MINUTE_MS },
+        '2s',
+      ),
+    }),
+    ordered('renewDeadline', 'leaseDuration'),
   ),
-  renewDeadline: duration(
-    'Time within which the leader must renew its lease.',
-    { minMs: 500, maxMs: 60 * MINUTE_MS },
-    '10s',
-  ),
-  retryPeriod: duration(
-    'Interval between attempts to acquire or renew the lease.',
-    { minMs: 100, maxMs: 60 * MINUTE_MS },
-    '2s',
-  ),
-});
+  ordered('retryPeriod', 'renewDeadline'),
+);
 
 const SERVICE_MODES = z.enum(['vcluster', 'sync']);
 
@@ -161,26 +182,23 @@ const metadata = section('Labels and annotations that each cluster keeps for its
 });
 
 function labelSelector(description: string, of: string) {
-  return section('', {
+  const requirement = z.strictObject({
+    key: labelKey.meta({ description: 'Key of a label.' }),
+    operator: z
+      .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+      .meta({ description: 'In and NotIn need values, the others have none.' }),
+    values: z.array(labelValue).default([]).meta({ description: 'Values of the label.' }),
+  });
+  return section(description, {
     matchLabels: z
-      .record(z.string(), z.string())
+      .record(labelKey, labelValue)
       .default({})
-      .meta({
-        description: `Labels with their values, all of which ${of} needs.`,
-      }),
+      .meta({ description: `Labels with their values, all of which ${of} needs.` }),
     matchExpressions: z
-      .array(
-        z.strictObject({
-          key: z.string().meta({ description: 'Key of a label.' }),
-          operator: z
-            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-            .meta({ description: 'In and NotIn need values, the others have none.' }),
-          values: texts('Values of the label.'),
-        }),
-      )
+      .array(withRule(requirement, VALUES_OF_OPERATOR))
       .default([])
       .meta({ description: `Further requirements, all of which ${of} has to meet.` }),
-  }).meta({ description });
+  });
 }
 
 const selector = labelSelector(
@@ -296,7 +314,7 @@ const fields = z.strictObject({
   vclusterConfig: path("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
   ...syncFields,
   http: section('', {
-    bindAddress: bindAddress('Address of /healthz, /readyz and /metrics.', '127.0.0.1:8080'),
+    bindAddress: bindAddress('Address of /healthz, /readyz and /metrics.', HTTP_ADDRESS),
   }),
   log: section('', {
     level: choice('Minimum level of the log.', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),

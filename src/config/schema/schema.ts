@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
 import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
-import { ISSUER_URL, ONE_NAMESPACE_MODE, SECTIONS_SCHEMA, WHOLE_CERTIFICATE } from '../rules.ts';
+import { ONE_NAMESPACE_MODE, ordered, SECTIONS_SCHEMA, WHOLE_CERTIFICATE } from '../rules.ts';
 import {
   bindAddress,
   choice,
@@ -17,7 +17,8 @@ import {
   path,
   section,
   size,
-  text,
+  url,
+  withRule,
 } from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
@@ -30,12 +31,15 @@ const managementSchema = z
   .strictObject({
     enabled: flag('Whether run serves the API too; the command api always serves it.', false),
     bindAddress: bindAddress('Address of the API.', '127.0.0.1:8443'),
-    tls: section('', {
-      certFile: path(
-        'PEM certificate chain. Empty: self-signed, kept in dataDir, CA written to dataDir/ca.crt.',
-      ),
-      keyFile: path('PEM private key of the certificate.'),
-    }).meta(WHOLE_CERTIFICATE.schema),
+    tls: withRule(
+      section('', {
+        certFile: path(
+          'PEM certificate chain. Empty: self-signed, kept in dataDir, CA written to dataDir/ca.crt.',
+        ),
+        keyFile: path('PEM private key of the certificate.'),
+      }),
+      WHOLE_CERTIFICATE,
+    ),
     dataDir: path(
       'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
       './data',
@@ -50,16 +54,23 @@ const managementSchema = z
         'Host namespace of the Secrets of the kubernetes driver. Empty: endpointSyncer.host.namespace; a separate namespace is safer.',
       ),
     }),
-    issuer: text('Issuer of tokens. Empty: https://<bindAddress>.', ISSUER_URL.schema.pattern),
+    issuer: url(
+      'Issuer of tokens. Empty: https://<bindAddress>.',
+      'https',
+      'an https:// URL without user, query and fragment',
+    ),
     maxTtl: duration(
       'Maximum lifetime of a key, such as 720h. 0s: no maximum.',
       { minMs: 0, maxMs: YEARS_MS },
       '0s',
     ),
-    tokenTtl: section('', {
-      default: duration('Default lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
-      max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
-    }),
+    tokenTtl: withRule(
+      section('', {
+        default: duration('Default lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
+        max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
+      }),
+      ordered('default', 'max'),
+    ),
     delegatedAuth: flag(
       'Accept tokens of the host cluster: authenticate with TokenReview, authorize with SubjectAccessReview.',
       false,
