@@ -48,8 +48,8 @@ export class FleetDiscovery {
   readonly #workloads: readonly ObservableInformer[];
   readonly #secrets: ObservableInformer;
   readonly #configMaps: ObservableInformer;
-  /** Secrets and ConfigMaps as they were read last. */
-  readonly #contents = new Map<string, KubeObject>();
+  /** Secrets and ConfigMaps as they were read, by the version that a cache has. */
+  readonly #contents = new WeakMap<KubeObject, KubeObject>();
 
   constructor({ fleet, client, informerMetrics, ...options }: DiscoveryOptions) {
     this.#client = client;
@@ -117,12 +117,6 @@ export class FleetDiscovery {
     return { ...known, access, values, overlay };
   }
 
-  /** Until they are read again, the contents are not needed. */
-  forget(key: ObjectKey): void {
-    for (const [{ resource }, name] of this.#parts(parseKey(key)))
-      this.#contents.delete(contentKey(resource, name));
-  }
-
   /** Access, values, overlay. */
   #parts(vcluster: NamespacedName): readonly (readonly [ObservableInformer, NamespacedName])[] {
     return [
@@ -150,25 +144,16 @@ export class FleetDiscovery {
     await Promise.all(this.informers.map((informer) => informer.run(signal)));
   }
 
-  /** With the version that the cache has; read again only when that has changed. */
+  /** Read once for each version in the cache. */
   async #content(informer: ObservableInformer, name: NamespacedName): Promise<KubeObject | undefined> {
-    const key = contentKey(informer.resource, name);
     const known = informer.get(keyOf(name));
-    if (known === undefined) {
-      this.#contents.delete(key);
-      return undefined;
-    }
-    const before = this.#contents.get(key);
-    if (before !== undefined && before.metadata.resourceVersion === known.metadata.resourceVersion)
-      return before;
+    if (known === undefined) return undefined;
+    const before = this.#contents.get(known);
+    if (before !== undefined) return before;
     const object = await ignoreNotFound(this.#client.get(informer.resource, name));
-    if (object !== undefined) this.#contents.set(key, object);
+    if (object !== undefined) this.#contents.set(known, object);
     return object;
   }
-}
-
-function contentKey({ plural }: Resource, name: NamespacedName): string {
-  return `${plural}/${keyOf(name)}`;
 }
 
 interface Scope {

@@ -189,7 +189,6 @@ export class Members {
       this.#queue.addAfter(key, waitMs);
       return;
     }
-    if (decided !== undefined) discovery.forget(key);
     const objects = decided === undefined ? await discovery.read(key) : known;
     const decision = decided ?? this.#decide(key, objects);
     switch (decision.kind) {

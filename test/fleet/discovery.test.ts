@@ -67,7 +67,7 @@ describe('of a change', () => {
   });
 });
 
-test('contents are read once for each version, and again after they were forgotten', async () => {
+test('contents are read once for each version', async () => {
   await using host = new FleetHost(fleetIn('team-*'));
   host.install(KEY);
   await host.whenSynced();
@@ -82,21 +82,17 @@ test('contents are read once for each version, and again after they were forgott
     'vc-config-vc',
     undefined,
   ]);
-  const both = ['secrets/team-a/vc-config-vc', 'secrets/team-a/vc-vc'];
   await host.discovery.read(KEY);
   await host.discovery.read(KEY);
-  expect(host.reads.splice(0).toSorted()).toEqual(both);
+  expect(host.reads.splice(0).toSorted()).toEqual(['secrets/team-a/vc-config-vc', 'secrets/team-a/vc-vc']);
   host.setValues(KEY, 'sync: {}');
   await settle();
   const { values: changed } = await host.discovery.read(KEY);
   expect(changed && secretText(changed, VALUES_KEY)).toBe('sync: {}');
   expect(host.reads.splice(0)).toEqual(['secrets/team-a/vc-config-vc']);
-  host.discovery.forget(KEY);
-  await host.discovery.read(KEY);
-  expect(host.reads.splice(0).toSorted()).toEqual(both);
 });
 
-const CHANGES = ['access', 'values', 'overlay', 'workload', 'read', 'forget'] as const;
+const CHANGES = ['access', 'values', 'overlay', 'workload', 'read'] as const;
 
 test('after any history, what is read is what the host has', async () => {
   const change = fc.record({ what: fc.constantFrom(...CHANGES), text: fc.option(fc.constantFrom('a', 'b')) });
@@ -107,7 +103,6 @@ test('after any history, what is read is what the host has', async () => {
       const held: Partial<Record<(typeof CHANGES)[number], string>> = {};
       for (const { what, text } of changes) {
         if (what === 'read') await host.discovery.read(KEY);
-        else if (what === 'forget') host.discovery.forget(KEY);
         else {
           set(host, what, text);
           await settle();
