@@ -14,7 +14,7 @@ import { SeriesRegistry, type Description } from '../src/base/metrics/series.ts'
 import { COMMANDS } from '../src/cli/program.ts';
 import { FLAGS } from '../src/config/flags.ts';
 import { configJsonSchema } from '../src/config/schema/schema.ts';
-import { fleetSeries } from '../src/fleet/fleet-series.ts';
+import { fleetSeries } from '../src/fleet/members.ts';
 import { controllerSeries, queueSeries } from '../src/syncer/metrics/metrics.ts';
 import { informerSeries, syncSeries } from '../src/syncer/metrics/sync-series.ts';
 import { refusalRows } from '../src/syncer/sandbox/front-end/scope.ts';

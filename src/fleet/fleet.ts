@@ -34,15 +34,13 @@ import { CONFIGURATION, leaseName } from '../syncer/leadership.ts';
 import { createMetrics, type Metrics } from '../syncer/metrics/metrics.ts';
 import { createSandbox } from '../syncer/sandbox/sandbox.ts';
 import { describeRight, keyApiRights } from '../syncer/rights.ts';
-import { confinedClient } from './confined-client.ts';
 import { decideByWorkload, type FleetRules, isSelected, memberSelector } from './decide-member.ts';
 import { exactNamespaces, FleetDiscovery } from './discovery.ts';
-import { fleetSeries } from './fleet-series.ts';
 import { plainMemberConfig } from './member-config.ts';
-import { hostLimits } from './member-limits.ts';
+import { confinedClient, hostLimits } from './member-limits.ts';
 import { MemberLock } from './member-lock.ts';
 import { MemberNote } from './member-note.ts';
-import { Members, type MemberStart } from './members.ts';
+import { fleetSeries, Members, type MemberStart } from './members.ts';
 import { formerMember, removeCopies } from './removal.ts';
 import { replicaOf, Replicas } from './replicas.ts';
 import { fleetRights, usableNamespaces } from './rights.ts';
@@ -336,7 +334,7 @@ export class RunningFleet implements Fleet {
     const live = this.#replicas?.live() ?? [];
     this.#parts.logger.info({ replicas: live.length }, 'the replicas of the fleet changed');
     if (!this.#isStarted) return;
-    this.members.placementChanged();
+    this.members.decideAll();
     // One that has gone may have been removing what is left of a vCluster.
     void this.#findFormer();
   }

@@ -24,7 +24,7 @@ import {
 } from './decide-member.ts';
 import type { FleetDiscovery } from './discovery.ts';
 import { cacheLimits, virtualLimits } from './member-limits.ts';
-import { Member, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
+import { Member, MEMBER_STATES, type MemberState, type MemberStatus, type StartOptions } from './member.ts';
 import { plainMemberConfig } from './member-config.ts';
 import type { MemberNote } from './member-note.ts';
 import type { VclusterObjects } from './vcluster.ts';
@@ -74,6 +74,10 @@ const DECIDING_WAIT_MAX_MS = 10_000;
 /** Lines of the log of one member. */
 const LOG_RATE: Rate = { burst: 500, perSecond: 20 };
 
+const LEFT = {
+  left: 'the vCluster left the fleet, its copies stay',
+  removed: 'the workload of the vCluster is gone, its copies stay as long as its values do',
+};
 /** States of which the cause has to be removed by a user. */
 const PROBLEMS: ReadonlySet<MemberState> = new Set(['limited', 'invalid', 'conflicting', 'failed']);
 
@@ -97,7 +101,7 @@ export class Members {
   /** Nothing is decided before every cache is filled. */
   start(): void {
     this.#options.discovery.subscribe((key) => this.#queue.add(key));
-    this.#enqueueAll();
+    this.decideAll();
     this.#working ??= this.#queue.process(WORKERS, (key) => this.#work(key));
   }
 
@@ -105,12 +109,14 @@ export class Members {
   use(rules: FleetRules): void {
     this.#rules = rules;
     for (const { member } of this.#entries.values()) member.limitsChanged();
-    this.#enqueueAll();
+    this.decideAll();
   }
 
-  /** A replica has come or gone. */
-  placementChanged(): void {
-    this.#enqueueAll();
+  /** After a change of the placement too. */
+  decideAll(): void {
+    const workloads = this.#options.discovery.workloads().map(objectKey);
+    for (const key of new Set([...workloads, ...this.#entries.keys(), ...this.#removals.keys()]))
+      this.#queue.add(key, 'initial');
   }
 
   /** A member of an earlier process, of which copies may be left. */
@@ -151,12 +157,6 @@ export class Members {
     await Promise.all([...this.#entries.keys()].map((key) => this.#end(key)));
   }
 
-  #enqueueAll(): void {
-    const workloads = this.#options.discovery.workloads().map(objectKey);
-    for (const key of new Set([...workloads, ...this.#entries.keys(), ...this.#removals.keys()]))
-      this.#queue.add(key, 'initial');
-  }
-
   async #work(key: ObjectKey): Promise<void> {
     try {
       await this.#reconcile(key);
@@ -193,16 +193,12 @@ export class Members {
     const decision = decided ?? this.#decide(key, objects);
     switch (decision.kind) {
       case 'left':
-        this.#rememberConfig(key);
-        await this.#leave(key, 'the vCluster left the fleet, its copies stay');
+      case 'removed': {
+        const config = this.#knownConfig(key);
+        if (config !== undefined) this.#removals.set(key, config);
+        await this.#leave(key, LEFT[decision.kind]);
         break;
-      case 'removed':
-        this.#rememberConfig(key);
-        await this.#leave(
-          key,
-          'the workload of the vCluster is gone, its copies stay as long as its values do',
-        );
-        break;
+      }
       case 'deleted':
         this.#notBeforeMs.delete(key);
         await this.#remove(key);
@@ -271,12 +267,6 @@ export class Members {
     if (workload !== undefined) this.#options.report(workload, `Not synced, ${state}: ${reason}`);
   }
 
-  /** For the removal of its copies, when it is deleted. */
-  #rememberConfig(key: ObjectKey): void {
-    const config = this.#knownConfig(key);
-    if (config !== undefined) this.#removals.set(key, config);
-  }
-
   /** Of a member; one that was asleep or invalid from the start has no configuration of its own. */
   #knownConfig(key: ObjectKey): Config | undefined {
     const entry = this.#entries.get(key);
@@ -316,4 +306,20 @@ function warnOnce(entry: Entry, warnings: readonly string[]): void {
   if (text === entry.warned) return;
   entry.warned = text;
   for (const warning of warnings) entry.logger.warn({ warning }, 'configuration of the member');
+}
+
+/** How many members are in which state; `states` is read at each scrape. */
+export function fleetSeries(registry: SeriesRegistry, states: () => readonly MemberState[]): void {
+  const members = registry.gauge(
+    {
+      name: 'endpoint_syncer_fleet_members',
+      help: 'Members of the fleet by state; joined ones are synced.',
+      labels: ['state'],
+    },
+    () => {
+      const all = states();
+      for (const state of MEMBER_STATES) byState.get(state)?.(all.filter((one) => one === state).length);
+    },
+  );
+  const byState = new Map(MEMBER_STATES.map((state) => [state, members.of({ state })]));
 }

@@ -1,6 +1,6 @@
 /** The series that a daemon serves from its start, and those of a fleet. */
 
-import { fleetSeries } from '../../src/fleet/fleet-series.ts';
+import { fleetSeries } from '../../src/fleet/members.ts';
 import { createMetrics } from '../../src/syncer/metrics/metrics.ts';
 
 /** Name → labels; a histogram also has the names of its parts. */

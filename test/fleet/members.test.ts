@@ -169,7 +169,7 @@ test('only what is placed on this replica is synced, and what moves away is stop
   await world.start();
   expect(world.synced).toEqual(['a']);
   world.placed = (key) => key === B;
-  world.members.placementChanged();
+  world.members.decideAll();
   await world.pass(0);
   expect([world.synced, world.removed]).toEqual([['b'], []]);
   // Deleted here, it is removed where it is placed.

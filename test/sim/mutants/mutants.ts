@@ -425,9 +425,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'fleet: members are not placed again when a replica ends',
-    file: 'fleet/members.ts',
-    snippet: '  placementChanged(): void {\n    this.#enqueueAll();',
-    replacement: '  placementChanged(): void {\n',
+    file: 'fleet/fleet.ts',
+    snippet: '    this.members.decideAll();\n',
+    replacement: '',
     isOfFleet: true,
   },
   {
