@@ -62,19 +62,6 @@ export interface FleetOptions {
   readonly startCompanion?: StartCompanion;
 }
 
-export interface Fleet {
-  /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
-  readonly healthUrl: string;
-  /** Applies what every member gets and which ones are selected; anything else needs a restart. */
-  reload(config: Config): Promise<void>;
-  /** The files are not applied; the running configuration remains active. */
-  reloadFailed(): void;
-  /** Resolves when each member of this replica has started or cannot start, or when `signal` aborts. */
-  whenStarted(signal: AbortSignal): Promise<void>;
-  /** Stops every member. Their copies stay. */
-  stop(): Promise<void>;
-}
-
 /** Each member watches some resources of the host, and may have a few requests that hang. */
 const CONNECTIONS_MAX = 4096;
 /** Most members are idle most of the time, and each has a process for its expressions. */
@@ -120,7 +107,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const namespaces = { ...config.fleet.namespaces, include: [...include] };
   const replicaId = crypto.randomUUID();
   const parts = { ...located, host, leaseClient, metrics, companion, namespaces, replicaId };
-  const fleet = new RunningFleet(parts, health.url);
+  const fleet = new Fleet(parts, health.url);
   resources.defer(() => fleet.close());
   fleetSeries(metrics.registry, () => fleet.members.states());
   served.registries = () => [metrics.registry, ...fleet.members.registries()];
@@ -175,7 +162,8 @@ export interface FleetParts extends FleetOptions {
 }
 
 /** The fleet, without the process around it. */
-export class RunningFleet implements Fleet {
+export class Fleet {
+  /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
   readonly members: Members;
   readonly #parts: FleetParts;
@@ -190,7 +178,7 @@ export class RunningFleet implements Fleet {
   #watching: Promise<void> | undefined;
 
   constructor(parts: FleetParts, healthUrl: string) {
-    const { config, clock, host, metrics, logger } = parts;
+    const { config, host, metrics } = parts;
     this.#parts = parts;
     this.#config = config;
     this.healthUrl = healthUrl;
@@ -218,8 +206,6 @@ export class RunningFleet implements Fleet {
       report: (workload, note) => this.#report(workload, note),
       createNote: (vcluster) => this.#createNote(vcluster),
       queueMetrics: metrics.queue('fleet'),
-      clock,
-      logger,
     });
   }
 
@@ -241,6 +227,7 @@ export class RunningFleet implements Fleet {
     this.#resources = resources;
   }
 
+  /** Applies what every member gets and which ones are selected; anything else needs a restart. */
   async reload(config: Config): Promise<void> {
     const { logger, metrics } = this.#parts;
     const { live, restart } = diffConfig(this.#config, config);
@@ -261,11 +248,13 @@ export class RunningFleet implements Fleet {
     this.#reportSelection();
   }
 
+  /** The files are not applied; the running configuration remains active. */
   reloadFailed(): void {
     this.#parts.metrics.sync.configurationApplied(false);
     this.#parts.metrics.sync.reloaded('error');
   }
 
+  /** Resolves when each member of this replica has started or cannot start, or when `signal` aborts. */
   async whenStarted(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     // No member is placed before this replica is live.
@@ -274,6 +263,7 @@ export class RunningFleet implements Fleet {
     while (!signal.aborted && isStarting());
   }
 
+  /** Stops every member. Their copies stay. */
   async stop(): Promise<void> {
     const { companion, logger } = this.#parts;
     await Promise.all([this.close(), companion[Symbol.asyncDispose]()]);

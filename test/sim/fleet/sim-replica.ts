@@ -6,7 +6,7 @@ import type { Random } from '../../../src/base/random.ts';
 import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
 import type { Config } from '../../../src/config/config.ts';
-import { RunningFleet } from '../../../src/fleet/fleet.ts';
+import { Fleet } from '../../../src/fleet/fleet.ts';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import { failure } from '../../../src/kube/status-error.ts';
@@ -36,7 +36,7 @@ export interface SimReplicaOptions {
 
 interface Life {
   readonly process: ProcessClock;
-  readonly fleet: RunningFleet;
+  readonly fleet: Fleet;
   readonly identity: string;
 }
 
@@ -74,7 +74,7 @@ export class SimReplica {
     const replicaId = `${this.#options.name}-${++this.#lives}`;
     const identity = `endpoint-syncer-replica-${replicaId}`;
     const client = this.#client(host, { process, identity });
-    const fleet = new RunningFleet(
+    const fleet = new Fleet(
       {
         config,
         replicaId,
