@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { KeyDigests, isSameDigest } from '../../src/access-keys/credentials/access-key.ts';
 import { MasterKey } from '../../src/access-keys/credentials/master-key.ts';
 import type { Keys } from '../../src/access-keys/keys/keys.ts';
-import { indexedKey } from '../../src/access-keys/keys/key-record.ts';
+import { indexedKey } from '../../src/access-keys/keys/key-index.ts';
 import { performAction } from '../../src/apiserver/objects/object-registry.ts';
 import { patchObject } from '../../src/apiserver/objects/object-patch.ts';
 import type { Written } from '../../src/apiserver/objects/object-writer.ts';

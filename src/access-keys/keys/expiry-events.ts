@@ -25,7 +25,7 @@ import { type JsonObject, text } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import { microTime, metadataOf, timeText } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { type IndexedKey } from './key-record.ts';
+import type { IndexedKey } from './key-index.ts';
 
 /** As long as a kube-apiserver keeps Events. */
 const EVENT_LIFE_MS = 3_600_000;

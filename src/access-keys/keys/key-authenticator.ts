@@ -7,8 +7,7 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/access-key.ts';
 import type { KeyActivity } from './key-activity.ts';
-import type { KeyIndex } from './key-index.ts';
-import type { IndexedCredential, IndexedKey } from './key-record.ts';
+import type { IndexedCredential, IndexedKey, KeyIndex } from './key-index.ts';
 
 /** Clients recognise the end of a login by this text. */
 export const EXPIRED_MESSAGE = 'platform access key expired. Please login again';

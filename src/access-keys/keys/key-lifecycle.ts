@@ -5,7 +5,7 @@
 
 import { MANAGEMENT_API_VERSION } from '../identity.ts';
 import { FOREGROUND, ORPHAN } from '../../apiserver/metadata.ts';
-import type { IndexedKey, OwnerReference } from './key-record.ts';
+import type { IndexedKey, OwnerReference } from './key-index.ts';
 
 /** The other keys that a decision depends on. */
 export interface KeyNeighbours {

@@ -19,8 +19,7 @@ import { KeyAdmission } from './key-admission.ts';
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { ExpiryEvents } from './expiry-events.ts';
 import { KeyCollector } from './key-collector.ts';
-import type { KeyIndex } from './key-index.ts';
-import type { IndexedKey } from './key-record.ts';
+import type { IndexedKey, KeyIndex } from './key-index.ts';
 import { ownedAccessKeys } from './key-kind.ts';
 import { StoredKeys } from './stored-key.ts';
 

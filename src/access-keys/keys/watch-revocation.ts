@@ -3,7 +3,7 @@
 import type { UserInfo } from '../../apiserver/user.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { EXTRA } from '../identity.ts';
-import type { IndexedKey, KeyChange } from './key-record.ts';
+import type { IndexedKey, KeyChange } from './key-index.ts';
 
 export interface WatchRevocationOptions {
   readonly clock: Clock;
