@@ -180,13 +180,12 @@ export interface KeyRecord {
   readonly uid: string;
   /** The user that the key authenticates, its scope among the extras. */
   readonly user: UserInfo;
-  readonly scope: Scope | undefined;
   /** 0: it never expires. */
   readonly ttlMs: number;
   readonly isDisabled: boolean;
   /** It is being deleted without a grace period and has finalizers: requests that use it fail. */
   readonly isDeleted: boolean;
-  /** See `holdsOidcData` of a stored key; absent: no. */
+  /** It has data of an OpenID Connect login, which other keys of the user share through their parent. */
   readonly holdsOidcData?: boolean;
   /** Incremented when the rights of the key change; tokens of earlier generations are invalid. */
   readonly tokenGeneration: number;

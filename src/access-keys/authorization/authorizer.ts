@@ -16,7 +16,6 @@ import {
   type KeyIndex,
   type KeyRecord,
   type RequestTarget,
-  type Scope,
 } from '../identity.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/request-info.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
@@ -56,8 +55,8 @@ const NO_OPINION: AccessDecision = { isAllowed: false, reason: '' };
 
 export class ManagementAuthorizer implements Authorizer {
   readonly #options: ManagementAuthorizerOptions;
-  /** Parsed scopes by the object that carries them: the user and the scope of a key are the same objects until the key changes. */
-  readonly #grants = new WeakMap<object, readonly Grant[] | 'unrestricted'>();
+  /** Parsed scopes: the user of a key is the same object until the key changes. */
+  readonly #grants = new WeakMap<UserInfo, readonly Grant[] | 'unrestricted'>();
 
   constructor(options: ManagementAuthorizerOptions) {
     this.#options = options;
@@ -161,8 +160,7 @@ export class ManagementAuthorizer implements Authorizer {
   /** The scope that the user carries, and that of the key, because a cluster may not have passed it on. */
   #restrictions(user: UserInfo, key: KeyRecord | undefined): (readonly Grant[])[] {
     const carried = this.#grantsOfUser(user);
-    const own =
-      key?.scope === undefined || key.user === user ? 'unrestricted' : this.#grantsOfScope(key.scope);
+    const own = key === undefined || key.user === user ? 'unrestricted' : this.#grantsOfUser(key.user);
     return [carried, own].filter((grants) => grants !== 'unrestricted');
   }
 
@@ -173,14 +171,6 @@ export class ManagementAuthorizer implements Authorizer {
       grants = scope === undefined ? 'unrestricted' : grantsOf(scope);
       this.#grants.set(user, grants);
     }
-    return grants;
-  }
-
-  #grantsOfScope(scope: Scope): readonly Grant[] | 'unrestricted' {
-    const known = this.#grants.get(scope);
-    if (known !== undefined) return known;
-    const grants = grantsOf(scope);
-    this.#grants.set(scope, grants);
     return grants;
   }
 }

@@ -230,7 +230,6 @@ export interface KeyChange {
 export function indexedKey({ key, value, revision }: StoredEntry): IndexedKey {
   const metadata = metadataOf(value);
   const spec = objectField(value, 'spec');
-  const { scope } = spec;
   const deletion = deletionOf(metadata);
   const tokenGeneration = tokenGenerationOf(value);
   const user = userOf(value, tokenGeneration);
@@ -238,10 +237,9 @@ export function indexedKey({ key, value, revision }: StoredEntry): IndexedKey {
     name: key.name,
     uid: text(metadata, 'uid'),
     user,
-    scope: isJsonObject(scope) ? scope : undefined,
     isDisabled: spec['disabled'] === true,
     isDeleted: deletion?.hasGrace === false,
-    ...(holdsOidcData(value) ? { holdsOidcData: true } : {}),
+    holdsOidcData: holdsOidcData(value),
     tokenGeneration,
     revision,
     bytes: keyBytes(value),
@@ -289,7 +287,6 @@ function userOf(value: JsonObject, tokenGeneration: number): UserInfo {
   };
 }
 
-/** Whether the key has data of an OpenID Connect login, which other keys of the user share through their parent. */
 function holdsOidcData(value: JsonObject): boolean {
   const { oidcLogin, oidcProvider } = objectField(value, 'spec');
   const sealed = Object.keys(objectField(value, 'sealed'));

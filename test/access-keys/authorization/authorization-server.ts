@@ -61,8 +61,8 @@ export function indexOf(...records: (KeyRecord & { endMs?: number })[]): KeyInde
   };
 }
 
-export function record(overrides: Partial<KeyRecord> & { endMs?: number } = {}): KeyRecord {
-  const { uid = 'u1', name = 'k1', tokenGeneration = 1, scope } = overrides;
+export function record(overrides: Partial<KeyRecord> & { endMs?: number; scope?: Scope } = {}): KeyRecord {
+  const { uid = 'u1', name = 'k1', tokenGeneration = 1, scope, ...rest } = overrides;
   const plain = caller('alice', [], scope);
   const extra = {
     ...plain.extra,
@@ -76,11 +76,10 @@ export function record(overrides: Partial<KeyRecord> & { endMs?: number } = {}):
     ttlMs: 0,
     isDisabled: false,
     isDeleted: false,
-    ...overrides,
+    ...rest,
     uid,
     name,
     tokenGeneration,
-    scope,
   };
 }
 

@@ -39,7 +39,9 @@ export function tokenTypes(): TypeTable {
   return new TypeTable([META_TYPES, SCOPE_TYPES, TOKEN_TYPES]);
 }
 
-export function keyRecord(overrides: Partial<KeyRecord> & { expiresAtMs?: number } = {}): TestKey {
+export function keyRecord(
+  overrides: Partial<KeyRecord> & { expiresAtMs?: number; scope?: Scope } = {},
+): TestKey {
   const { scope } = overrides;
   const { uid = 'uid-1', name = 'key-1', tokenGeneration = 1, expiresAtMs } = overrides;
   const user: UserInfo = {
@@ -56,7 +58,6 @@ export function keyRecord(overrides: Partial<KeyRecord> & { expiresAtMs?: number
   return {
     name,
     uid,
-    scope,
     tokenGeneration,
     ttlMs: 0,
     isDisabled: overrides.isDisabled ?? false,
