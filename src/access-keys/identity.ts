@@ -193,6 +193,17 @@ export interface KeyRecord {
   readonly credentials?: readonly { readonly id: string; readonly untilMs: number | undefined }[];
 }
 
+export const KEY_STATES = ['active', 'disabled', 'expired', 'deleting'] as const;
+type KeyState = (typeof KEY_STATES)[number];
+
+/** Requests that use a key are accepted only while it is `active`. */
+export function keyState(key: KeyRecord, index: Pick<KeyIndex, 'expiresAtMs'>, nowMs: number): KeyState {
+  if (key.isDeleted) return 'deleting';
+  const endMs = index.expiresAtMs(key);
+  if (endMs !== undefined && endMs <= nowMs) return 'expired';
+  return key.isDisabled ? 'disabled' : 'active';
+}
+
 /** All keys, as the store has committed them. */
 export interface KeyIndex {
   byUid(uid: string): KeyRecord | undefined;

@@ -2,21 +2,14 @@
 
 import type { Clock } from '../base/clock.ts';
 import type { Count, Observe, SeriesRegistry } from '../base/metrics/series.ts';
-import type { KeyRecord } from './identity.ts';
+import { KEY_STATES, keyState } from './identity.ts';
+import type { KeyIndex } from './keys/key-index.ts';
 
-const KEY_STATES = ['active', 'disabled', 'expired', 'deleting'] as const;
-type KeyState = (typeof KEY_STATES)[number];
-
-interface MeasuredKeys {
-  all(): Iterable<KeyRecord>;
-  expiresAtMs(record: KeyRecord): number | undefined;
-  /** Since the store last responded; 0 while it responds. */
-  readonly unconfirmedMs: number;
-}
+type MeasuredKeys = Pick<KeyIndex, 'all' | 'expiresAtMs' | 'unconfirmedMs'>;
 
 /** Counts at each scrape, so that a key that expires changes its state without an event. */
 export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: Clock): void {
-  const setters = new Map<KeyState, Observe>();
+  const setters = new Map<string, Observe>();
   const gauge = registry.gauge(
     {
       name: 'endpoint_syncer_access_keys',
@@ -24,8 +17,9 @@ export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: 
       labels: ['state'],
     },
     () => {
-      const counts = countByState(index, clock.now());
-      for (const [state, set] of setters) set(counts[state]);
+      const nowMs = clock.now();
+      const keys = Map.groupBy(index.all(), (key) => keyState(key, index, nowMs));
+      for (const state of KEY_STATES) setters.get(state)?.(keys.get(state)?.length ?? 0);
     },
   );
   for (const state of KEY_STATES) setters.set(state, gauge.of({ state }));
@@ -38,21 +32,6 @@ export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: 
       () => setUnconfirmed(index.unconfirmedMs / 1000),
     )
     .of({});
-}
-
-export function countByState(
-  index: Pick<MeasuredKeys, 'all' | 'expiresAtMs'>,
-  nowMs: number,
-): Record<KeyState, number> {
-  const counts: Record<KeyState, number> = { active: 0, disabled: 0, expired: 0, deleting: 0 };
-  for (const key of index.all()) counts[stateOf(key, index.expiresAtMs(key), nowMs)]++;
-  return counts;
-}
-
-function stateOf(key: KeyRecord, endMs: number | undefined, nowMs: number): KeyState {
-  if (key.isDeleted) return 'deleting';
-  if (endMs !== undefined && endMs <= nowMs) return 'expired';
-  return key.isDisabled ? 'disabled' : 'active';
 }
 
 /** Counts issued tokens. */

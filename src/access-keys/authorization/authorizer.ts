@@ -11,6 +11,7 @@ import {
   isAdministrator,
   isEventOf,
   isOwnedBy,
+  keyState,
   scopeOf,
   isDelegated,
   type KeyIndex,
@@ -52,6 +53,12 @@ type FoundKey = KeyRecord | 'missing' | 'none';
 
 const ALLOWED: AccessDecision = { isAllowed: true, reason: '' };
 const NO_OPINION: AccessDecision = { isAllowed: false, reason: '' };
+
+const ENDED = {
+  deleting: 'the access key no longer exists',
+  disabled: 'the access key is disabled',
+  expired: 'the access key has expired',
+};
 
 export class ManagementAuthorizer implements Authorizer {
   readonly #options: ManagementAuthorizerOptions;
@@ -142,11 +149,11 @@ export class ManagementAuthorizer implements Authorizer {
 
   /** Why the key is no longer valid, although the user was authenticated with it before; undefined: it is valid. */
   #problemOf({ extra }: UserInfo, key: KeyRecord | 'missing'): string | undefined {
-    if (key === 'missing' || key.isDeleted) return 'the access key no longer exists';
-    if (key.isDisabled) return 'the access key is disabled';
-    const expiresAtMs = this.#options.index.expiresAtMs(key);
-    const nowMs = this.#options.clock.now();
-    if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'the access key has expired';
+    const { index, clock } = this.#options;
+    const nowMs = clock.now();
+    if (key === 'missing') return ENDED.deleting;
+    const state = keyState(key, index, nowMs);
+    if (state !== 'active') return ENDED[state];
     // A cluster keeps the result of a TokenReview for a while. An unknown secret may be one that another replica has just created.
     const used = key.credentials?.find(({ id }) => id === extra[EXTRA.credentialId]?.[0]);
     if (used?.untilMs !== undefined && used.untilMs <= nowMs)

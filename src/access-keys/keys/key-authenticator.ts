@@ -6,6 +6,7 @@ import type { LocalAdministrator } from '../credentials/master-key.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/access-key.ts';
+import { keyState } from '../identity.ts';
 import type { KeyActivity } from './key-activity.ts';
 import type { IndexedCredential, IndexedKey, KeyIndex } from './key-index.ts';
 
@@ -87,16 +88,14 @@ export class KeyAuthenticator {
     return undefined;
   }
 
-  #isExpired(key: IndexedKey): boolean {
-    const endMs = this.#options.index.expiresAtMs(key);
-    return endMs !== undefined && endMs <= this.#options.clock.now();
-  }
-
   /** Why a proven secret is not accepted. */
   #refusal({ key, credential: { untilMs } }: FoundKey): string | undefined {
-    if (untilMs !== undefined && untilMs <= this.#options.clock.now()) return ROTATED_MESSAGE;
-    if (this.#isExpired(key)) return EXPIRED_MESSAGE;
-    return key.isDisabled ? DISABLED_MESSAGE : undefined;
+    const { index, clock } = this.#options;
+    const nowMs = clock.now();
+    if (untilMs !== undefined && untilMs <= nowMs) return ROTATED_MESSAGE;
+    const state = keyState(key, index, nowMs);
+    if (state === 'expired') return EXPIRED_MESSAGE;
+    return state === 'disabled' ? DISABLED_MESSAGE : undefined;
   }
 
   /** A key with ttlAfterLastActivity may have been used at another replica. */

@@ -6,6 +6,7 @@ import {
   MANAGEMENT_GROUP,
   MANAGEMENT_VERSION,
   EXTRA,
+  keyState,
   scopeOf,
   type KeyIndex,
   type KeyRecord,
@@ -29,7 +30,7 @@ import type { Random } from '../../base/random.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import { widerThan } from '../authorization/scope-grants.ts';
 import { validateScope, scopeWarnings } from '../authorization/scope-validation.ts';
-import { isUsable, TOKEN_BYTES_MAX, type TokenContent, signToken, verifyToken } from './token.ts';
+import { TOKEN_BYTES_MAX, type TokenContent, signToken, verifyToken } from './token.ts';
 import { type ApiResponse, jsonResponse } from '../../apiserver/request/api-response.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Seal } from '../credentials/master-key.ts';
@@ -53,9 +54,9 @@ function callingKey({ index, clock }: TokensOptions, { extra }: UserInfo): KeyRe
   }
   const record = index.byUid(uid);
   const isSame = record !== undefined && String(record.tokenGeneration) === extra[EXTRA.generation]?.[0];
+  if (isSame && keyState(record, index, clock.now()) === 'active') return record;
   // The key changed during the request.
-  if (!isSame || !isUsable(record, index, clock)) throw failure(401, 'Unauthorized', 'Unauthorized');
-  return record;
+  throw failure(401, 'Unauthorized', 'Unauthorized');
 }
 
 function tokenMetadata(sent: JsonObject, id: string, nowMs: number, random: Random): JsonObject {

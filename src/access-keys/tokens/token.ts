@@ -8,6 +8,7 @@ import {
   AUTHENTICATED,
   EXTRA,
   TOKEN_AUDIENCE,
+  keyState,
   type KeyIndex,
   type KeyRecord,
   type Scope,
@@ -91,8 +92,8 @@ export async function verifyToken(
   // The key was created or changed on another replica, and the index lags behind.
   if (found === undefined || found.tokenGeneration < claim.gen) await index.catchUp();
   const record = index.byUid(claim.uid);
-  if (record === undefined || !isUsable(record, index, clock)) return undefined;
-  if (record.tokenGeneration !== claim.gen) return undefined;
+  if (record?.tokenGeneration !== claim.gen || keyState(record, index, clock.now()) !== 'active')
+    return undefined;
   if (claim.scopeText === undefined) return record.user;
   return { ...record.user, extra: { ...record.user.extra, [EXTRA.scope]: [claim.scopeText] } };
 }
@@ -105,13 +106,6 @@ export function isDirectToken(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Neither disabled nor deleted nor expired. */
-export function isUsable(record: KeyRecord, index: KeyIndex, clock: Clock): boolean {
-  if (record.isDisabled || record.isDeleted) return false;
-  const expiresAtMs = index.expiresAtMs(record);
-  return expiresAtMs === undefined || expiresAtMs > clock.now();
 }
 
 async function verifiedClaim(
