@@ -11,8 +11,7 @@ import type { Logger } from '../../base/logger.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
 import { EXTRA } from '../identity.ts';
 
-export interface AuditTrailOptions {
-  readonly folder: string;
+interface FileOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Size of a file, and number of rotated files to keep. */
@@ -37,10 +36,10 @@ export class AuditTrail implements AsyncDisposable {
   /** By address. */
   readonly #suppressed = new LRUCache<string, number>({ maxSize: ADDRESSES_MAX, sizeCalculation: () => 1 });
 
-  constructor({ folder, clock, ...options }: AuditTrailOptions) {
-    this.#served = new AuditLog({ ...options, clock, path: join(folder, 'audit.log') });
-    this.#refused = new AuditLog({ ...options, clock, path: join(folder, 'audit-refused.log') });
-    this.#shares = new TokenBuckets(REFUSED_RATE, clock);
+  constructor({ folder, ...options }: FileOptions & { readonly folder: string }) {
+    this.#served = new AuditLog({ ...options, path: join(folder, 'audit.log') });
+    this.#refused = new AuditLog({ ...options, path: join(folder, 'audit-refused.log') });
+    this.#shares = new TokenBuckets(REFUSED_RATE, options.clock);
   }
 
   /** Returns immediately; never throws. */
@@ -67,31 +66,23 @@ function isRefused({ user, responseStatus: { code } }: AuditEvent): boolean {
   return user.username === undefined || code === 401 || code === 403 || code === 429;
 }
 
-export interface AuditLogOptions {
+export interface AuditLogOptions extends FileOptions {
   /** Rotated files are `PATH.1`, `PATH.2`, … */
   readonly path: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Default 100 MiB. */
-  readonly fileBytesMax?: number;
-  /** Rotated files to keep; default 3. */
-  readonly filesKept?: number;
-  /** Default 16 MiB. */
-  readonly queueBytesMax?: number;
 }
 
 /** A crash loses at most the events of this time. */
 const FLUSH_AFTER_MS = 200;
 /** Larger writes cost less: each one wakes a thread. */
-const FLUSH_AT_BYTES = 256 * 1024;
-const FILE_BYTES_MAX = 100 * 1024 * 1024;
-const FILES_KEPT = 3;
-/** Lines that wait for the disk; further lines are dropped and counted. */
-const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
+const FLUSH_AT_LENGTH = 256 * 1024;
+/** Characters that wait for the disk; further lines are dropped and counted. */
+export const QUEUE_LENGTH_MAX = 16 * 1024 * 1024;
 
 export class AuditLog implements AsyncDisposable {
   readonly #options: AuditLogOptions;
-  readonly #lines = new LineBuffer();
+  #lines: string[] = [];
+  /** Of all lines. */
+  #length = 0;
   #dropped = 0;
   #isFailing = false;
   #isClosed = false;
@@ -113,12 +104,14 @@ export class AuditLog implements AsyncDisposable {
 
   /** Returns immediately; never throws. */
   record(event: AuditEvent): void {
-    if (this.#isClosed || this.#lines.length > (this.#options.queueBytesMax ?? QUEUE_BYTES_MAX)) {
+    if (this.#isClosed || this.#length > QUEUE_LENGTH_MAX) {
       this.#dropped++;
       return;
     }
-    this.#lines.append(`${JSON.stringify({ ...event, user: withoutScope(event.user) })}\n`);
-    if (this.#lines.length >= FLUSH_AT_BYTES) this.#flush();
+    const line = `${JSON.stringify({ ...event, user: withoutScope(event.user) })}\n`;
+    this.#lines.push(line);
+    this.#length += line.length;
+    if (this.#length >= FLUSH_AT_LENGTH) this.#flush();
     else this.#timer ??= this.#options.clock.schedule(FLUSH_AFTER_MS, () => this.#flush());
   }
 
@@ -140,15 +133,19 @@ export class AuditLog implements AsyncDisposable {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#writing || this.#lines.length === 0) return;
-    this.#writing = this.#write(this.#lines.take()).finally(() => {
+    const lines = this.#lines;
+    this.#lines = [];
+    this.#length = 0;
+    this.#writing = this.#write(lines).finally(() => {
       this.#writing = undefined;
       // Lines that were recorded during the write are due.
       if (this.#lines.length > 0 && !this.#isClosed) this.#flush();
     });
   }
 
-  async #write({ bytes, count }: Lines): Promise<void> {
+  async #write(lines: readonly string[]): Promise<void> {
     const { logger, path } = this.#options;
+    const bytes = Buffer.from(lines.join(''));
     try {
       const file = await this.#openFile(bytes.length);
       await file.appendFile(bytes);
@@ -156,7 +153,7 @@ export class AuditLog implements AsyncDisposable {
       if (this.#isFailing) logger.info({ path, dropped: this.#dropped }, 'writing the audit log again');
       this.#isFailing = false;
     } catch (error) {
-      this.#dropped += count;
+      this.#dropped += lines.length;
       if (!this.#isFailing)
         logger.error({ err: error, path }, 'cannot write the audit log; requests are served without it');
       this.#isFailing = true;
@@ -166,13 +163,13 @@ export class AuditLog implements AsyncDisposable {
 
   /** The file for `more` bytes, rotated if it would become too large. */
   async #openFile(more: number): Promise<FileHandle> {
-    const { path, fileBytesMax = FILE_BYTES_MAX } = this.#options;
+    const { path, fileBytesMax, filesKept } = this.#options;
     // Another program may have renamed or removed the file, as logrotate does.
     if (this.#file !== undefined && (await fileIdAt(path)) !== this.#fileId) await this.#closeFile();
     this.#file ??= await this.#open();
     if (this.#fileBytes === 0 || this.#fileBytes + more <= fileBytesMax) return this.#file;
     await this.#closeFile();
-    await rotateFiles(path, this.#options.filesKept ?? FILES_KEPT);
+    await rotateFiles(path, filesKept);
     this.#file = await this.#open();
     return this.#file;
   }
@@ -235,50 +232,4 @@ function withoutScope(user: AuditUser): AuditUser {
   if (!user.extra || !(EXTRA.scope in user.extra)) return user;
   const { [EXTRA.scope]: _scope, ...extra } = user.extra;
   return { ...user, extra };
-}
-
-// Lines that wait to be written, as bytes: strings that wait would survive collections of the young generation.
-
-/** More than the log writes at once, so that it rarely grows; untouched pages are not resident. */
-const BYTES_MIN = 512 * 1024;
-/** UTF-8 takes no more for each unit of a string. */
-const UNIT_BYTES_MAX = 3;
-
-interface Lines {
-  readonly bytes: Buffer;
-  readonly count: number;
-}
-
-export class LineBuffer {
-  #buffer = Buffer.allocUnsafe(BYTES_MIN);
-  #length = 0;
-  #count = 0;
-
-  /** Bytes that wait. */
-  get length(): number {
-    return this.#length;
-  }
-
-  /** `line` ends with a line feed. */
-  append(line: string): void {
-    const needed = this.#length + line.length * UNIT_BYTES_MAX;
-    if (needed > this.#buffer.length) this.#grow(needed);
-    this.#length += this.#buffer.write(line, this.#length);
-    this.#count++;
-  }
-
-  /** All lines; the buffer is empty afterwards. */
-  take(): Lines {
-    const lines = { bytes: this.#buffer.subarray(0, this.#length), count: this.#count };
-    this.#buffer = Buffer.allocUnsafe(BYTES_MIN);
-    this.#length = 0;
-    this.#count = 0;
-    return lines;
-  }
-
-  #grow(needed: number): void {
-    const larger = Buffer.allocUnsafe(Math.max(2 * this.#buffer.length, needed));
-    this.#buffer.copy(larger, 0, 0, this.#length);
-    this.#buffer = larger;
-  }
 }
