@@ -1,6 +1,6 @@
 /** The serving certificate: from files that may be replaced while the server runs, or self-signed. */
 
-import { X509Certificate, createPrivateKey, KeyObject, createPublicKey, webcrypto } from 'node:crypto';
+import { X509Certificate, createPrivateKey, KeyObject, webcrypto } from 'node:crypto';
 import { readFile, chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
@@ -30,6 +30,7 @@ const RELOAD_INTERVAL_MS = 10_000;
 
 interface Served {
   readonly pair: TlsPair;
+  /** PEM of the authority that clients must trust, also in the file `ca.crt`; absent for a configured certificate. */
   readonly authority?: string;
 }
 
@@ -41,7 +42,7 @@ export async function openServingCertificate(options: CertificateOptions): Promi
 }
 
 export class ServingCertificate implements Disposable {
-  /** PEM of the authority that clients must trust; undefined for a configured certificate. */
+  /** See {@link Served}. */
   readonly authority: string | undefined;
   readonly #options: CertificateOptions;
   #pair: TlsPair;
@@ -101,12 +102,9 @@ export class ServingCertificate implements Disposable {
 }
 
 async function load(options: CertificateOptions): Promise<Served> {
-  const { certFile, keyFile, dataDir, host, names, clock, logger } = options;
+  const { certFile, keyFile, dataDir, host, names, clock } = options;
   if (certFile === '' && keyFile === '') {
-    const served = await selfSigned(dataDir, servingNames(host, names), clock.now());
-    if (served.isReissued)
-      logger.warn({ dataDir }, 'the authority was not valid yet: clients need the new ca.crt');
-    return served;
+    return selfSigned(dataDir, servingNames(host, names), clock.now());
   }
   if (certFile === '' || keyFile === '') {
     throw new TerminalError('managementApi.tls needs both certFile and keyFile or neither');
@@ -142,14 +140,6 @@ function warnOfValidity({ cert }: TlsPair, { clock, logger }: CertificateOptions
 
 // The self-signed serving certificate and its authority, which is kept so that clients keep their trust when the certificate is renewed.
 
-interface SelfSigned {
-  readonly pair: TlsPair;
-  /** The certificate of the authority, which clients need; also in the file `ca.crt`. */
-  readonly authority: string;
-  /** The authority was not valid yet, and has a new certificate of the same key: clients that have the old one need the new one. */
-  readonly isReissued: boolean;
-}
-
 /** Renewed this long before its expiry. */
 const RENEW_BEFORE_MS = 30 * 24 * 3_600_000;
 
@@ -158,17 +148,15 @@ export async function selfSigned(
   dataDir: string,
   names: readonly string[],
   nowMs: number,
-): Promise<SelfSigned> {
+): Promise<Required<Served>> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const { isReissued, ...authority } = await openAuthority(dataDir, nowMs);
+  const authority = await openAuthority(dataDir, nowMs);
   const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
-  const kept = await readPair(files);
-  if (kept && isReusable(kept, authority, names, nowMs)) {
-    return { pair: kept, authority: authority.cert, isReissued };
-  }
+  const kept = { cert: await readText(files.cert), key: await readText(files.key) };
+  if (isReusable(kept, authority, names, nowMs)) return { pair: kept, authority: authority.cert };
   const pair = await generateServerCertificate(authority, names, nowMs);
   await writePair(files, pair);
-  return { pair, authority: authority.cert, isReissued };
+  return { pair, authority: authority.cert };
 }
 
 /** All names of this machine when it listens on `host`; `''` is every address. */
@@ -188,26 +176,18 @@ export function servingNames(host: string, more: readonly string[] = []): string
     .sort();
 }
 
-interface PairFiles {
-  readonly cert: string;
-  readonly key: string;
-}
-
-async function openAuthority(
-  dataDir: string,
-  nowMs: number,
-): Promise<TlsPair & Pick<SelfSigned, 'isReissued'>> {
+async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
   const files = { cert: join(dataDir, 'ca.crt'), key: join(dataDir, 'ca.key') };
-  const [cert, key] = await Promise.all([readText(files.cert), readText(files.key)]);
-  if (cert === undefined && key === undefined) {
+  const [cert, key] = [await readText(files.cert), await readText(files.key)];
+  if (cert === '' && key === '') {
     const authority = await generateAuthority(nowMs);
     await writePair(files, authority);
-    return { ...authority, isReissued: false };
+    return authority;
   }
   const remedy =
     'restore both files from a backup, or remove both to generate a new authority, which every client must then trust';
-  if (cert === undefined || key === undefined) {
-    const missing = cert === undefined ? files.cert : files.key;
+  if (cert === '' || key === '') {
+    const missing = cert === '' ? files.cert : files.key;
     throw new TerminalError(`${missing} is missing, but the other file of the authority exists: ${remedy}`);
   }
   const problem = checkPair({ cert, key });
@@ -215,15 +195,7 @@ async function openAuthority(
   if (Date.parse(new X509Certificate(cert).validTo) <= nowMs) {
     throw new TerminalError(`${files.cert}: the authority has expired: ${remedy}`);
   }
-  if (isValidYet(cert, nowMs)) return { cert, key, isReissued: false };
-  // A clock was wrong, then or now. With the same key, clients that trust the other certificate lose nothing.
-  const reissued = await generateAuthority(nowMs, { cert, key });
-  await writePair(files, reissued);
-  return { ...reissued, isReissued: true };
-}
-
-function isValidYet(cert: string, nowMs: number): boolean {
-  return Date.parse(new X509Certificate(cert).validFrom) <= nowMs;
+  return { cert, key };
 }
 
 function isReusable(pair: TlsPair, authority: TlsPair, names: readonly string[], nowMs: number): boolean {
@@ -233,38 +205,31 @@ function isReusable(pair: TlsPair, authority: TlsPair, names: readonly string[],
     (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
   return (
     Date.parse(certificate.validTo) - RENEW_BEFORE_MS > nowMs &&
-    isValidYet(pair.cert, nowMs) &&
+    Date.parse(certificate.validFrom) <= nowMs &&
     certificate.verify(new X509Certificate(authority.cert).publicKey) &&
     names.every(isFor)
   );
 }
 
-async function readPair({ cert, key }: PairFiles): Promise<TlsPair | undefined> {
-  const texts = await Promise.all([readText(cert), readText(key)]);
-  return texts[0] === undefined || texts[1] === undefined ? undefined : { cert: texts[0], key: texts[1] };
-}
-
-async function readText(path: string): Promise<string | undefined> {
+/** '' for a missing file. */
+async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return '';
     throw new TerminalError(`${path} cannot be read: make it readable for this user`, { cause: error });
   }
 }
 
 /** The key first, because a certificate without its key is an error at the next start. */
-async function writePair(files: PairFiles, pair: TlsPair): Promise<void> {
+async function writePair(files: TlsPair, pair: TlsPair): Promise<void> {
   try {
     await replaceFile(files.key, pair.key, 0o600);
     await replaceFile(files.cert, pair.cert, 0o644);
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown error';
     throw new TerminalError(
-      `${files.cert} cannot be written (${why}): managementApi.dataDir must be writable`,
-      {
-        cause: error,
-      },
+      `${files.cert} cannot be written (${messageOf(error)}): managementApi.dataDir must be writable`,
+      { cause: error },
     );
   }
 }
@@ -324,19 +289,17 @@ async function loadX509(): Promise<typeof X509> {
   return import('@peculiar/x509');
 }
 
-/** `previous`: the authority whose key and end of validity the new certificate has. */
-export async function generateAuthority(nowMs: number, previous?: TlsPair): Promise<TlsPair> {
+/** Valid from 1970 on: its beginning protects nothing, and a clock that was ahead would make it useless until then. */
+export async function generateAuthority(nowMs: number): Promise<TlsPair> {
   const x509 = await loadX509();
-  const keys = previous
-    ? keyPair(previous.key)
-    : await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
   const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: 'CN=endpoint-syncer management API CA',
     keys,
     signingAlgorithm: SIGNING,
-    ...validity(nowMs, AUTHORITY_DAYS),
-    ...(previous ? { notAfter: new x509.X509Certificate(previous.cert).notAfter } : {}),
+    notBefore: new Date(0),
+    notAfter: new Date(nowMs + AUTHORITY_DAYS * DAY_MS),
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(usages, true),
@@ -344,13 +307,6 @@ export async function generateAuthority(nowMs: number, previous?: TlsPair): Prom
     ],
   });
   return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
-}
-
-function keyPair(key: string): webcrypto.CryptoKeyPair {
-  return {
-    privateKey: createPrivateKey(key).toCryptoKey(CURVE, true, ['sign']),
-    publicKey: createPublicKey(key).toCryptoKey(CURVE, true, ['verify']),
-  };
 }
 
 /** A certificate for these host names and IP addresses, signed by `authority`. */
@@ -369,7 +325,9 @@ export async function generateServerCertificate(
     publicKey: keys.publicKey,
     signingKey,
     signingAlgorithm: SIGNING,
-    ...validity(nowMs, SERVER_DAYS),
+    // The clocks of clients differ.
+    notBefore: new Date(nowMs - HOUR_MS),
+    notAfter: new Date(nowMs + SERVER_DAYS * DAY_MS),
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
@@ -382,11 +340,6 @@ export async function generateServerCertificate(
     ],
   });
   return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
-}
-
-/** Starts an hour ago, because the clocks of clients differ. */
-function validity(nowMs: number, days: number): { notBefore: Date; notAfter: Date } {
-  return { notBefore: new Date(nowMs - HOUR_MS), notAfter: new Date(nowMs + days * DAY_MS) };
 }
 
 function pem(certificate: { toString(format: 'pem'): string }): string {
