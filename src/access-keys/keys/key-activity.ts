@@ -16,7 +16,7 @@ import type { KeyRecord } from '../identity.ts';
 const BATCH_MS = 1_000;
 const RETRY_MS = 5_000;
 
-export interface KeyActivityOptions {
+interface KeyActivityOptions {
   readonly store: Pick<Store, 'notes'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -25,20 +25,14 @@ export interface KeyActivityOptions {
 /** Table of notes in the store: uid → ISO time. */
 const NOTES = 'activity';
 
-/** When the next note of a key may be written, and the interval to the one after it. */
-interface Due {
-  readonly atMs: number;
-  readonly intervalMs: number;
-}
-
 export class KeyActivity implements Overlay {
   readonly #options: KeyActivityOptions;
   readonly #notes: Notes;
   readonly #lastMs = new Map<string, number>();
   /** When the last note of each key was written. */
   readonly #notedMs = new Map<string, number>();
-  /** Keys that were used since their last note. */
-  readonly #due = new Map<string, Due>();
+  /** Keys that were used since their last note: when the next one may be written. */
+  readonly #dueMs = new Map<string, number>();
   /** Deleted keys whose notes must be deleted. */
   readonly #gone = new Set<string>();
   #timer: Timer | undefined;
@@ -74,18 +68,17 @@ export class KeyActivity implements Overlay {
     const { uid } = key;
     const nowMs = this.#options.clock.now();
     this.#lastMs.set(uid, Math.max(nowMs, this.#lastMs.get(uid) ?? 0));
-    if (this.#due.has(uid)) return;
-    const notedMs = this.#notedMs.get(uid);
+    if (this.#dueMs.has(uid)) return;
     const intervalMs = activityIntervalMs(key);
-    const atMs = notedMs === undefined ? nowMs : Math.max(nowMs, notedMs + intervalMs);
-    this.#due.set(uid, { atMs, intervalMs });
-    this.#writeAt(Math.max(atMs, nowMs + Math.min(BATCH_MS, intervalMs)));
+    const dueMs = Math.max(nowMs, (this.#notedMs.get(uid) ?? 0) + intervalMs);
+    this.#dueMs.set(uid, dueMs);
+    this.#writeAt(Math.max(dueMs, nowMs + Math.min(BATCH_MS, intervalMs)));
   }
 
   /** The key was deleted. */
   forget(uid: string): void {
     if (!this.#lastMs.delete(uid) && !this.#notedMs.has(uid)) return;
-    this.#due.delete(uid);
+    this.#dueMs.delete(uid);
     this.#notedMs.delete(uid);
     this.#gone.add(uid);
     this.#writeAt(this.#options.clock.now() + BATCH_MS);
@@ -95,7 +88,7 @@ export class KeyActivity implements Overlay {
   async flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (const [uid, due] of this.#due) this.#due.set(uid, { ...due, atMs: 0 });
+    for (const uid of this.#dueMs.keys()) this.#dueMs.set(uid, 0);
     await this.#write();
   }
 
@@ -134,48 +127,27 @@ export class KeyActivity implements Overlay {
     return this.#writing;
   }
 
-  /** Never rejects: what could not be written stays due. */
+  /** Never rejects: what could not be written is due again. */
   async #writeDue(): Promise<void> {
     const { clock, logger } = this.#options;
     const nowMs = clock.now();
     const changes = new Map<string, string | undefined>();
-    const written = new Map<string, number>();
-    for (const [uid, { atMs }] of this.#due) {
-      const ms = this.#lastMs.get(uid);
-      if (atMs > nowMs || ms === undefined) continue;
-      written.set(uid, ms);
-      changes.set(uid, new Date(ms).toISOString());
+    for (const [uid, dueMs] of this.#dueMs) {
+      if (dueMs > nowMs) continue;
+      changes.set(uid, new Date(this.#lastMs.get(uid) ?? nowMs).toISOString());
+      this.#dueMs.delete(uid);
+      this.#notedMs.set(uid, nowMs);
     }
     for (const uid of this.#gone) changes.set(uid, undefined);
-    if (changes.size > 0) {
-      try {
-        await this.#notes.write(changes);
-        this.#markWritten(changes, written, nowMs);
-      } catch (error) {
-        logger.warn({ err: error, keys: changes.size }, 'cannot write the last use of keys, retrying');
-        this.#writeAt(nowMs + RETRY_MS);
-        return;
-      }
+    try {
+      if (changes.size > 0) await this.#notes.write(changes);
+      for (const [uid, time] of changes) if (time === undefined) this.#gone.delete(uid);
+    } catch (error) {
+      logger.warn({ err: error, keys: changes.size }, 'cannot write the last use of keys, retrying');
+      for (const uid of changes.keys()) if (this.#lastMs.has(uid)) this.#dueMs.set(uid, nowMs);
+      return this.#writeAt(nowMs + RETRY_MS);
     }
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const { atMs } of this.#due.values()) nextMs = Math.min(nextMs, atMs);
+    const nextMs = Math.min(...this.#dueMs.values());
     if (Number.isFinite(nextMs)) this.#writeAt(Math.max(nextMs, nowMs + BATCH_MS));
-  }
-
-  #markWritten(
-    changes: ReadonlyMap<string, string | undefined>,
-    written: ReadonlyMap<string, number>,
-    nowMs: number,
-  ): void {
-    for (const [uid, time] of changes) if (time === undefined) this.#gone.delete(uid);
-    for (const [uid, ms] of written) {
-      const lastMs = this.#lastMs.get(uid);
-      if (lastMs === undefined) continue; // the key was deleted in the meantime
-      this.#notedMs.set(uid, nowMs);
-      // The key was used again during the write, so another note is due.
-      const intervalMs = this.#due.get(uid)?.intervalMs ?? 0;
-      if (lastMs === ms) this.#due.delete(uid);
-      else this.#due.set(uid, { atMs: nowMs + intervalMs, intervalMs });
-    }
   }
 }
