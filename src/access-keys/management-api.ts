@@ -34,7 +34,7 @@ import { EVENT_TYPES } from '../apiserver/event-kinds.ts';
 import { REVIEW_TYPES } from '../apiserver/access-review.ts';
 import { DefinitionTable } from '../apiserver/objects/resource-definition.ts';
 import { SCOPE_TYPES } from './authorization/scope-validation.ts';
-import { Keys } from './keys/keys.ts';
+import { composeKeys } from './keys/keys.ts';
 import { KeyActivity } from './keys/key-activity.ts';
 import { KeyIndex } from './keys/key-index.ts';
 import { bearerAuthenticator } from './keys/key-authenticator.ts';
@@ -302,7 +302,7 @@ function composeModules(options: ModulesOptions) {
     : undefined;
   const authorizer = new ManagementAuthorizer({ index, activity, clock, host: hostUsers });
   const shared = { ...options, types, index };
-  const keys = new Keys({
+  const keys = composeKeys({
     ...shared,
     randomBytes,
     maxTtlSeconds: Math.floor(config.maxTtl / 1000),

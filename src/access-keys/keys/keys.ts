@@ -23,7 +23,7 @@ import type { IndexedKey, KeyIndex } from './key-index.ts';
 import { ownedAccessKeys } from './key-kind.ts';
 import { StoredKeys } from './stored-key.ts';
 
-export interface KeysOptions {
+interface KeysOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -44,81 +44,57 @@ export interface KeysOptions {
   audit(event: AuditEvent): void;
 }
 
-export class Keys {
-  readonly definition: ResourceDefinition;
-  /** Events about keys, read-only for clients. */
-  readonly events: ResourceDefinition;
-  /** The same in the core group, where `kubectl describe` and `kubectl events` read them without asking discovery. */
-  readonly coreEvents: ResourceDefinition;
-  readonly index: KeyIndex;
-  readonly activity: KeyActivity;
-  readonly digests: KeyDigests;
-  readonly authenticator: KeyAuthenticator;
-  /** The one registry and deleter over the store. */
-  readonly registry: ObjectRegistry;
-  readonly deleter: ObjectDeleter;
-  readonly #logger: Logger;
-  readonly #collector: KeyCollector;
-  readonly #expiry: ExpiryEvents;
+export type Keys = ReturnType<typeof composeKeys>;
 
-  constructor(options: KeysOptions) {
-    const { store, clock, random, randomBytes, logger, masterKey, types, index, activity } = options;
-    this.#logger = logger;
-    this.index = index;
-    this.activity = activity;
-    const digests = new KeyDigests(masterKey.pepper);
-    this.digests = digests;
-    const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
-    this.definition = ownedAccessKeys({ ...options, forms, digests });
-    this.events = readOnly(groupEvents(types));
-    this.coreEvents = readOnly(coreEvents(types));
-    this.authenticator = new KeyAuthenticator({ digests, index, activity, clock });
-    const admission = new KeyAdmission({ ...options, digests });
-    this.registry = new ObjectRegistry({ store, clock, random, admission });
-    this.deleter = new ObjectDeleter(this.registry);
-    const parts = { store, registry: this.registry, clock, logger };
-    const audit = options.audit.bind(options);
-    this.#expiry = new ExpiryEvents({ ...parts, definition: this.events, audit });
-    const { definition, deleter } = this;
-    this.#collector = new KeyCollector({
-      ...parts,
-      definition,
-      deleter,
-      index,
-      activity,
-      expiry: this.#expiry,
-    });
-  }
-
-  /** Called when a key has expired. Must not throw. */
-  onExpired(listener: (key: IndexedKey) => void): void {
-    this.#collector.onExpired(listener);
-  }
-
-  /** Before the first request. Rejects with `StoreError`. */
-  async start(): Promise<void> {
-    const { index, activity } = this;
-    index.onChange(({ now, before }) => {
-      if (before && before.uid !== now?.uid) activity.forget(before.uid);
-    });
-    // The notes are read before the keys: a key with a note that is not in the list was deleted.
-    await activity.read();
-    index.start();
-    for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
-    warnOfLargeKeys(index, this.#logger);
-    this.#collector.start();
-    this.#expiry.start();
-  }
-
-  /** After the last request, before the store closes. */
-  async stop(): Promise<void> {
-    this.authenticator.stop();
-    await this.#collector.stop();
-    await this.#expiry.stop();
-    this.index.stop();
-    this.deleter.close();
-    await this.activity.stop();
-  }
+export function composeKeys(options: KeysOptions) {
+  const { clock, types, masterKey, randomBytes, index, activity } = options;
+  const digests = new KeyDigests(masterKey.pepper);
+  const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay: activity });
+  const definition = ownedAccessKeys({ ...options, forms, digests });
+  const events = readOnly(groupEvents(types));
+  const authenticator = new KeyAuthenticator({ digests, index, activity, clock });
+  const registry = new ObjectRegistry({ ...options, admission: new KeyAdmission({ ...options, digests }) });
+  const deleter = new ObjectDeleter(registry);
+  const expiry = new ExpiryEvents({ ...options, registry, definition: events });
+  const collector = new KeyCollector({ ...options, registry, deleter, definition, expiry });
+  return {
+    definition,
+    /** Events about keys, read-only for clients. */
+    events,
+    /** The same in the core group, where `kubectl describe` and `kubectl events` read them without asking discovery. */
+    coreEvents: readOnly(coreEvents(types)),
+    index,
+    activity,
+    digests,
+    authenticator,
+    /** The one registry and deleter over the store. */
+    registry,
+    deleter,
+    /** See {@link KeyCollector.onExpired}. */
+    onExpired: (listener: (key: IndexedKey) => void): void => collector.onExpired(listener),
+    /** Before the first request. Rejects with `StoreError`. */
+    start: async (): Promise<void> => {
+      index.onChange(({ now, before }) => {
+        if (before && before.uid !== now?.uid) activity.forget(before.uid);
+      });
+      // The notes are read before the keys: a key with a note that is not in the list was deleted.
+      await activity.read();
+      index.start();
+      for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
+      warnOfLargeKeys(index, options.logger);
+      collector.start();
+      expiry.start();
+    },
+    /** After the last request, before the store closes. */
+    stop: async (): Promise<void> => {
+      authenticator.stop();
+      await collector.stop();
+      await expiry.stop();
+      index.stop();
+      deleter.close();
+      await activity.stop();
+    },
+  };
 }
 
 function readOnly(kind: ResourceDefinition): ResourceDefinition {

@@ -32,7 +32,7 @@ import {
   type KeyRecord,
   type Scope,
 } from '../../../src/access-keys/identity.ts';
-import { Keys } from '../../../src/access-keys/keys/keys.ts';
+import { composeKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
 import { KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
 import { SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
@@ -130,7 +130,7 @@ export async function startAuthorizationServer(
     activity.recordUse(key);
   };
   const authorizer = new ManagementAuthorizer({ index, activity: { recordUse }, clock, host });
-  const keys = new Keys({
+  const keys = composeKeys({
     store,
     clock,
     random: systemRandom,

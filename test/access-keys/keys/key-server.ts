@@ -17,7 +17,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base
 import { systemRandom } from '../../../src/base/random.ts';
 import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
-import { Keys } from '../../../src/access-keys/keys/keys.ts';
+import { composeKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
 import { KeyActivity } from '../../../src/access-keys/keys/key-activity.ts';
 import { KeyIndex } from '../../../src/access-keys/keys/key-index.ts';
 import { KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
@@ -60,7 +60,7 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
   const { clock = systemClock, maxTtlSeconds = 0, authorizer = allowEverything } = options;
   const { logger = silentLogger } = options;
   const activity = new KeyActivity({ store, clock, logger });
-  return new Keys({
+  return composeKeys({
     store,
     clock,
     random: systemRandom,
