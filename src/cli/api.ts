@@ -12,14 +12,14 @@ import { systemRandom } from '../base/random.ts';
 import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
-import { guarded } from './output/terminal.ts';
+import type { ExitWith } from './output/terminal.ts';
 import { keepAlive, stopSignals } from './process-lifecycle.ts';
 import { packageVersion } from './version.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, API_FIELDS, true);
-  command.action(async () => exit(await guarded(() => api(command))));
+  command.action(() => exitWith(() => api(command)));
 }
 
 async function api(command: Command): Promise<number> {

@@ -16,7 +16,7 @@ import {
 } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import { loaderInput } from './config-options.ts';
-import { guarded, usageError } from './output/terminal.ts';
+import { type ExitWith, usageError } from './output/terminal.ts';
 import { readObject } from './output/objects.ts';
 import { silentLogger } from '../base/logger.ts';
 import { systemClock } from '../base/clock.ts';
@@ -35,7 +35,7 @@ interface EvalFlags {
   jsonl?: boolean;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .argument('[expression]', 'JavaScript with `value` and `context` in scope')
     .option('--value <json>', 'the value; if omitted, the path does not exist')
@@ -51,12 +51,10 @@ export function define(command: Command, exit: (code: number) => void): void {
         'read lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
       ).conflicts(['value', 'context', 'config']),
     )
-    .action(async (expression: string | undefined, flags: EvalFlags) => {
+    .action((expression: string | undefined, flags: EvalFlags) => {
       if ((flags.jsonl === true) === (expression !== undefined))
         command.error('error: specify an expression, or --jsonl to read expressions from standard input');
-      const run = (): Promise<number> =>
-        flags.jsonl === true ? runLines() : runOne(expression ?? '', command, flags);
-      exit(await guarded(run));
+      return exitWith(() => (expression === undefined ? runLines() : runOne(expression, command, flags)));
     });
 }
 

@@ -7,7 +7,7 @@ import { configurationHash } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { secondsIn } from './keys/keys-options.ts';
-import { guarded } from './output/terminal.ts';
+import type { ExitWith } from './output/terminal.ts';
 
 const POLL_MS = 1000;
 const REQUEST_TIMEOUT_MS = 5000;
@@ -18,12 +18,12 @@ interface HealthOptions {
   readonly timeout: number;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, ['name']);
   command
     .option('--url <url>', 'where the daemon serves /readyz and /metrics', 'http://127.0.0.1:8080')
     .addOption(new Option('--timeout <duration>', 'how long to wait').argParser(secondsIn).default(180, '3m'))
-    .action(async (options: HealthOptions) => exit(await guarded(() => run(command, options))));
+    .action((options: HealthOptions) => exitWith(() => run(command, options)));
 }
 
 async function run(command: Command, { url, timeout }: HealthOptions): Promise<number> {

@@ -27,7 +27,7 @@ import {
   type Row,
   KINDS,
 } from './migration.ts';
-import { describeFailure, guarded, reportProblems, usageError } from './output/terminal.ts';
+import { describeFailure, type ExitWith, reportProblems, usageError } from './output/terminal.ts';
 import { formatJson, formatTable, formatOption } from './output/listing.ts';
 import { ConfigError, messageOf, TerminalError } from '../base/errors.ts';
 import { patchesIn } from '../config/patch-rules.ts';
@@ -36,7 +36,7 @@ import { MEMBER_LABEL } from '../fleet/decide-member.ts';
 const FILE_FLAG = 'vclusterConfig';
 const CONNECTION_FLAGS = ['virtual.kubeconfig', 'virtual.context', 'host.kubeconfig', 'host.context'];
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command.addOption(
     formatOption(['text', 'json', 'helm'], "text, json, or helm: values of this program's chart"),
   );
@@ -45,8 +45,8 @@ export function define(command: Command, exit: (code: number) => void): void {
   const help =
     'print what every vCluster of the host, or with -n of one namespace, gains and loses as a member of a fleet';
   command.addOption(new Option('--fleet', help).helpGroup(HELP_GROUP));
-  command.action(async ({ output, fleet }: { output: string; fleet?: boolean }) =>
-    exit(await guarded(() => (fleet ? migrateFleet(command, output) : migrate(command, output)), 2)),
+  command.action(({ output, fleet }: { output: string; fleet?: boolean }) =>
+    exitWith(() => (fleet ? migrateFleet(command, output) : migrate(command, output)), 2),
   );
 }
 

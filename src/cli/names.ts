@@ -9,7 +9,7 @@ import { createTranslators } from '../syncer/translation.ts';
 import { SYNCABLE_RESOURCES } from '../syncer/kinds/synced-kinds.ts';
 import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
-import { guarded, reportProblems, usageError } from './output/terminal.ts';
+import { type ExitWith, reportProblems, usageError } from './output/terminal.ts';
 import { formatListing, outputOption, type ListedRow } from './output/listing.ts';
 import { isNamedBy, knownKind, similarKind, type KnownKind } from './kind-scope.ts';
 import { isDnsLabel, isDnsSubdomain, NAME_LENGTH_MAX } from '../kube/names.ts';
@@ -23,7 +23,7 @@ interface NamesOptions {
   readonly output: string;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .argument(
       '<names...>',
@@ -33,9 +33,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('-r, --reverse', 'translate host names to virtual names')
     .addOption(outputOption());
   addConfigOptions(command, ['name', 'host.namespace']);
-  command.action(async (args: string[], options: NamesOptions) => {
-    exit(await guarded(() => names(command, args, options)));
-  });
+  command.action((args: string[], options: NamesOptions) => exitWith(() => names(command, args, options)));
 }
 
 async function names(command: Command, args: readonly string[], options: NamesOptions): Promise<number> {

@@ -3,14 +3,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { configJsonSchema } from '../config/schema/schema.ts';
+import type { ExitWith } from './output/terminal.ts';
 import { packageFile } from './version.ts';
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .option('-w, --write', 'write the schema to config/schema.json')
     .option('--check', 'exit 1 if config/schema.json is out of date')
     .option('--modeline', 'print the comment that makes an editor use the schema of this installation')
-    .action(async (options: SchemaOptions) => exit(await run(options)));
+    .action((options: SchemaOptions) => exitWith(() => run(options)));
 }
 
 interface SchemaOptions {

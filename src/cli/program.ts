@@ -1,10 +1,11 @@
 /** The command table. A command's module is loaded only when that command runs, so `run` does not pay for the others. */
 
 import { Command, CommanderError, Help, type Option } from 'commander';
+import type { ExitWith } from './output/terminal.ts';
 
 interface CommandModule {
-  /** Adds arguments, options and the action; the action reports its exit code through `exit` (0 when it never does). */
-  define(command: Command, exit: (code: number) => void): void;
+  /** Adds arguments, options and the action, which ends through `exitWith`, or with 0. */
+  define(command: Command, exitWith: ExitWith): void;
 }
 
 type CommandGroup = Readonly<Record<string, readonly [summary: string, load: () => Promise<CommandModule>]>>;
@@ -168,7 +169,10 @@ async function commandFor(
     .description(describe(entry.name, entry.summary))
     .copyInheritedSettings(program);
   if (onExit === false) return command;
-  (await entry.load()).define(command, onExit);
+  (await entry.load()).define(command, async (...work) => {
+    const { guarded } = await import('./output/terminal.ts');
+    onExit(await guarded(...work));
+  });
   for (const part of command.commands) {
     const summary = part.description();
     part.summary(summary).description(describe(`${entry.name} ${part.name()}`, summary));

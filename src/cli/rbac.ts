@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { fleetRights, memberRights } from '../fleet/rights.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
-import { guarded, usageError } from './output/terminal.ts';
+import { type ExitWith, usageError } from './output/terminal.ts';
 import { ENDPOINT_SLICES, NAMESPACES } from '../kube/object.ts';
 import { kindPolicy, asReferencedKind, type ReferencedKind } from '../syncer/references/referenced-kind.ts';
 import { syncedKinds } from '../syncer/kinds/synced-kinds.ts';
@@ -25,7 +25,7 @@ interface RbacOptions {
   readonly output: string;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, ALL_FIELDS);
   command
     .addOption(
@@ -38,7 +38,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .option('--service-account <name>', 'name of the ServiceAccount in each cluster', 'endpoint-syncer')
     .addOption(formatOption(['yaml', 'json']))
-    .action(async (options: RbacOptions) => exit(await guarded(() => run(command, options))));
+    .action((options: RbacOptions) => exitWith(() => run(command, options)));
 }
 
 async function run(command: Command, options: RbacOptions): Promise<number> {

@@ -11,7 +11,7 @@ import { sleep, systemClock } from '../base/clock.ts';
 import { systemRandom } from '../base/random.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
-import { guarded, usageError } from './output/terminal.ts';
+import { type ExitWith, usageError } from './output/terminal.ts';
 import {
   exitAfterGracePeriod,
   keepAlive,
@@ -38,7 +38,7 @@ interface RunOptions {
   readonly output: string;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, ALL_FIELDS, true);
   command
     .option('--dry-run', 'send each write with dryRun=All and log what it would change')
@@ -47,7 +47,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       'with --dry-run: print a table after the first pass and exit; exit code 1 if there are differences',
     )
     .addOption(outputOption('with --once: '))
-    .action(async (options: RunOptions) => exit(await guarded(() => run(command, options))));
+    .action((options: RunOptions) => exitWith(() => run(command, options)));
 }
 
 async function run(command: Command, options: RunOptions): Promise<number> {

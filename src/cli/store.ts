@@ -13,7 +13,7 @@ import { backupDatabase, compactDatabase, verifyDatabase } from '../apiserver/st
 import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/database-file.ts';
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from './config-options.ts';
-import { reportProblems, guarded, usageError, showProgress } from './output/terminal.ts';
+import { reportProblems, type ExitWith, usageError, showProgress } from './output/terminal.ts';
 import { packageVersion } from './version.ts';
 
 interface StoreOptions {
@@ -25,7 +25,7 @@ const HOST_FIELDS = ['host.kubeconfig', 'host.context', 'host.namespace'];
 
 type Action = 'backup' | 'verify' | 'compact';
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .addArgument(
       new Argument('<action>', 'what to do').choices(['backup', 'verify', 'compact'] satisfies Action[]),
@@ -38,9 +38,9 @@ export function define(command: Command, exit: (code: number) => void): void {
     '\nbackup copies the database, also while the API runs; verify checks the database or a backup, or with the\n' +
       'kubernetes driver the Secrets; compact deletes history and frees disk space, while the API is stopped.',
   );
-  command.action(async (action: Action, file: string | undefined, options: StoreOptions) => {
-    exit(await guarded(() => run(command, action, { file, output: options.output })));
-  });
+  command.action((action: Action, file: string | undefined, { output }: StoreOptions) =>
+    exitWith(() => run(command, action, { file, output })),
+  );
 }
 
 interface Files {

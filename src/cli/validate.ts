@@ -11,7 +11,7 @@ import { displayName } from '../config/source-file.ts';
 import type { ConfigText } from '../config/layers.ts';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { isJsonObject, ownValue, jsonEquals, type JsonValue } from '../base/json.ts';
-import { paintFor, showProgress, formatProblems, problemToJson } from './output/terminal.ts';
+import { type ExitWith, paintFor, showProgress, formatProblems, problemToJson } from './output/terminal.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
@@ -30,7 +30,7 @@ import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
 /** The fields of `endpointSyncer` that `api` reads. */
 const API_KEYS = ['host', 'http', 'log'];
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command.argument(
     '[files...]',
     'configuration files, or - for standard input; default: the file that run reads',
@@ -38,9 +38,9 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.addOption(formatOption(['text', 'json']));
   command.option('--strict', 'treat warnings as errors');
   addConfigOptions(command, ALL_FIELDS, true);
-  command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
+  command.action((files: string[], { output, strict }: { output: string; strict?: true }) => {
     const input = { ...loaderInput(command), isStart: true };
-    exit(await validate(filesToCheck(files, command), input, output, strict === true));
+    return exitWith(() => validate(filesToCheck(files, command), input, output, strict === true));
   });
 }
 

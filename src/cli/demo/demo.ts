@@ -25,7 +25,7 @@ import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
-import { guarded } from '../output/terminal.ts';
+import type { ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import {
   type Activity,
@@ -52,13 +52,13 @@ interface DemoOptions {
 
 const SETTLE_MAX_MS = 30_000;
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .option('--once', 'list the objects when all are synced, then exit')
     .addOption(outputOption('with --once: '))
     .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
     .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
-    .action(async (options: DemoOptions) => exit(await guarded(() => demo(options))));
+    .action((options: DemoOptions) => exitWith(() => demo(options)));
 }
 
 async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {

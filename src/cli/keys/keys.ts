@@ -4,7 +4,7 @@ import { endOfKey } from '../../access-keys/keys/stored-key.ts';
 import { metadataOf } from '../../kube/object.ts';
 import { type Command, Option, InvalidArgumentError } from 'commander';
 import { addConfigOptions, API_FIELDS } from '../config-options.ts';
-import { guarded, usageError } from '../output/terminal.ts';
+import { type ExitWith, usageError } from '../output/terminal.ts';
 import { outputOption, formatListing, type Listing, formatOption } from '../output/listing.ts';
 import {
   ApiClient,
@@ -34,19 +34,17 @@ import {
 } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 
-type Exit = (code: number) => void;
-
-export function define(command: Command, exit: Exit): void {
-  defineBootstrap(command, exit);
-  defineCreate(command, exit);
-  defineGet(command, exit);
-  defineList(command, exit);
-  defineRotate(command, exit);
-  defineRevoke(command, exit);
-  defineToken(command, exit);
+export function define(command: Command, exitWith: ExitWith): void {
+  defineBootstrap(command, exitWith);
+  defineCreate(command, exitWith);
+  defineGet(command, exitWith);
+  defineList(command, exitWith);
+  defineRotate(command, exitWith);
+  defineRevoke(command, exitWith);
+  defineToken(command, exitWith);
 }
 
-function defineBootstrap(parent: Command, exit: Exit): void {
+function defineBootstrap(parent: Command, exitWith: ExitWith): void {
   const summary = "create the first administrator's key and print it, once; on the machine of the API";
   const command = parent
     .command('bootstrap')
@@ -55,10 +53,10 @@ function defineBootstrap(parent: Command, exit: Exit): void {
     .option('--rotate', 'revoke the first key and create another')
     .addOption(secretOption());
   addConfigOptions(command, API_FIELDS);
-  command.action(async (options: BootstrapOptions) => exit(await guarded(() => bootstrap(command, options))));
+  command.action((options: BootstrapOptions) => exitWith(() => bootstrap(command, options)));
 }
 
-function defineCreate(parent: Command, exit: Exit): void {
+function defineCreate(parent: Command, exitWith: ExitWith): void {
   const command = parent
     .command('create')
     .description('create a key and print it, once')
@@ -69,19 +67,19 @@ function defineCreate(parent: Command, exit: Exit): void {
     const message = 'error: name the subject of the key with exactly one of --user, --team and --subject';
     command.error(message, { exitCode: 2 });
   });
-  withClient(command, exit, createKey);
+  withClient(command, exitWith, createKey);
 }
 
-function defineGet(parent: Command, exit: Exit): void {
+function defineGet(parent: Command, exitWith: ExitWith): void {
   const command = parent
     .command('get')
     .description('show a key without its secret')
     .argument('<name>', 'name of the key')
     .addOption(outputOption());
-  withClient(command, exit, getKey);
+  withClient(command, exitWith, getKey);
 }
 
-function defineList(parent: Command, exit: Exit): void {
+function defineList(parent: Command, exitWith: ExitWith): void {
   const command = parent
     .command('list')
     .description('list the keys that you may see')
@@ -105,10 +103,10 @@ function defineList(parent: Command, exit: Exit): void {
         'name, subject, created, expires, last-activity, or a field such as .spec.ttl',
       ).argParser(sortField),
     );
-  withClient(command, exit, listKeys);
+  withClient(command, exitWith, listKeys);
 }
 
-function defineRotate(parent: Command, exit: Exit): void {
+function defineRotate(parent: Command, exitWith: ExitWith): void {
   const command = parent
     .command('rotate')
     .description('rotate the secret of a key and print the new one, once')
@@ -119,30 +117,30 @@ function defineRotate(parent: Command, exit: Exit): void {
         .default(0, '0: it is revoked immediately, with the tokens of the key'),
     )
     .addOption(secretOption());
-  withClient(command, exit, rotateKey);
+  withClient(command, exitWith, rotateKey);
 }
 
-function defineRevoke(parent: Command, exit: Exit): void {
+function defineRevoke(parent: Command, exitWith: ExitWith): void {
   const command = parent
     .command('revoke')
     .description('delete keys; requests that use them fail immediately')
     .argument('<names...>', 'names of keys')
     .option('--disable', 'disable the keys instead of deleting them')
     .option('--enable', 'enable disabled keys');
-  withClient(command, exit, revokeKeys);
+  withClient(command, exitWith, revokeKeys);
 }
 
-function defineToken(parent: Command, exit: Exit): void {
+function defineToken(parent: Command, exitWith: ExitWith): void {
   const summary = 'issue a token for a connected cluster, or a kubeconfig that renews it';
   const command = parent.command('token').description(summary);
   addTokenOptions(command);
-  withClient(command, exit, printToken);
+  withClient(command, exitWith, printToken);
 }
 
 /** Adds the options of the connection, and the action `work`, which rejects with `StatusError` when the server denies a request. */
 function withClient<A extends unknown[]>(
   command: Command,
-  exit: Exit,
+  exitWith: ExitWith,
   work: (client: ApiClient, ...args: A) => Promise<number>,
 ): void {
   addConnectionOptions(command);
@@ -150,7 +148,7 @@ function withClient<A extends unknown[]>(
     await using client = new ApiClient(await connectionFor(command));
     return await work(client, ...args);
   };
-  command.action(async (...args: A) => exit(await guarded(() => run(...args))));
+  command.action((...args: A) => exitWith(() => run(...args)));
 }
 
 function secretOption(): Option {

@@ -9,13 +9,13 @@ import { leaseName } from '../../syncer/leadership.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { ADOPTED, KUBE_SYSTEM, readIfAllowed } from '../../syncer/virtual-identity.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { guarded } from '../output/terminal.ts';
+import type { ExitWith } from '../output/terminal.ts';
 import { withConnection } from './session.ts';
 import { reaching, type Connection } from './snapshot.ts';
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);
-  command.action(async () => exit(await guarded(() => withConnection(command, adopt))));
+  command.action(() => exitWith(() => withConnection(command, adopt)));
 }
 
 async function adopt({ config, clusters }: Connection): Promise<number> {

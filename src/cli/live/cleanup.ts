@@ -18,7 +18,7 @@ import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/ki
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption } from './hosted.ts';
-import { guarded, showProgress } from '../output/terminal.ts';
+import { type ExitWith, showProgress } from '../output/terminal.ts';
 import { knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { type Connection, reaching, readSnapshot, type Snapshot, objectsOf } from './snapshot.ts';
@@ -43,7 +43,7 @@ interface CleanupFlags {
   readonly output: string;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only list the objects that would be deleted')
@@ -55,8 +55,8 @@ export function define(command: Command, exit: (code: number) => void): void {
     .addOption(outputOption());
   addConfigOptions(command);
   addVclusterOption(command);
-  command.action(async (flags: CleanupFlags) =>
-    exit(await guarded(() => withConnection(command, (connection) => cleanup(connection, flags)))),
+  command.action((flags: CleanupFlags) =>
+    exitWith(() => withConnection(command, (connection) => cleanup(connection, flags))),
   );
 }
 

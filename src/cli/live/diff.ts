@@ -7,7 +7,7 @@ import { unifiedHunks } from '../../base/unified-diff.ts';
 import { apiVersionOf, asJson, keyOf, type KubeObject, SECRETS } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption } from './hosted.ts';
-import { guarded, describeFailure, type Paint, paintFor } from '../output/terminal.ts';
+import { type ExitWith, describeFailure, type Paint, paintFor } from '../output/terminal.ts';
 import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
 import { printObject, SERVER_SET, withoutBookkeeping } from '../output/objects.ts';
@@ -27,17 +27,17 @@ interface DiffFlags {
 /** 1 means that there are differences. */
 const ERROR = 2;
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .argument('[names...]', 'NAMESPACE/NAME of virtual objects; default: all objects')
     .option('-k, --kind <kind>', 'only objects of this kind')
     .option('--show-bookkeeping', 'also show the annotations and labels that mark the copies');
   addConfigOptions(command);
   addVclusterOption(command);
-  command.action(async (names: string[], flags: DiffFlags) => {
+  command.action((names: string[], flags: DiffFlags) => {
     const problem = nameProblem(names);
     if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
-    exit(await guarded(() => withConnection(command, (connection) => diff(connection, names, flags)), ERROR));
+    return exitWith(() => withConnection(command, (connection) => diff(connection, names, flags)), ERROR);
   });
 }
 

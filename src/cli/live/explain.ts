@@ -18,7 +18,7 @@ import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption } from './hosted.ts';
-import { guarded, describePatchError } from '../output/terminal.ts';
+import { type ExitWith, describePatchError } from '../output/terminal.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
@@ -42,7 +42,7 @@ interface ExplainFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .argument(
       '<name>',
@@ -53,11 +53,11 @@ export function define(command: Command, exit: (code: number) => void): void {
     .addOption(formatOption(['text', 'json', 'yaml']));
   addConfigOptions(command);
   addVclusterOption(command);
-  command.action(async (name: string, flags: ExplainFlags) => {
+  command.action((name: string, flags: ExplainFlags) => {
     const isNameAlone = flags.host === true && !name.includes('/');
     const problem = isNameAlone ? undefined : nameProblem([name]);
     if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
-    exit(await guarded(() => withConnection(command, (connection) => explain(connection, name, flags))));
+    return exitWith(() => withConnection(command, (connection) => explain(connection, name, flags)));
   });
 }
 

@@ -9,7 +9,7 @@ import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap }
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, namespaceFilter } from './hosted.ts';
-import { guarded } from '../output/terminal.ts';
+import type { ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { reportUnknownKind, knownKind } from '../kind-scope.ts';
 import { type Connection, readSnapshot } from './snapshot.ts';
@@ -55,7 +55,7 @@ const HEADING = ['KIND', 'NAMESPACE', 'NAME', 'HOST', 'STATE', 'REASON', 'AGE'];
 
 const ADDRESS_HEADING = ['ADDRESS', 'PORTS'];
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .option(
       '-n, --namespace <name>',
@@ -70,8 +70,8 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('-w, --watch', 'keep running and print changed objects');
   addConfigOptions(command);
   addVclusterOption(command);
-  command.action(async (flags: StatusFlags) =>
-    exit(await guarded(() => status(command, { ...flags, namespace: namespaceFilter(command) }))),
+  command.action((flags: StatusFlags) =>
+    exitWith(() => status(command, { ...flags, namespace: namespaceFilter(command) })),
   );
 }
 

@@ -24,7 +24,7 @@ import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { withHostNamespace, addConfigOptions, loaderInput } from '../config-options.ts';
-import { guarded, reportProblems } from '../output/terminal.ts';
+import { type ExitWith, reportProblems } from '../output/terminal.ts';
 import { printObject, readObject } from '../output/objects.ts';
 
 const FIELDS = [
@@ -50,7 +50,7 @@ interface PatchFlags {
   readonly output: 'yaml' | 'json';
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, FIELDS);
   command
     .option(
@@ -69,7 +69,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .option('--namespace <name>', 'virtual namespace of an object without one')
     .addOption(formatOption(['yaml', 'json']))
-    .action(async (flags: PatchFlags) => exit(await guarded(() => patch(command, flags))));
+    .action((flags: PatchFlags) => exitWith(() => patch(command, flags)));
 }
 
 async function patch(command: Command, flags: PatchFlags): Promise<number> {

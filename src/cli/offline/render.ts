@@ -6,7 +6,7 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { guarded, describeFailure, showProgress } from '../output/terminal.ts';
+import { type ExitWith, describeFailure, showProgress } from '../output/terminal.ts';
 import { readObjects, printObject } from '../output/objects.ts';
 import {
   placedWorld,
@@ -25,7 +25,7 @@ interface RenderFlags {
   readonly output: string;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command);
   command
     .requiredOption(
@@ -36,7 +36,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--virtual <path...>', 'with --reverse: existing virtual objects', [])
     .option('--reverse', 'host to virtual')
     .addOption(formatOption(['yaml', 'json']))
-    .action(async (flags: RenderFlags) => exit(await guarded(() => render(command, flags))));
+    .action((flags: RenderFlags) => exitWith(() => render(command, flags)));
 }
 
 async function render(command: Command, flags: RenderFlags): Promise<number> {

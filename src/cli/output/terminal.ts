@@ -116,6 +116,9 @@ export async function guarded(work: () => number | Promise<number>, failure = 1)
   }
 }
 
+/** Ends the action of a command: runs its work as {@link guarded} does, with the exit code as that of the process. */
+export type ExitWith = (...work: Parameters<typeof guarded>) => Promise<void>;
+
 /** Reports a mistake on the command line, and returns its exit code. */
 export function usageError(message: string): number {
   process.stderr.write(`error: ${message}\n`);

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/config.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
-import { guarded } from '../output/terminal.ts';
+import type { ExitWith } from '../output/terminal.ts';
 import { parsePagePort, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { startState } from './examples.ts';
@@ -26,11 +26,11 @@ interface PlaygroundFlags {
   readonly port: string;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, FIELDS);
   command
     .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
-    .action(async (flags: PlaygroundFlags) => exit(await guarded(() => playground(command, flags))));
+    .action((flags: PlaygroundFlags) => exitWith(() => playground(command, flags)));
 }
 
 async function playground(command: Command, flags: PlaygroundFlags): Promise<number> {

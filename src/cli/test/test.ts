@@ -9,7 +9,7 @@ import { systemClock } from '../../base/clock.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
 import { withHostNamespace, CONFIG_CHECKS } from '../config-options.ts';
-import { reportProblems, paintFor, showProgress } from '../output/terminal.ts';
+import { type ExitWith, reportProblems, paintFor, showProgress } from '../output/terminal.ts';
 import { KeptSandbox } from '../offline/rehearsal-parts.ts';
 import type { OfflineOptions } from '../offline/offline-sync.ts';
 import { CoverageRun } from './coverage.ts';
@@ -25,16 +25,18 @@ interface TestFlags {
   readonly watch?: boolean;
 }
 
-export function define(command: Command, exit: (code: number) => void): void {
+export function define(command: Command, exitWith: ExitWith): void {
   command
     .argument('[paths...]', 'test files, or folders that are searched for *endpoint-syncer-test.yaml', ['.'])
     .addOption(formatOption(['table', 'json', 'junit']))
     .option('--coverage', 'show the patches, directions and branches that no case covers')
     .option('--update', 'replace the expectations in the files with the actual results')
     .option('--watch', 'run again when a test file, its configuration or its objects change')
-    .action(async (paths: string[], flags: TestFlags) => {
-      exit(flags.watch === true ? await runAgain(paths, flags) : (await runOnce(paths, flags)).code);
-    });
+    .action((paths: string[], flags: TestFlags) =>
+      exitWith(async () =>
+        flags.watch === true ? await runAgain(paths, flags) : (await runOnce(paths, flags)).code,
+      ),
+    );
 }
 
 interface Round {
