@@ -14,7 +14,7 @@ import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
 import type { ExitWith } from './output/terminal.ts';
 import { keepAlive, stopSignals } from './process-lifecycle.ts';
-import { packageVersion } from './version.ts';
+import { packageVersion } from './installation.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {

@@ -47,12 +47,18 @@ const HIDDEN: CommandGroup = {
   ],
   eval: ['evaluate expressions in the sandbox, as the playground does', () => import('./eval.ts')],
   healthcheck: ['wait until a daemon is ready and runs a configuration', () => import('./health.ts')],
-  schema: ['print the JSON Schema of the configuration file', () => import('./print-schema.ts')],
+  schema: [
+    'print the JSON Schema of the configuration file',
+    async () => ({ define: (await import('./installation.ts')).defineSchema }),
+  ],
   completion: [
     'print a script that completes command lines in bash, zsh or fish',
     async () => (await import('./completion.ts')).completionCommand(allCommands),
   ],
-  version: ['print the version of this program and of Node.js', () => import('./version.ts')],
+  version: [
+    'print the version of this program and of Node.js',
+    async () => ({ define: (await import('./installation.ts')).defineVersion }),
+  ],
 };
 
 interface CommandEntry {

@@ -21,7 +21,7 @@ import {
 } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
-import { packageVersion } from './version.ts';
+import { packageVersion } from './installation.ts';
 import { createStartupHeap, type StartupHeap } from './heap-growth.ts';
 
 /** A longer first pass continues with limited memory. */

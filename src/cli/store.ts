@@ -14,7 +14,7 @@ import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/data
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from './config-options.ts';
 import { reportProblems, type ExitWith, usageError, showProgress } from './output/terminal.ts';
-import { packageVersion } from './version.ts';
+import { packageVersion } from './installation.ts';
 
 interface StoreOptions {
   readonly output?: string;

@@ -41,7 +41,7 @@ import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { parsePagePort } from '../page/page-server.ts';
 import { keepAlive, reloadOnChange, stopSignals } from '../process-lifecycle.ts';
-import { packageVersion } from '../version.ts';
+import { packageVersion } from '../installation.ts';
 
 interface DemoOptions {
   readonly once?: boolean;

@@ -30,7 +30,7 @@ import { systemRandom } from '../../base/random.ts';
 import { FIRST_KEY_NAME, firstKey } from '../../access-keys/credentials/first-key.ts';
 import { startManagementApi, type ManagementApi } from '../../access-keys/management-api.ts';
 import { createLogger } from '../../base/logger.ts';
-import { packageVersion } from '../version.ts';
+import { packageVersion } from '../installation.ts';
 
 interface CreateOptions extends ScopeOptions {
   readonly output: KeyFormat;

@@ -24,7 +24,7 @@ import {
   scopeArguments,
   secondsIn,
 } from './keys-options.ts';
-import { releaseUrl } from '../version.ts';
+import { releaseUrl } from '../installation.ts';
 
 export async function printToken(client: ApiClient, options: TokenOptions): Promise<number> {
   const { connection } = client;

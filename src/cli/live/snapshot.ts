@@ -24,7 +24,7 @@ import { systemRandom } from '../../base/random.ts';
 import { connectClusters, type ClientParts, type Clusters } from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
 import { readIdentity, readIfAllowed, type Identity } from '../../syncer/virtual-identity.ts';
-import { packageVersion } from '../version.ts';
+import { packageVersion } from '../installation.ts';
 
 /** One kind in both clusters. */
 export interface KindSnapshot {

@@ -1,7 +1,7 @@
 /** What the page shows first: each example runs without a problem, after the patches of the configuration. */
 
 import { afterAll, describe, expect, test } from 'vitest';
-import { pageExamples, startState } from '../../../src/cli/page/examples.ts';
+import { pageExamples, startState } from '../../../src/cli/page/playground.ts';
 import { PlaygroundSession } from '../../../src/cli/page/playground-session.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { validConfig } from '../../config/setup.ts';

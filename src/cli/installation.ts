@@ -1,13 +1,16 @@
-/** `version`: one line of text, or JSON. */
+/** The commands about this installation, `version` and `schema`, and what its manifest says. */
 
 import { formatOption } from './output/listing.ts';
 import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import { InvariantError } from '../base/errors.ts';
+import { configJsonSchema } from '../config/schema/schema.ts';
+import type { ExitWith } from './output/terminal.ts';
 
-export function define(command: Command): void {
+export function defineVersion(command: Command): void {
   command.addOption(formatOption(['text', 'json'])).action((options: { output: string }) => {
     const version = packageVersion();
     const text =
@@ -16,6 +19,37 @@ export function define(command: Command): void {
         : `endpoint-syncer ${version} (node ${process.version})`;
     process.stdout.write(`${text}\n`);
   });
+}
+
+export function defineSchema(command: Command, exitWith: ExitWith): void {
+  command
+    .option('-w, --write', 'write the schema to config/schema.json')
+    .option('--check', 'exit 1 if config/schema.json is out of date')
+    .option('--modeline', 'print the comment that makes an editor use the schema of this installation')
+    .action((options: SchemaOptions) => exitWith(() => run(options)));
+}
+
+interface SchemaOptions {
+  readonly write?: boolean;
+  readonly check?: boolean;
+  readonly modeline?: boolean;
+}
+
+async function run({ write = false, check = false, modeline = false }: SchemaOptions): Promise<number> {
+  if (modeline) {
+    process.stdout.write(SCHEMA_MODELINE);
+    return 0;
+  }
+  const schema = configJsonSchema();
+  if (check) {
+    const shipped = await readFile(SHIPPED_SCHEMA, 'utf8').catch(() => '');
+    if (shipped === schema) return 0;
+    process.stderr.write('config/schema.json is out of date: run "endpoint-syncer schema --write"\n');
+    return 1;
+  }
+  if (write) await writeFile(SHIPPED_SCHEMA, schema);
+  else process.stdout.write(schema);
+  return 0;
 }
 
 interface Manifest {
@@ -45,3 +79,10 @@ export function packageFile(path: string): URL {
   if (manifest === undefined) throw new InvariantError('the program is outside of its package');
   return new URL(path, pathToFileURL(manifest));
 }
+
+// The JSON Schema file of this installation.
+
+const SHIPPED_SCHEMA = packageFile('config/schema.json');
+
+/** The first line of a configuration file, wherever the file is. */
+export const SCHEMA_MODELINE = `# yaml-language-server: $schema=${SHIPPED_SCHEMA.href}\n`;
