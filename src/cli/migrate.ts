@@ -14,8 +14,7 @@ import { keyOf, type KubeObject } from '../kube/object.ts';
 import type { ObjectPlan } from '../syncer/rehearsal.ts';
 import { addConfigOptions, HELP_GROUP, loaderInput } from './config-options.ts';
 import { addVclusterOption, hostedValues, eachVcluster, type HostedVcluster } from './live/hosted.ts';
-import { planSnapshot } from './live/session.ts';
-import { connect, readSnapshot } from './live/snapshot.ts';
+import { connect, readSnapshot, planSnapshot } from './live/snapshot.ts';
 import {
   BY_HAND,
   disabling,

@@ -10,7 +10,7 @@ import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { ADOPTED, KUBE_SYSTEM, readIfAllowed } from '../../syncer/virtual-identity.ts';
 import { addConfigOptions } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
-import { withConnection } from './session.ts';
+import { withConnection } from './hosted.ts';
 import { reaching, type Connection } from './snapshot.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {

@@ -17,13 +17,19 @@ import type { ClusterName } from '../../kube/types.ts';
 import { SYNCABLE_RESOURCES, syncedKinds, STATUS_PATCHES } from '../../syncer/kinds/synced-kinds.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { addVclusterOption } from './hosted.ts';
+import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, showProgress } from '../output/terminal.ts';
 import { knownKind, similarKind } from '../kind-scope.ts';
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
-import { type Connection, reaching, readSnapshot, type Snapshot, objectsOf } from './snapshot.ts';
+import {
+  type Connection,
+  reaching,
+  readSnapshot,
+  type Snapshot,
+  objectsOf,
+  planSnapshot,
+} from './snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
-import { planSnapshot, withConnection } from './session.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isReplica } from '../../fleet/replicas.ts';

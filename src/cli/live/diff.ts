@@ -6,17 +6,16 @@ import { systemClock } from '../../base/clock.ts';
 import { unifiedHunks } from '../../base/unified-diff.ts';
 import { apiVersionOf, asJson, keyOf, type KubeObject, SECRETS } from '../../kube/object.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { addVclusterOption } from './hosted.ts';
+import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describeFailure, type Paint, paintFor } from '../output/terminal.ts';
 import { reportUnknownKind, knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon } from './reports.ts';
 import { printObject, SERVER_SET, withoutBookkeeping } from '../output/objects.ts';
-import { type Connection, reaching, readSnapshot } from './snapshot.ts';
+import { type Connection, reaching, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';
 import { outcomeOf } from '../../syncer/reconcile/controller.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
-import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../base/json.ts';
 
 interface DiffFlags {

@@ -17,15 +17,23 @@ import {
 import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { addVclusterOption } from './hosted.ts';
+import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describePatchError } from '../output/terminal.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
-import { type Connection, reaching, readSnapshot, type Snapshot } from './snapshot.ts';
+import {
+  type Connection,
+  reaching,
+  readSnapshot,
+  type Snapshot,
+  findTarget,
+  planSnapshot,
+  type Target,
+  type WorldPlan,
+} from './snapshot.ts';
 import { reportingPipeline, type Application, KeptSandbox } from '../offline/rehearsal-parts.ts';
-import { findTarget, planSnapshot, withConnection, type Target, type WorldPlan } from './session.ts';
 import { factsOf, statusOfOther, type StatusFacts } from './object-status.ts';
 import { importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';

@@ -1,4 +1,4 @@
-/** `--vcluster NAME`: the configuration in use, vCluster's values and the access to it, all read from its namespace on the host. */
+/** The connection of a command. With `--vcluster NAME`: the configuration in use, vCluster's values and the access to it, all read from its namespace on the host. */
 
 import { gunzipSync } from 'node:zlib';
 import { Option, type Command } from 'commander';
@@ -38,7 +38,16 @@ import type { ClusterClient } from '../../kube/types.ts';
 import { measuredClient } from '../../syncer/clusters.ts';
 import { HELP_GROUP, loaderInput } from '../config-options.ts';
 import { readFleetNote } from './reports.ts';
-import { clientParts, reaching, type LiveConfig, listAll } from './snapshot.ts';
+import {
+  clientParts,
+  connect,
+  type Connection,
+  listAll,
+  type LiveConfig,
+  reaching,
+  UnreachableError,
+} from './snapshot.ts';
+import { reportProblems } from '../output/terminal.ts';
 import type { Config, FleetConfig } from '../../config/config.ts';
 import { decideMember, isSelected, memberSelector, type MemberDecision } from '../../fleet/decide-member.ts';
 import { LEASES } from '../../kube/lease.ts';
@@ -55,8 +64,41 @@ export function addVclusterOption(command: Command): void {
   command.addOption(namespace.helpGroup(HELP_GROUP));
 }
 
+/** Connects for the time of `work`, and reports the warnings of the configuration. Rejects with a `ConfigError` for an invalid one. */
+export async function withConnection<T>(
+  command: Command,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const live = await commandConfig(command);
+  reportProblems(live.warnings);
+  await using connection = await connect(live);
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw withPortForward(error, connection);
+  }
+}
+
+/** The URL in vCluster's Secret is that of its Pod or Service, which a laptop does not reach. */
+function withPortForward(error: unknown, { config, clusters }: Connection): unknown {
+  const { name, virtual, host } = config;
+  if (!(error instanceof UnreachableError) || error.cluster !== 'virtual' || virtual.secret === '')
+    return error;
+  const access = [
+    ...(host.kubeconfig === '' ? [] : [`--kubeconfig ${host.kubeconfig}`]),
+    ...(host.context === '' ? [] : [`--context ${host.context}`]),
+  ];
+  const forward = ['kubectl', ...access, `-n ${host.namespace} port-forward service/${name} 8443:443`].join(
+    ' ',
+  );
+  return new TerminalError(
+    `${error.message}; the URL is ${clusters.servers.virtual}: where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`,
+    { cause: error.cause },
+  );
+}
+
 /** The configuration of a command; with `--vcluster`, from the host. Throws a `ConfigError`. */
-export async function commandConfig(command: Command): Promise<LiveConfig> {
+async function commandConfig(command: Command): Promise<LiveConfig> {
   const input = loaderInput(command);
   const name = vclusterOf(command);
   if (name === undefined) return loadConfig(input);

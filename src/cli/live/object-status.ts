@@ -17,7 +17,7 @@ import type { Config } from '../../config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import { disablingSetting } from '../../syncer/kinds/synced-kinds.ts';
-import type { Target, WorldPlan } from './session.ts';
+import type { Target, WorldPlan } from './snapshot.ts';
 import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 
 type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'contested';

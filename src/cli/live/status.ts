@@ -8,13 +8,12 @@ import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../ku
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../config-options.ts';
-import { addVclusterOption, namespaceFilter } from './hosted.ts';
+import { addVclusterOption, namespaceFilter, withConnection } from './hosted.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { reportUnknownKind, knownKind } from '../kind-scope.ts';
-import { type Connection, readSnapshot } from './snapshot.ts';
+import { type Connection, readSnapshot, planSnapshot, type WorldPlan } from './snapshot.ts';
 import { readDaemon, readEvents, type DaemonState, type ReportedEvents } from './reports.ts';
-import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
 import {

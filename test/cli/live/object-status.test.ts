@@ -7,7 +7,7 @@ import {
   type SyncStatus,
 } from '../../../src/cli/live/object-status.ts';
 import { describe, expect, test } from 'vitest';
-import { findTarget, planSnapshot } from '../../../src/cli/live/session.ts';
+import { findTarget, planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
 import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';

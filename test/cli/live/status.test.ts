@@ -1,7 +1,7 @@
 /** The rows of `status`: which objects, what each is on the host, and when either side changed last. */
 
 import { describe, expect, test } from 'vitest';
-import { planSnapshot } from '../../../src/cli/live/session.ts';
+import { planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { rowsOf, type StatusReports, type StatusRow } from '../../../src/cli/live/status.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { configOf, snapshotOf, type MemoryClusters } from './memory-clusters.ts';
