@@ -4,17 +4,15 @@ import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import { TerminalError } from '../base/errors.ts';
-import { systemClock } from '../base/clock.ts';
 import { startHealthServer, type CheckResult } from '../base/health.ts';
 import { processSeries } from '../base/metrics/process-series.ts';
 import { SeriesRegistry } from '../base/metrics/series.ts';
-import { systemRandom } from '../base/random.ts';
 import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
 import type { ExitWith } from './output/terminal.ts';
 import { keepAlive, stopSignals } from './process-lifecycle.ts';
-import { packageVersion } from './installation.ts';
+import { packageVersion, programParts } from './installation.ts';
 import { growYoungGeneration } from './heap-growth.ts';
 
 export function define(command: Command, exitWith: ExitWith): void {
@@ -77,10 +75,8 @@ async function start(
   try {
     return await startManagementApi({
       config: config.management,
-      clock: systemClock,
-      random: systemRandom,
+      ...programParts(),
       logger,
-      version: packageVersion(),
       metrics,
       signal,
     });

@@ -6,8 +6,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
+import { systemClock } from '../base/clock.ts';
 import { InvariantError } from '../base/errors.ts';
 import { configJsonSchema } from '../config/schema/schema.ts';
+import { systemRandom } from '../base/random.ts';
 import type { ExitWith } from './output/terminal.ts';
 
 export function defineVersion(command: Command): void {
@@ -64,6 +66,11 @@ function manifest(): Manifest {
 /** Reads package.json, so that the version has one source. */
 export function packageVersion(): string {
   return manifest().version;
+}
+
+/** What the parts of this program get from outside of it. */
+export function programParts() {
+  return { clock: systemClock, random: systemRandom, version: packageVersion() };
 }
 
 /** This version in the releases of the repository. No registry has the package, so anybody may register its name there. */

@@ -2,26 +2,18 @@
 
 import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
-import type { ClusterSync } from '../syncer/cluster-sync.ts';
 import { startDaemon, type Daemon, type DaemonOptions } from '../syncer/daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import { TerminalError } from '../base/errors.ts';
 import { sleep, systemClock } from '../base/clock.ts';
-import { systemRandom } from '../base/random.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, ALL_FIELDS, CONFIG_CHECKS, loaderInput } from './config-options.ts';
 import { type ExitWith, usageError } from './output/terminal.ts';
-import {
-  exitAfterGracePeriod,
-  keepAlive,
-  reloadOnChange,
-  stopSignals,
-  type StopSignals,
-} from './process-lifecycle.ts';
+import { exitAfterGracePeriod, keepAlive, reloadOnChange, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption, resourceName } from './output/listing.ts';
 import { parseKey } from '../kube/object.ts';
-import { packageVersion } from './installation.ts';
+import { programParts } from './installation.ts';
 import { createStartupHeap, type StartupHeap } from './heap-growth.ts';
 
 /** A longer first pass continues with limited memory. */
@@ -51,133 +43,72 @@ export function define(command: Command, exitWith: ExitWith): void {
 }
 
 async function run(command: Command, options: RunOptions): Promise<number> {
-  const { dryRun = false, once = false, output } = options;
-  if (once && !dryRun) return usageError('--once requires --dry-run');
+  const { dryRun: isDryRun = false, once = false, output } = options;
+  if (once && !isDryRun) return usageError('--once requires --dry-run');
   const load = (): Promise<LoadedConfig> =>
-    loadConfig({ ...loaderInput(command), isStart: !dryRun, acceptsFleet: !once });
+    loadConfig({ ...loaderInput(command), isStart: !isDryRun, acceptsFleet: !once });
   const loaded = await load();
-  const logger = await createLogger(loaded.config.log);
+  const { config } = loaded;
+  const logger = await createLogger(config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals({ ignoresHangUp: true });
   using _alive = keepAlive();
   const heap = createStartupHeap();
   heap.grow();
-  if (loaded.config.fleet.enabled)
-    return await runFleet(loaded, load, { isDryRun: dryRun, logger, stop, heap });
   const waiting = once ? [AbortSignal.timeout(ONCE_CONNECT_MS)] : [];
   const signal = AbortSignal.any([stop.signal, ...waiting]);
-  const daemon = await start(loaded, { isDryRun: dryRun, logger, signal }, stop.signal);
-  if (typeof daemon === 'number') return daemon;
-  if (once) return await firstPass(daemon, stop.signal, logger, output);
-  const watching = reloadOnChange({ loaded, load, daemon: daemon.sync, clock: systemClock, logger });
-  void releaseMemoryAfterStart(heap, daemon.sync, stop.signal);
+  const running = await start({ config, isDryRun, logger, signal, ...programParts() }, stop.signal);
+  if (typeof running === 'number') return running;
+  if (once && 'sync' in running) return await firstPass(running, stop.signal, logger, output);
+  const [daemon, failed] = 'sync' in running ? [running.sync, [running.sync.failed]] : [running, []];
+  const watching = reloadOnChange({ loaded, load, daemon, clock: systemClock, logger });
+  void releaseMemoryAfterStart(heap, running, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
-  const failure = await Promise.race([stop.requested, daemon.sync.failed]);
+  const failure = await Promise.race([stop.requested, ...failed]);
   const exitCode = failure === undefined ? 0 : 1;
   exitAfterGracePeriod(exitCode);
   watching.close();
   if (failure === undefined) logger.info({}, 'stopping');
   else logger.error({ reason: failure }, 'stopping because this replica lost the lease');
-  await daemon.stop();
+  await running.stop();
   return exitCode;
+}
+
+/** The running daemon, or the exit code of a failed start. `stop`: of the signal that ends the process, which may be why it failed. */
+async function start(parts: DaemonOptions, stop: AbortSignal): Promise<Daemon | Fleet | number> {
+  const { config, logger, signal } = parts;
+  try {
+    const options = { ...parts, ...accessKeysCompanion(parts) };
+    if (!config.fleet.enabled) return await startDaemon(options);
+    const { startFleet } = await import('../fleet/fleet.ts');
+    return await startFleet({ ...options, checks: CONFIG_CHECKS });
+  } catch (error) {
+    if (stop.aborted) {
+      exitAfterGracePeriod(0);
+      return 0;
+    }
+    // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
+    if (error instanceof TerminalError) logger.error({ reason: error.message }, 'cannot start');
+    else if (signal.aborted) logger.error({ reason: 'the clusters do not respond' }, 'cannot start');
+    else logger.error({ err: error }, 'cannot start');
+    return 1;
+  }
 }
 
 /** A standby holds its first lists, but has no first pass until it leads. */
 async function releaseMemoryAfterStart(
   heap: StartupHeap,
-  sync: ClusterSync,
+  running: Daemon | Fleet,
   signal: AbortSignal,
 ): Promise<void> {
-  if (await sync.isStandby(signal)) {
+  if ('sync' in running && (await running.sync.isStandby(signal))) {
     heap.release();
-    await sync.whenLeading(signal);
+    await running.sync.whenLeading(signal);
     if (!signal.aborted) heap.grow();
   }
-  await releaseMemoryWhen(sync.firstPass(signal), heap, signal);
-}
-
-async function releaseMemoryWhen(
-  started: Promise<unknown>,
-  heap: StartupHeap,
-  signal: AbortSignal,
-): Promise<void> {
+  const started = 'sync' in running ? running.sync.firstPass(signal) : running.whenStarted(signal);
   await Promise.race([started, sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
   if (!signal.aborted) heap.release();
-}
-
-/** The running daemon, or the exit code of a failed start. */
-async function start(
-  { config }: LoadedConfig,
-  parts: Pick<DaemonOptions, 'isDryRun' | 'logger' | 'signal'>,
-  stop: AbortSignal,
-): Promise<Daemon | number> {
-  const options: DaemonOptions = {
-    ...parts,
-    config,
-    clock: systemClock,
-    random: systemRandom,
-    version: packageVersion(),
-  };
-  try {
-    return await startDaemon({ ...options, ...accessKeysCompanion(options) });
-  } catch (error) {
-    return failedStart(error, parts, stop);
-  }
-}
-
-/** The exit code; `stop`: of the signal that ends the process, which may be why the start failed. */
-function failedStart(
-  error: unknown,
-  { logger, signal }: Pick<DaemonOptions, 'logger' | 'signal'>,
-  stop: AbortSignal,
-): number {
-  if (stop.aborted) {
-    exitAfterGracePeriod(0);
-    return 0;
-  }
-  // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
-  if (error instanceof TerminalError) logger.error({ reason: error.message }, 'cannot start');
-  else if (signal.aborted) logger.error({ reason: 'the clusters do not respond' }, 'cannot start');
-  else logger.error({ err: error }, 'cannot start');
-  return 1;
-}
-
-interface FleetRun extends Pick<DaemonOptions, 'isDryRun' | 'logger'> {
-  readonly stop: StopSignals;
-  readonly heap: StartupHeap;
-}
-
-/** Until a signal ends it: no member does. */
-async function runFleet(
-  loaded: LoadedConfig,
-  load: () => Promise<LoadedConfig>,
-  { isDryRun, logger, stop, heap }: FleetRun,
-): Promise<number> {
-  const { signal } = stop;
-  const options: DaemonOptions = {
-    config: loaded.config,
-    isDryRun,
-    logger,
-    signal,
-    clock: systemClock,
-    random: systemRandom,
-    version: packageVersion(),
-  };
-  const { startFleet } = await import('../fleet/fleet.ts');
-  let fleet: Fleet;
-  try {
-    fleet = await startFleet({ ...options, checks: CONFIG_CHECKS, ...accessKeysCompanion(options) });
-  } catch (error) {
-    return failedStart(error, options, signal);
-  }
-  const watching = reloadOnChange({ loaded, load, daemon: fleet, clock: systemClock, logger });
-  void releaseMemoryWhen(fleet.whenStarted(signal), heap, signal);
-  await stop.requested;
-  exitAfterGracePeriod(0);
-  watching.close();
-  logger.info({}, 'stopping');
-  await fleet.stop();
-  return 0;
 }
 
 /** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */

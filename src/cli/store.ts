@@ -4,9 +4,7 @@ import { existsSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { ManagementConfig } from '../config/config.ts';
-import { systemClock } from '../base/clock.ts';
 import { TerminalError } from '../base/errors.ts';
-import { systemRandom } from '../base/random.ts';
 import { HostCluster, verifySharedStore } from '../access-keys/open-store.ts';
 import { silentLogger } from '../base/logger.ts';
 import { backupDatabase, compactDatabase, verifyDatabase } from '../apiserver/storage/sqlite/maintenance.ts';
@@ -14,7 +12,7 @@ import { databaseFile, rejectForeignLog } from '../apiserver/storage/sqlite/data
 import type { StoreVerdict } from '../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from './config-options.ts';
 import { reportProblems, type ExitWith, usageError, showProgress } from './output/terminal.ts';
-import { packageVersion } from './installation.ts';
+import { programParts } from './installation.ts';
 
 interface StoreOptions {
   readonly output?: string;
@@ -112,14 +110,8 @@ function verify(file: string): number {
 }
 
 async function verifyShared(config: ManagementConfig): Promise<number> {
-  const options = {
-    config,
-    clock: systemClock,
-    random: systemRandom,
-    logger: silentLogger,
-    version: packageVersion(),
-    signal: new AbortController().signal,
-  };
+  const { signal } = new AbortController();
+  const options = { ...programParts(), config, logger: silentLogger, signal };
   await using host = new HostCluster(options);
   return report(await verifySharedStore(options, host));
 }

@@ -22,7 +22,6 @@ import {
 } from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
-import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
@@ -41,7 +40,7 @@ import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
 import { parsePagePort } from '../page/page-server.ts';
 import { keepAlive, reloadOnChange, stopSignals } from '../process-lifecycle.ts';
-import { packageVersion } from '../installation.ts';
+import { programParts } from '../installation.ts';
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -91,9 +90,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     config: loaded.config,
     isDryRun: false,
     logger: activity,
-    clock: systemClock,
-    random: systemRandom,
-    version: packageVersion(),
+    ...programParts(),
     signal: stop.signal,
   });
   try {

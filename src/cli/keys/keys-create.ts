@@ -25,12 +25,10 @@ import {
 import type { ManagementConfig } from '../../config/config.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
-import { systemClock } from '../../base/clock.ts';
-import { systemRandom } from '../../base/random.ts';
 import { FIRST_KEY_NAME, firstKey } from '../../access-keys/credentials/first-key.ts';
 import { startManagementApi, type ManagementApi } from '../../access-keys/management-api.ts';
 import { createLogger } from '../../base/logger.ts';
-import { packageVersion } from '../installation.ts';
+import { programParts } from '../installation.ts';
 
 interface CreateOptions extends ScopeOptions {
   readonly output: KeyFormat;
@@ -185,10 +183,8 @@ async function startTemporaryApi(
   const options = {
     // Not the configured address: another machine may serve the API there.
     config: { ...management, bindAddress: '127.0.0.1:0', bootstrapKeyFile: '' },
-    clock: systemClock,
-    random: systemRandom,
+    ...programParts(),
     logger: await createLogger({ level, format: 'json' }),
-    version: packageVersion(),
     signal: new AbortController().signal,
   };
   try {

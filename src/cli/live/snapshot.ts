@@ -45,11 +45,10 @@ import { createTranslators } from '../../syncer/translation.ts';
 import { hostNamespaces } from '../../syncer/translate/namespace-mappings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { systemRandom } from '../../base/random.ts';
-import { connectClusters, type ClientParts, type Clusters } from '../../syncer/clusters.ts';
+import { connectClusters, type Clusters } from '../../syncer/clusters.ts';
 import { createMetrics } from '../../syncer/metrics/metrics.ts';
 import { readIdentity, readIfAllowed, type Identity } from '../../syncer/virtual-identity.ts';
-import { packageVersion } from '../installation.ts';
+import { programParts } from '../installation.ts';
 
 /** One kind in both clusters. */
 export interface KindSnapshot {
@@ -275,10 +274,10 @@ export interface Connection extends AsyncDisposable {
 }
 
 /** Of the clients of a command. */
-export function clientParts(): ClientParts {
-  const version = packageVersion();
-  const metrics = createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version });
-  return { clock: systemClock, metrics, version };
+export function clientParts() {
+  const parts = programParts();
+  const metrics = createMetrics({ monotonicMs: () => systemClock.monotonicMs(), version: parts.version });
+  return { ...parts, metrics };
 }
 
 /** The daemon waits for a cluster that does not respond; a command does not. */
@@ -296,7 +295,6 @@ export async function connect({
       config,
       serverOf,
       isDryRun: true,
-      random: systemRandom,
       logger: silentLogger,
       signal,
     });
