@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
-import type { ConfigFlags, ConfigChecks } from '../config/types.ts';
+import type { ConfigChecks } from '../config/types.ts';
 import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
 import { isProtected } from '../syncer/patch/protect.ts';
@@ -12,6 +12,7 @@ import { checkNamespaceMappings } from '../syncer/translate/namespace-mappings.t
 
 export const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
 const API_HELP_GROUP = 'Key and token API:';
+const HELP_GROUPS: readonly (string | undefined)[] = [HELP_GROUP, API_HELP_GROUP];
 
 /** Every field that has a flag. */
 export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
@@ -35,15 +36,9 @@ export function addConfigOptions(
     const { shownBy } = definition;
     addFlag(command, definition, shownBy === 'none' || (shownBy === 'daemons' && !isDaemon));
   }
-  const set = new Option(
-    '--set <key=value>',
-    'any field of the file, such as endpointSyncer.workers=4; repeatable',
-  );
-  command.addOption(set.argParser(appended).helpGroup(HELP_GROUP));
-}
-
-function appended(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
+  const set = 'any field of the file, such as endpointSyncer.workers=4; repeatable';
+  const appended = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+  command.addOption(new Option('--set <key=value>', set).argParser(appended).helpGroup(HELP_GROUP));
 }
 
 function addFlag(
@@ -63,19 +58,20 @@ function addFlag(
 
 /** The input of the configuration loader, from the options of the command line. */
 export function loaderInput(command: Command): LoadOptions {
-  const options: Record<string, unknown> = command.opts();
   const flags: Record<string, string> = {};
   for (const { field, flag } of FLAGS) {
-    if (!hasConfigFlag(command, flag)) continue;
-    const given = options[optionKey(flag)];
+    const option = command.options.find(({ long }) => long === `--${flag}`);
+    // An option of the command itself may have the same name, such as `keys create --name`.
+    if (option === undefined || !HELP_GROUPS.includes(option.helpGroupHeading)) continue;
+    const given: unknown = command.getOptionValue(option.attributeName());
     if (typeof given === 'string' || typeof given === 'boolean') flags[field] = String(given);
   }
-  const [file, sets] = [options['config'], options['set']];
+  const { config: file, set: sets } = command.opts<{ config?: string; set?: readonly string[] }>();
   return {
-    ...(Array.isArray(sets) ? { sets: sets.map(String) } : {}),
-    ...(typeof file === 'string' ? { file } : {}),
+    ...(sets && { sets }),
+    ...(file !== undefined && { file }),
     env: process.env,
-    flags: flags satisfies ConfigFlags,
+    flags,
     checks: CONFIG_CHECKS,
   };
 }
@@ -83,17 +79,6 @@ export function loaderInput(command: Command): LoadOptions {
 /** The same for commands of the key and token API, which need no name of a virtual cluster. */
 export function managementInput(command: Command): LoadOptions {
   return { ...loaderInput(command), isNameOptional: true, acceptsFleet: true };
-}
-
-/** False for an option of the command itself that has the same name, such as `keys create --name`. */
-function hasConfigFlag(command: Command, flag: string): boolean {
-  const heading = command.options.find(({ long }) => long === `--${flag}`)?.helpGroupHeading;
-  return heading === HELP_GROUP || heading === API_HELP_GROUP;
-}
-
-/** Commander's key for an option: `host-namespace` → `hostNamespace`. */
-function optionKey(flag: string): string {
-  return flag.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase());
 }
 
 // The checks of the sync engine that the configuration uses: patches, protected paths, namespace mappings.

@@ -31,7 +31,7 @@ import {
 } from './snapshot.ts';
 import { readDaemon, type DaemonState } from './reports.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { isOptedOut } from '../../syncer/reconcile/decide.ts';
+import { CONTROLLED_BY, isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isReplica } from '../../fleet/replicas.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
 import { isCopyFrom, unmappedVirtual } from '../../syncer/reconcile/marked-copies.ts';
@@ -79,14 +79,12 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   const isWhole = flags.unused !== true && flags.kind === undefined;
   const groups = [created.deletable.filter(isChosen), isWhole ? leaseOf(daemon) : []];
   const deletable = groups.flat();
-  for (const { resource, object } of created.unproven.filter(isChosen))
+  for (const one of created.unproven.filter(isChosen))
     process.stderr.write(
-      `left ${resource.kind} "${objectKey(object)}" in the host cluster: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not\n`,
+      `left ${nameOf(one)}: its namespace is not mapped, and the virtual cluster does not have the object that it names; it may be the copy of another virtual cluster of this name: delete it with kubectl if it is not\n`,
     );
-  for (const { cluster, resource, object } of created.kept.filter(isChosen))
-    process.stderr.write(
-      `left ${resource.kind} "${objectKey(object)}" in the ${cluster} cluster: vcluster.loft.sh/controlled-by assigns it to another controller\n`,
-    );
+  for (const one of created.kept.filter(isChosen))
+    process.stderr.write(`left ${nameOf(one)}: ${CONTROLLED_BY} assigns it to another controller\n`);
   if (isWhole) await nameNamespaces(connection);
   if (deletable.length === 0) process.stderr.write('nothing to delete\n');
   if (flags.dryRun === true) {
@@ -102,10 +100,12 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
 async function nameNamespaces({ config, clusters }: Connection): Promise<void> {
   const labelSelector = `${MANAGED_BY_LABEL}=${config.name}`;
   // The right to list namespaces is optional.
-  const { items } = await clusters.host.list(NAMESPACES, { labelSelector }).catch((error: unknown) => {
-    if (isForbidden(error)) return { items: [] };
-    return reaching<never>('host', () => Promise.reject(error));
-  });
+  const { items } = await reaching('host', () =>
+    clusters.host.list(NAMESPACES, { labelSelector }).catch((error: unknown) => {
+      if (isForbidden(error)) return { items: [] };
+      throw error;
+    }),
+  );
   for (const { metadata } of items)
     if (metadata.annotations?.[VIRTUAL_NAMESPACE] !== undefined)
       process.stderr.write(
@@ -161,11 +161,10 @@ async function unusedIn(snapshot: Snapshot): Promise<(one: CreatedObject) => boo
   const imported = new Set(
     references.flatMap(({ seen, isReferenced }) => (isReferenced ? [seen.kind.host.plural] : [])),
   );
-  const unreferenced = new Set(
-    changes.flatMap(({ resource, before, after }) =>
-      after === undefined && !synced.has(resource.plural) ? [before?.metadata.uid] : [],
-    ),
+  const deleted = changes.filter(
+    ({ resource, after }) => after === undefined && !synced.has(resource.plural),
   );
+  const unreferenced = new Set(deleted.map(({ before }) => before?.metadata.uid));
   return ({ resource: { plural }, object, isUnmapped = false }) => {
     if (isUnmapped || unreferenced.has(object.metadata.uid)) return true;
     const isSyncable = SYNCABLE_RESOURCES.some((one) => one.plural === plural);
@@ -184,17 +183,11 @@ function listingOf(objects: readonly CreatedObject[], output: string): string {
       heading: ['CLUSTER', 'KIND', 'NAMESPACE', 'NAME', 'OF'],
       rows: objects.map(({ cluster, resource, object, of }) => {
         const { namespace = '', name } = object.metadata;
-        const json = {
-          cluster,
-          kind: resource.kind,
-          namespace,
-          name,
-          of: of === undefined ? null : { ...of },
-        };
+        const { kind, group } = resource;
         return {
-          cells: [cluster, resource.kind, namespace, name, of === undefined ? '-' : keyOf(of)],
-          name: resourceName(resource.kind, resource.group, name),
-          json,
+          cells: [cluster, kind, namespace, name, of === undefined ? '-' : keyOf(of)],
+          name: resourceName(kind, group, name),
+          json: { cluster, kind, namespace, name, of: of === undefined ? null : { ...of } },
         };
       }),
     },
@@ -230,7 +223,7 @@ async function deleteAll(
   let done = 0;
   const work = async (todo: Iterable<CreatedObject>): Promise<void> => {
     for (const one of todo) {
-      const name = `${one.resource.kind} "${objectKey(one.object)}" in the ${one.cluster} cluster`;
+      const name = nameOf(one);
       if (await isDeleted(one, connection)) {
         process.stdout.write(`deleted ${name}\n`);
         await clearStatus(one, connection);
@@ -252,31 +245,30 @@ async function clearStatus({ resource, status }: CreatedObject, { clusters }: Co
   const { namespace = '', name, resourceVersion = null } = status.virtual.metadata;
   const body = { ...status.patch, metadata: { resourceVersion } };
   const options = { subresource: 'status', fieldManager: FIELD_MANAGER } as const;
-  try {
-    await clusters.virtual.patch(resource, { namespace, name }, { type: 'merge', body }, options);
-    process.stdout.write(
-      `cleared the status of ${resource.kind} "${namespace}/${name}" in the virtual cluster\n`,
-    );
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error))
-      await reaching<never>('virtual', () => Promise.reject(error));
-  }
+  await reaching('virtual', async () => {
+    try {
+      await clusters.virtual.patch(resource, { namespace, name }, { type: 'merge', body }, options);
+      process.stdout.write(
+        `cleared the status of ${resource.kind} "${namespace}/${name}" in the virtual cluster\n`,
+      );
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  });
 }
 
 /** Deletes only the object with the uid that was read. True if it no longer exists, false if another object has its name. */
-async function isDeleted(
-  { cluster, resource, object }: CreatedObject,
-  { clusters }: Connection,
-): Promise<boolean> {
+function isDeleted({ cluster, resource, object }: CreatedObject, { clusters }: Connection): Promise<boolean> {
   const { namespace = '', name, uid = '' } = object.metadata;
-  try {
-    await clusters[cluster].delete(resource, { namespace, name }, { uid });
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return true;
-    if (isConflict(error)) return false;
-    return reaching<boolean>(cluster, () => Promise.reject(error));
-  }
+  return reaching(cluster, async () => {
+    try {
+      await clusters[cluster].delete(resource, { namespace, name }, { uid });
+      return true;
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return isNotFound(error);
+      throw error;
+    }
+  });
 }
 
 // The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping. Pure.
@@ -315,24 +307,15 @@ function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects
       const elsewhere = unmappedVirtual(object, resource, names);
       const of = elsewhere ?? namedVirtual(object, resource, names);
       if (of === undefined) return [];
-      return [
-        {
-          cluster: 'host',
-          resource,
-          object,
-          of,
-          ...(elsewhere !== undefined && { isUnmapped: true }),
-          ...copiedStatus(object, resource, () => virtualAt(resource, of)),
-        },
-      ];
+      const status = copiedStatus(object, resource, () => virtualAt(resource, of));
+      return [{ cluster: 'host', resource, object, of, isUnmapped: elsewhere !== undefined, ...status }];
     });
   const imports = referenced.flatMap(({ kind, virtual }) =>
-    virtual
-      .filter((object) => isImport(object, config.name))
-      .map((object): CreatedObject => {
-        const of = { namespace: config.host.namespace, name: object.metadata.name };
-        return { cluster: 'virtual', resource: kind.virtual, object, of };
-      }),
+    virtual.flatMap((object): CreatedObject[] => {
+      const of = { namespace: config.host.namespace, name: object.metadata.name };
+      const isOurs = isImport(object, config.name);
+      return isOurs ? [{ cluster: 'virtual', resource: kind.virtual, object, of }] : [];
+    }),
   );
   const all = [
     ...kinds.flatMap(({ resource, host }) => copies(resource, host)),
@@ -341,11 +324,13 @@ function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects
   ];
   const isProven = ({ resource, object, of, isUnmapped = false }: CreatedObject): boolean =>
     !isUnmapped || (of !== undefined && isCopyFrom(object, virtualAt(resource, of)));
-  return {
-    deletable: all.filter((one) => !isOptedOut(one.object) && isProven(one)),
-    kept: all.filter(({ object }) => isOptedOut(object)),
-    unproven: all.filter((one) => !isOptedOut(one.object) && !isProven(one)),
-  };
+  const groupOf = (one: CreatedObject): keyof CreatedObjects =>
+    isOptedOut(one.object) ? 'kept' : isProven(one) ? 'deletable' : 'unproven';
+  return { deletable: [], kept: [], unproven: [], ...Object.groupBy(all, groupOf) };
+}
+
+function nameOf({ cluster, resource, object }: CreatedObject): string {
+  return `${resource.kind} "${objectKey(object)}" in the ${cluster} cluster`;
 }
 
 /** Undefined where the virtual object has another status, or none. */

@@ -6,20 +6,14 @@ import { TerminalError, PatchError } from '../../base/errors.ts';
 import { type JsonObject, type JsonValue, valueAt } from '../../base/json.ts';
 import type { Config } from '../../config/config.ts';
 import { missingRights } from '../../kube/access-review.ts';
-import {
-  keyOf,
-  parseKey,
-  asObject,
-  type KubeObject,
-  type NamespacedName,
-  type StringMap,
-} from '../../kube/object.ts';
+import { keyOf, parseKey, asObject, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import type { CopyAddress, SyncedKind } from '../../syncer/kinds/kind.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../config-options.ts';
 import { addVclusterOption, withConnection } from './hosted.ts';
 import { type ExitWith, describePatchError } from '../output/terminal.ts';
 import { plainText } from '../../base/excerpt.ts';
+import { withoutBookkeeping } from '../output/objects.ts';
 import { formatJson, formatTable, formatOption } from '../output/listing.ts';
 import { knownKind, nameProblem } from '../kind-scope.ts';
 import { readDaemon, readEvents, type LeaseState, type ReportedEvent } from './reports.ts';
@@ -39,9 +33,8 @@ import { importRow, objectRow, type StatusRow } from './status.ts';
 import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
 import type { Direction } from '../../syncer/patch/types.ts';
 import { isOptedOut } from '../../syncer/reconcile/decide.ts';
-import { isBookkeepingAnnotation } from '../../syncer/translate/bookkeeping.ts';
 import { memberEquals, memberOf } from '../../syncer/translate/content.ts';
-import { isBookkeepingLabel, stringMapOf } from '../../syncer/translate/labels.ts';
+import { stringMapOf } from '../../syncer/translate/labels.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
 
 interface ExplainFlags {
@@ -86,19 +79,19 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
     createPipeline: reportingPipeline((application) => applications.push(application)),
   });
   const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
-  const key = flags.host === true && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
-  const target = findTarget(plan, { key, isHost: flags.host === true, kind });
+  const isHost = flags.host === true;
+  const key = isHost && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
+  const target = findTarget(plan, { key, isHost, kind });
   if (target === undefined) {
-    process.stderr.write(
-      `error: ${kind ?? 'object'} "${key}" ${flags.host === true ? 'does not exist on the host' : 'exists neither in the virtual cluster nor on the host'}\n`,
-    );
-    return 1;
+    const where = isHost
+      ? 'does not exist on the host'
+      : 'exists neither in the virtual cluster nor on the host';
+    throw new TerminalError(`${kind ?? 'object'} "${key}" ${where}`);
   }
   const explanation = await explanationOf(connection, plan, target, { missing, applications });
+  const { output } = flags;
   process.stdout.write(
-    flags.output === 'text'
-      ? formatExplanation(explanation)
-      : formatJson(asJsonObject(explanation), flags.output),
+    output === 'text' ? formatExplanation(explanation) : formatJson(asJsonObject(explanation), output),
   );
   return explanation.status.reason === 'ReferenceNotFound' ? 1 : 0;
 }
@@ -106,17 +99,11 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
 /** Rights that the daemon needs and that the user of this command does not have. */
 async function missingOf({ config, clusters }: Connection): Promise<string[]> {
   const rights = requiredRights(config, { isDryRun: false });
-  const missing = await Promise.all(
-    (['virtual', 'host'] as const).map((cluster) =>
-      reaching(cluster, () =>
-        missingRights(
-          clusters[cluster],
-          rights.filter((right) => right.cluster === cluster),
-        ),
-      ),
-    ),
-  );
-  return missing.flat().map(describeRight);
+  const reviews = (['virtual', 'host'] as const).map((cluster) => {
+    const needed = rights.filter((right) => right.cluster === cluster);
+    return reaching(cluster, () => missingRights(clusters[cluster], needed));
+  });
+  return (await Promise.all(reviews)).flat().map(describeRight);
 }
 
 /** Undefined where the clusters may not be read. */
@@ -183,6 +170,7 @@ const NO_NAME: NamespacedName = { namespace: '', name: '' };
 function asJsonObject(explanation: Explanation): JsonObject {
   const { kind, virtual, host, status, address, stages, write, events, lease } = explanation;
   const named = ({ namespace, name }: NamespacedName): JsonObject => ({ namespace, name });
+  const reported = events.map(({ lastMs, ...event }) => ({ ...event, last: new Date(lastMs).toISOString() }));
   return {
     kind,
     virtual: named(virtual),
@@ -190,12 +178,7 @@ function asJsonObject(explanation: Explanation): JsonObject {
     ...status,
     ...address,
     stages: stages ?? { write },
-    events: events.map(({ type, reason, note, lastMs }) => ({
-      type,
-      reason,
-      note,
-      last: new Date(lastMs).toISOString(),
-    })),
+    events: reported,
     lease: lease === undefined ? null : { name: lease.key, holder: lease.holder },
   };
 }
@@ -217,17 +200,14 @@ function formatExplanation(explanation: Explanation): string {
     add('leader', [lease.holder === '' ? `no replica holds Lease ${lease.key}` : lease.holder]);
   // The first sentence is that of the newest Event with its reason.
   const told = events.find(({ reason }) => reason === status.reason);
-  const others = events.filter((event) => event !== told).slice(0, EVENTS_MAX);
-  add(
-    'events',
-    others.map(({ reason, note }) => `${reason}: ${firstLine(note)}`),
-  );
+  const others = events.filter((event) => event !== told).map(eventLine);
+  add('events', others.slice(0, EVENTS_MAX));
   return `${plainText(capital(status.sentence))}.\n\n${formatTable(rows)}`;
 }
 
 /** Events have the line breaks of a note escaped. */
-function firstLine(note: string): string {
-  return note.split(/\n|\\u000a/u)[0] ?? '';
+function eventLine({ reason, note }: ReportedEvent): string {
+  return `${reason}: ${note.split(/\n|\\u000a/u)[0] ?? ''}`;
 }
 
 function addStages(
@@ -371,18 +351,14 @@ async function patchStages({ options, direction, object, context }: Application)
 
 /** A value that is not there is null; `nearest`: where nothing matched, the longest part of the path that exists. */
 function patchStage(direction: Direction, patch: TracedPatch) {
-  const { index, path, action, matches, nearest, error } = patch;
+  const { index, path, action, matches, nearest = null, error } = patch;
   return {
     direction,
     index,
     path,
     action,
-    matches: matches.map(({ path: place, before, after }) => ({
-      path: place,
-      before: before ?? null,
-      after: after ?? null,
-    })),
-    nearest: nearest ?? null,
+    matches: matches.map(({ before = null, after = null, ...match }) => ({ ...match, before, after })),
+    nearest,
     error: error instanceof PatchError ? describePatchError(error) : null,
   };
 }
@@ -391,32 +367,18 @@ function patchStage(direction: Direction, patch: TracedPatch) {
 function mergeOf({ cluster, before, after }: Change, { content, hasStatus }: SyncedKind) {
   if (before === undefined || after === undefined) return [];
   const winner = cluster === 'host' ? 'virtual' : 'host';
+  const merged = (path: string, from: JsonValue = null, to: JsonValue = null) =>
+    ({ path, winner, before: from, after: to }) as const;
+  // Without what the syncer keeps for itself.
+  const [shownBefore, shownAfter] = [withoutBookkeeping(before), withoutBookkeeping(after)];
   const maps = (['annotations', 'labels'] as const).flatMap((member) => {
-    const isHidden = member === 'annotations' ? isBookkeepingAnnotation : isBookkeepingLabel;
-    return changedKeys(stringMapOf(before.metadata[member]), stringMapOf(after.metadata[member]))
-      .filter(({ key }) => !isHidden(key))
-      .map(
-        ({ key, from, to }) =>
-          ({ path: `metadata.${member}.${key}`, winner, before: from, after: to }) as const,
-      );
+    const [from, to] = [shownBefore, shownAfter].map(({ metadata }) => stringMapOf(metadata[member]));
+    return Object.keys({ ...from, ...to })
+      .filter((key) => from?.[key] !== to?.[key])
+      .map((key) => merged(`metadata.${member}.${key}`, from?.[key], to?.[key]));
   });
-  const members = hasStatus ? [...content.members, 'status'] : content.members;
-  return [
-    ...maps,
-    ...members.flatMap((path) => {
-      const [from, to] = [memberOf(before, path), memberOf(after, path)];
-      return memberEquals(content, path, from, to)
-        ? []
-        : [{ path, winner, before: from, after: to } as const];
-    }),
-  ];
-}
-
-function changedKeys(
-  from: StringMap,
-  to: StringMap,
-): { key: string; from: string | null; to: string | null }[] {
-  return [...new Set([...Object.keys(from), ...Object.keys(to)])]
-    .filter((key) => from[key] !== to[key])
-    .map((key) => ({ key, from: from[key] ?? null, to: to[key] ?? null }));
+  const members = (hasStatus ? [...content.members, 'status'] : content.members)
+    .filter((path) => !memberEquals(content, path, memberOf(before, path), memberOf(after, path)))
+    .map((path) => merged(path, memberOf(before, path), memberOf(after, path)));
+  return [...maps, ...members];
 }
