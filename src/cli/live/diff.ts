@@ -16,7 +16,7 @@ import { namespaceAdvice } from '../../syncer/reconcile/environment.ts';
 import { copiesLeft } from '../../syncer/copies-left.ts';
 import { outcomeOf } from '../../syncer/reconcile/controller.ts';
 import type { Change, ObjectPlan } from '../../syncer/rehearsal.ts';
-import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 interface DiffFlags {
   readonly kind?: string;
@@ -51,12 +51,8 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   for (const name of unknown)
     process.stderr.write(`error: ${kind ?? 'object'} "${name}" exists in neither cluster\n`);
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
-  for (const {
-    key,
-    kind: { resource },
-    error,
-  } of failed)
-    process.stderr.write(`failed ${resource.kind} ${key}: ${whyFailed(error, plan)}\n`);
+  for (const { key, kind: one, error } of failed)
+    process.stderr.write(`failed ${one.resource.kind} ${key}: ${whyFailed(error, plan)}\n`);
   const { runsOther } = await reaching('host', () =>
     readDaemon(snapshot.config, connection.clusters.host, systemClock.now()),
   );
@@ -77,15 +73,13 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
 /** Copies that this configuration no longer updates. They stay as they are, so they are no difference. */
 async function noteCopiesLeft({ config, clusters }: Connection): Promise<void> {
   const left = await copiesLeft({ config, clients: clusters }, () => undefined);
+  const note = (count: number, kind: string, what: string): void => {
+    const copies = `${count} ${kind} ${count === 1 ? 'copy' : 'copies'}`;
+    if (count > 0) process.stderr.write(`note: this configuration does not update ${copies} of ${what}\n`);
+  };
   for (const { kind, own, others, setting } of left) {
-    const note = (count: number, whose: string, remedy: string): void => {
-      const copies = `${count} ${kind} ${count === 1 ? 'copy' : 'copies'}`;
-      process.stderr.write(
-        `note: this configuration does not update ${copies} ${whose} on the host; ${remedy}\n`,
-      );
-    };
-    if (own > 0) note(own, 'of this program', '"endpoint-syncer cleanup --unused" removes what is not used');
-    if (others > 0) note(others, 'of another syncer', `unless vCluster does, set ${setting} to true`);
+    note(own, kind, 'this program on the host; "endpoint-syncer cleanup --unused" removes what is not used');
+    note(others, kind, `another syncer on the host; unless vCluster does, set ${setting} to true`);
   }
 }
 
@@ -112,9 +106,13 @@ function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan): readonly
 export function formatChange(change: Change, isBookkeepingShown: boolean, paint: Paint): string | undefined {
   const shown = (object: KubeObject | undefined): KubeObject | undefined =>
     object && withoutServerSet(isBookkeepingShown ? object : withoutBookkeeping(object));
-  const sides = [shown(change.before), shown(change.after)] as const;
-  const [before, after] = change.resource.kind === SECRETS.kind ? maskSecrets(...sides) : sides;
-  const hunks = plainLines(unifiedHunks(textOf(before), textOf(after)));
+  const [before, after] = [shown(change.before), shown(change.after)];
+  const isSecret = change.resource.kind === SECRETS.kind;
+  const texts = [
+    isSecret && before ? masked(before, after, `${MASK} (before)`) : before,
+    isSecret && after ? masked(after, before, `${MASK} (after)`) : after,
+  ].map(textOf);
+  const hunks = plainLines(unifiedHunks(texts[0] ?? '', texts[1] ?? ''));
   if (hunks === '') return undefined;
   const file = fileNameOf(change);
   const lines = `diff -u -N LIVE/${file} MERGED/${file}\n--- LIVE/${file}\n+++ MERGED/${file}\n`;
@@ -144,38 +142,25 @@ function textOf(object: KubeObject | undefined): string {
   return object === undefined ? '' : printObject(asJson(object), 'yaml', { isSorted: true });
 }
 
-type Sides = readonly [before: KubeObject | undefined, after: KubeObject | undefined];
-
 /** Contains the object as kubectl applied it, including its data. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const MASK = '***';
-
-function maskSecrets(before: KubeObject | undefined, after: KubeObject | undefined): Sides {
-  return [
-    before && masked(before, after, `${MASK} (before)`),
-    after && masked(after, before, `${MASK} (after)`),
-  ];
-}
 
 /** Equal values get the same mask on both sides; `changed` replaces those that differ. */
 function masked(object: KubeObject, other: KubeObject | undefined, changed: string): KubeObject {
   const result: KubeObject = { ...object };
   for (const member of ['data', 'stringData']) {
-    const values = mapOf(object[member]);
-    if (values !== undefined) result[member] = maskedMap(values, mapOf(other?.[member]), changed);
+    const [values, others] = [mapOf(object[member]), mapOf(other?.[member]) ?? {}];
+    const isChanged = (key: string, value: JsonValue | undefined): boolean =>
+      Object.hasOwn(others, key) && others[key] !== value;
+    if (values !== undefined)
+      result[member] = Object.fromEntries(
+        Object.entries(values).map(([key, value]) => [key, isChanged(key, value) ? changed : MASK]),
+      );
   }
   const { annotations } = object.metadata;
   if (annotations?.[LAST_APPLIED] !== undefined)
     result.metadata = { ...object.metadata, annotations: { ...annotations, [LAST_APPLIED]: MASK } };
-  return result;
-}
-
-function maskedMap(values: JsonObject, others: JsonObject | undefined, changed: string): JsonObject {
-  const result: JsonObject = {};
-  for (const [key, value] of Object.entries(values)) {
-    const isChanged = others !== undefined && Object.hasOwn(others, key) && others[key] !== value;
-    setOwn(result, key, isChanged ? changed : MASK);
-  }
   return result;
 }
 

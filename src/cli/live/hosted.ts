@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { Option, type Command } from 'commander';
 import { stringify } from 'yaml';
 import { systemClock } from '../../base/clock.ts';
-import { ConfigError, TerminalError, type ConfigProblem } from '../../base/errors.ts';
+import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { parseJson, textAt, valueAt, type JsonObject } from '../../base/json.ts';
 import { readDocument } from '../../config/document.ts';
 import { loadConfig, type LoadOptions } from '../../config/load.ts';
@@ -84,17 +84,13 @@ function withPortForward(error: unknown, { config, clusters }: Connection): unkn
   const { name, virtual, host } = config;
   if (!(error instanceof UnreachableError) || error.cluster !== 'virtual' || virtual.secret === '')
     return error;
-  const access = [
-    ...(host.kubeconfig === '' ? [] : [`--kubeconfig ${host.kubeconfig}`]),
-    ...(host.context === '' ? [] : [`--context ${host.context}`]),
-  ];
-  const forward = ['kubectl', ...access, `-n ${host.namespace} port-forward service/${name} 8443:443`].join(
-    ' ',
-  );
-  return new TerminalError(
-    `${error.message}; the URL is ${clusters.servers.virtual}: where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`,
-    { cause: error.cause },
-  );
+  const access = (['kubeconfig', 'context'] as const)
+    .map((flag) => (host[flag] === '' ? '' : `--${flag} ${host[flag]} `))
+    .join('');
+  const forward = `kubectl ${access}-n ${host.namespace} port-forward service/${name} 8443:443`;
+  const advice = `where it is not reachable, run "${forward}" and pass --virtual-server https://localhost:8443`;
+  const message = `${error.message}; the URL is ${clusters.servers.virtual}: ${advice}`;
+  return new TerminalError(message, { cause: error.cause });
 }
 
 /** The configuration of a command; with `--vcluster`, from the host. Throws a `ConfigError`. */
@@ -110,8 +106,7 @@ async function commandConfig(command: Command): Promise<LiveConfig> {
   if (own !== undefined) return loadConfig(await sidecarInput(vcluster, own, input));
   const { host, namespace } = vcluster;
   const member = await readMember(host, { namespace, name }, input);
-  if (member !== undefined) return member;
-  throw await vcluster.notFound(files.map((file) => file.name));
+  return member ?? (await vcluster.rejectUnknown(files.map((file) => file.name)));
 }
 
 /** The one configuration of this virtual cluster. */
@@ -149,14 +144,8 @@ async function sidecarInput(
   };
 }
 
-interface HostedValues {
-  readonly name: string;
-  readonly namespace: string;
-  readonly text: string;
-}
-
 /** The values of the release of vCluster, as `helm get values` prints them; undefined without `--vcluster`. */
-export async function hostedValues(command: Command): Promise<HostedValues | undefined> {
+export async function hostedValues(command: Command) {
   const name = vclusterOf(command);
   if (name === undefined) return undefined;
   await using vcluster = connectHosted(command, name, loaderInput(command));
@@ -271,18 +260,17 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
   }
 
   /** `configured`: the virtual clusters of which the namespace has the configuration. */
-  async notFound(configured: readonly string[]): Promise<TerminalError> {
+  async rejectUnknown(configured: readonly string[]): Promise<never> {
     const where = `no ConfigMap of the host namespace "${this.namespace}" has a ${VALUES_KEY} with endpointSyncer.name "${this.name}"`;
     // The chart of vCluster creates the values, and vCluster the access after its start.
-    const secrets = await Promise.all(
-      [valuesSecret(this), accessSecret(this)].map((key) => this.#secret(key)),
-    );
+    const keys = [valuesSecret(this), accessSecret(this)];
+    const secrets = await Promise.all(keys.map((key) => this.#secret(key)));
     const hasVcluster = secrets.some((secret) => secret !== undefined);
     const others = configured.length === 0 ? '' : ` (there are those of ${configured.join(', ')})`;
     const what = hasVcluster
       ? `vCluster "${this.name}" is there; install this program beside it, or pass its configuration with --config. No fleet has synced it either: one that selects it waits until it is awake, and says what is wrong with it in an Event on its StatefulSet or Deployment`
       : 'name the namespace of the vCluster with -n, or pass the configuration with --config';
-    return new TerminalError(`${where}${others}: ${what}`);
+    throw new TerminalError(`${where}${others}: ${what}`);
   }
 
   #secret(key: NamespacedName): Promise<KubeObject | undefined> {
@@ -291,10 +279,8 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
 
   /** The daemon needs no such rights, so `rbac` does not print them. */
   #allowed<T>(request: Promise<T>): Promise<T> {
-    return allowed(request, {
-      rights: `list configmaps and secrets in the host namespace "${this.namespace}"`,
-      otherwise: 'pass --config',
-    });
+    const rights = `list configmaps and secrets in the host namespace "${this.namespace}"`;
+    return allowed(request, rights, 'pass --config');
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -319,36 +305,30 @@ export async function readMember(
   const objects = await readObjects(host, vcluster);
   const { flags, checks, sets = [] } = input;
   const { 'host.kubeconfig': kubeconfig = '', 'host.context': context = '' } = flags;
-  const rules = {
+  const decision = decideMember(objects, {
     defaults,
     host: { kubeconfig, context, namespace },
     checks,
     commandLine: { env: {}, flags, sets },
-  };
-  // Copies of one that has left are there until a cleanup.
-  const decision = decideMember(objects, { ...rules, fleet: selecting(fleet, vcluster) });
-  if (decision.kind !== 'joined') throw new TerminalError(whyNot(decision, keyOf(vcluster)));
-  const { config, warnings } = decision;
+    // Copies of one that has left are there until a cleanup.
+    fleet: selecting(fleet, vcluster),
+  });
   const key = keyOf(vcluster);
+  if (decision.kind !== 'joined') throw new TerminalError(whyNot(decision, key));
+  const { config, warnings } = decision;
   const isMember = objects.workloads.some(isSelected(fleet));
-  const note = isMember ? await readFleetNote(lease, host, systemClock.now()) : undefined;
-  return {
-    config,
-    warnings: [
-      ...(isMember ? [] : [leftWarning(key, namespace, fleet)]),
-      ...(note === undefined ? [] : [warningOf(`vCluster ${key} is in the state ${note}`)]),
-      ...warnings,
-    ],
-    serverOf: serverOf(vcluster),
-  };
+  const state = isMember ? await readFleetNote(lease, host, systemClock.now()) : undefined;
+  const message = isMember
+    ? state && `vCluster ${key} is in the state ${state}`
+    : leftNote(key, namespace, fleet);
+  const own = message === undefined ? [] : [problemOf('', { path: '', severity: 'warning', message })];
+  return { config, warnings: [...own, ...warnings], serverOf: serverOf(vcluster) };
 }
 
 /** The access of the fleet to the host is not here, and what it was started with besides its file is not known. */
 async function fleetConfig(host: ClusterClient, namespace: string, { checks }: LoadOptions): Promise<Config> {
-  const files = await allowed(configFilesIn(host, namespace), {
-    rights: `list configmaps in the host namespace "${namespace}", which has the configuration of the fleet`,
-    otherwise: OTHERWISE,
-  });
+  const rights = `list configmaps in the host namespace "${namespace}", which has the configuration of the fleet`;
+  const files = await allowed(configFilesIn(host, namespace), rights, OTHERWISE);
   const [one, ...others] = files.filter(
     ({ value }) => valueAt(value, ['endpointSyncer', 'fleet', 'enabled']) === true,
   );
@@ -386,13 +366,9 @@ function read(
   resource: Resource,
   name: NamespacedName,
 ): Promise<KubeObject | undefined> {
-  return allowed(
-    reaching('host', () => ignoreNotFound(host.get(resource, name))),
-    {
-      rights: `get ${resource.plural} in the host namespace "${name.namespace}"`,
-      otherwise: OTHERWISE,
-    },
-  );
+  const rights = `get ${resource.plural} in the host namespace "${name.namespace}"`;
+  const request = reaching('host', () => ignoreNotFound(host.get(resource, name)));
+  return allowed(request, rights, OTHERWISE);
 }
 
 /** Selects every vCluster of the namespace. */
@@ -401,13 +377,8 @@ function selecting(fleet: FleetConfig, { namespace }: NamespacedName): FleetConf
   return { ...fleet, namespaces: { include: [namespace], exclude: [] }, selector };
 }
 
-function leftWarning(key: string, namespace: string, fleet: FleetConfig): ConfigProblem {
-  const message = `no fleet syncs vCluster ${key} any more: its namespace or its labels are not those of the fleet in the host namespace "${namespace}" (${memberSelector(fleet)}); this is about the copies that it has left`;
-  return warningOf(message);
-}
-
-function warningOf(message: string): ConfigProblem {
-  return problemOf('', { path: '', severity: 'warning', message });
+function leftNote(key: string, namespace: string, fleet: FleetConfig): string {
+  return `no fleet syncs vCluster ${key} any more: its namespace or its labels are not those of the fleet in the host namespace "${namespace}" (${memberSelector(fleet)}); this is about the copies that it has left`;
 }
 
 function whyNot(decision: Exclude<MemberDecision, { kind: 'joined' }>, key: string): string {
@@ -450,27 +421,20 @@ async function vclusterWorkloads(
   otherwise: string,
 ): Promise<KubeObject[]> {
   const where = namespace === '' ? 'all host namespaces' : `the host namespace "${namespace}"`;
-  const lists = [STATEFUL_SETS, DEPLOYMENTS].map((resource) =>
-    allowed(listAll(host, resource, [namespace], VCLUSTER_LABEL), {
-      rights: `list ${resource.plural} in ${where}`,
-      otherwise,
-    }),
-  );
+  const lists = [STATEFUL_SETS, DEPLOYMENTS].map((resource) => {
+    const request = listAll(host, resource, [namespace], VCLUSTER_LABEL);
+    return allowed(request, `list ${resource.plural} in ${where}`, otherwise);
+  });
   return (await Promise.all(lists)).flat();
 }
 
 /** `rights`: what `request` needs. `otherwise`: what to do without. */
-async function allowed<T>(
-  request: Promise<T>,
-  { rights, otherwise }: { readonly rights: string; readonly otherwise: string },
-): Promise<T> {
+async function allowed<T>(request: Promise<T>, rights: string, otherwise: string): Promise<T> {
   try {
     return await request;
   } catch (error) {
     if (!(error instanceof TerminalError && isForbidden(error.cause))) throw error;
-    throw new TerminalError(
-      `${error.cause.message}: this needs the rights to ${rights}; without them, ${otherwise}`,
-      { cause: error.cause },
-    );
+    const message = `${error.cause.message}: this needs the rights to ${rights}; without them, ${otherwise}`;
+    throw new TerminalError(message, { cause: error.cause });
   }
 }

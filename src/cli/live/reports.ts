@@ -1,6 +1,6 @@
 /** What running daemons reported: Events on virtual objects, and the Lease that one replica holds, with the configuration in use. */
 
-import { textAt, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { textAt, isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { configurationHash, type Config } from '../../config/config.ts';
 import { noteOf } from '../../fleet/member-note.ts';
 import { isReplica } from '../../fleet/replicas.ts';
@@ -34,30 +34,17 @@ export async function readEvents(virtual: ClusterClient, namespace = ''): Promis
   } catch {
     return new Map();
   }
-  const byUid = new Map<string, ReportedEvent[]>();
-  for (const event of events.map(asJson)) {
-    const regarding = ownValue(event, 'regarding');
-    if (ownValue(event, 'reportingController') !== CONTROLLER || !isJsonObject(regarding)) continue;
-    const uid = textAt(regarding, 'uid');
-    byUid.set(uid, [...(byUid.get(uid) ?? []), reportedEvent(event)]);
-  }
-  for (const list of byUid.values()) list.sort((a, b) => b.lastMs - a.lastMs);
-  return byUid;
+  const ours = events.map(asJson).filter((event) => textAt(event, 'reportingController') === CONTROLLER);
+  const byUid = Map.groupBy(ours, (event) => textAt(event, 'regarding', 'uid'));
+  return new Map(
+    [...byUid].map(([uid, of]) => [uid, of.map(reportedEvent).toSorted((a, b) => b.lastMs - a.lastMs)]),
+  );
 }
 
 function reportedEvent(event: JsonObject): ReportedEvent {
-  const series = ownValue(event, 'series');
-  const times = [
-    isJsonObject(series) ? ownValue(series, 'lastObservedTime') : undefined,
-    ownValue(event, 'deprecatedLastTimestamp'),
-    ownValue(event, 'eventTime'),
-  ].map(timeOf);
-  return {
-    type: textAt(event, 'type'),
-    reason: textAt(event, 'reason'),
-    note: textAt(event, 'note'),
-    lastMs: Math.max(...times),
-  };
+  const [type, reason, note] = [textAt(event, 'type'), textAt(event, 'reason'), textAt(event, 'note')];
+  const times = [['series', 'lastObservedTime'], ['deprecatedLastTimestamp'], ['eventTime']];
+  return { type, reason, note, lastMs: Math.max(...times.map((path) => timeOf(valueAt(event, path)))) };
 }
 
 export interface LeaseState {

@@ -3,7 +3,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import type { JsonObject } from '../../base/json.ts';
 import { parseLabelSelector, SelectorError, type LabelPredicate } from '../../kube/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
@@ -162,12 +161,10 @@ export interface StatusReports extends Pick<DaemonState, 'fleetNote' | 'lease' |
 export function rowsOf(plan: WorldPlan, reports: StatusReports): StatusRow[] {
   const facts = factsOf(plan, reports);
   const eventsOf = (uid = ''): StatusFacts['events'] => reports.events.get(uid) ?? [];
-  return [
-    ...plan.objects.map((one) =>
-      objectRow(one, { ...facts, events: eventsOf(one.seen.virtual?.metadata.uid) }),
-    ),
-    ...plan.references.map((one) => importRow(one, facts)),
-  ];
+  const objects = plan.objects.map((one) =>
+    objectRow(one, { ...facts, events: eventsOf(one.seen.virtual?.metadata.uid) }),
+  );
+  return [...objects, ...plan.references.map((one) => importRow(one, facts))];
 }
 
 export function objectRow(plan: ObjectPlan, facts: StatusFacts): StatusRow {
@@ -216,33 +213,14 @@ function listed(
   isAddressed: boolean,
 ): ListedRow {
   const { state, reason, sentence } = status;
-  const json = {
-    kind,
-    virtual: { ...virtual },
-    host: { ...host },
-    state,
-    reason,
-    ...address,
-    lastChange,
-  } satisfies JsonObject;
+  const { namespace, name } = virtual;
+  const hostKey = host.name === '' ? '-' : keyOf(host);
+  const served = [address?.addresses, address?.ports].map((texts = []) => texts.join(',') || '-');
   return {
-    cells: [
-      kind,
-      virtual.namespace,
-      virtual.name,
-      host.name === '' ? '-' : keyOf(host),
-      state,
-      reason === '' ? '-' : reason,
-      ageOf(lastChange, nowMs),
-    ],
-    wideCells: [
-      ...(isAddressed
-        ? [address?.addresses, address?.ports].map((texts = []) => texts.join(',') || '-')
-        : []),
-      sentence,
-    ],
-    name: resourceName(kind, group, virtual.name),
-    json,
+    cells: [kind, namespace, name, hostKey, state, reason || '-', ageOf(lastChange, nowMs)],
+    wideCells: [...(isAddressed ? served : []), sentence],
+    name: resourceName(kind, group, name),
+    json: { kind, virtual: { ...virtual }, host: { ...host }, state, reason, ...address, lastChange },
   };
 }
 
