@@ -47,6 +47,8 @@ interface CreateOptions extends ScopeOptions {
 const SCOPE_GROUP = 'Scope (default: no restriction; options may be repeated):';
 
 export function addCreateOptions(command: Command): void {
+  const lifetime = 'lifetime of the key, such as 90d or 720h; 0 means that it never expires';
+  const ttl = new Option('--ttl <duration>', lifetime);
   command
     .option('--name <name>', 'name of the key; generated if omitted')
     .option('--generate-name <prefix>', 'prefix of the generated name', 'key-')
@@ -56,14 +58,7 @@ export function addCreateOptions(command: Command): void {
     .option('--team <team>', 'team of the key; its members can read and change the key')
     .option('--subject <subject>', 'subject of the key, if it is neither a user nor a team')
     .option('--group <group>', 'extra group; may be repeated', collected, [])
-    .addOption(
-      new Option(
-        '--ttl <duration>',
-        'lifetime of the key, such as 90d or 720h; 0 means that it never expires',
-      )
-        .argParser(secondsIn)
-        .default(30 * DAY_SECONDS, '30d'),
-    )
+    .addOption(ttl.argParser(secondsIn).default(30 * DAY_SECONDS, '30d'))
     .option('--ttl-after-last-activity', 'start the lifetime after the last use of the key');
   addScopeOptions(command, SCOPE_GROUP);
 }
@@ -85,22 +80,22 @@ function keyObject(options: CreateOptions): JsonObject {
     metadata: name === undefined ? { generateName } : { name },
     spec: {
       displayName: options.displayName ?? name ?? `created by ${userInfo().username}`,
-      ...(description === undefined ? {} : { description }),
+      ...(description !== undefined && { description }),
       ...ownerOf(options),
       type: 'User',
       ttl,
-      ...(group.length === 0 ? {} : { groups: [...group] }),
-      ...(options.ttlAfterLastActivity ? { ttlAfterLastActivity: true } : {}),
-      ...(scope === undefined ? {} : { scope }),
+      ...(group.length > 0 && { groups: [...group] }),
+      ...(options.ttlAfterLastActivity && { ttlAfterLastActivity: true }),
+      ...(scope !== undefined && { scope }),
     },
   };
 }
 
 function ownerOf({ user, team, subject }: CreateOptions): JsonObject {
   return {
-    ...(user === undefined ? {} : { user }),
-    ...(team === undefined ? {} : { team }),
-    ...(subject === undefined ? {} : { subject }),
+    ...(user !== undefined && { user }),
+    ...(team !== undefined && { team }),
+    ...(subject !== undefined && { subject }),
   };
 }
 
@@ -125,7 +120,11 @@ function endOf(created: JsonObject, ttlSeconds: number): string {
   const isSliding = valueAt(created, ['spec', 'ttlAfterLastActivity']) === true;
   const end = new Date(from + ttlSeconds * 1000);
   if (Number.isNaN(end.getTime())) return 'after the year 275760';
-  return `${end.toISOString().replace(/\.\d+Z$/u, 'Z')}${isSliding ? ' unless it is used' : ''}`;
+  return `${inSeconds(end)}${isSliding ? ' unless it is used' : ''}`;
+}
+
+function inSeconds(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/u, 'Z');
 }
 
 interface RotateOptions {
@@ -147,7 +146,7 @@ export async function rotateKey(
     body: { overlapSeconds: overlap },
   });
   printSecret(newKeyText(rotated, output, client.connection));
-  const until = new Date(nowMs + overlap * 1000).toISOString().replace(/\.\d+Z$/u, 'Z');
+  const until = inSeconds(new Date(nowMs + overlap * 1000));
   const old = overlap === 0 ? 'the old one no longer works' : `the old one works until ${until}`;
   process.stderr.write(`key ${name} has a new secret, which is not shown again; ${old}\n`);
   return 0;

@@ -173,7 +173,7 @@ interface SecretOutput {
   write(text: string): unknown;
 }
 
-const GROUP_AND_OTHERS = 0o077;
+export const GROUP_AND_OTHERS = 0o077;
 
 export function printSecret(text: string, output: SecretOutput = process.stdout): void {
   restrictToOwner(output.fd);

@@ -5,16 +5,17 @@
 
 import { formatOption } from '../output/listing.ts';
 import { existsSync, readFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { createHash, randomBytes } from 'node:crypto';
 import { stringify } from 'yaml';
 import { Option, type Command } from 'commander';
 import { EXTRA, MANAGEMENT_API_VERSION } from '../../access-keys/identity.ts';
 import { TerminalError, messageOf } from '../../base/errors.ts';
-import { textAt, type JsonObject, isJsonObject } from '../../base/json.ts';
+import { parseJson, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { type ApiClient, type ApiConnection, type ConnectionOptions, httpsUrl } from './keys-connection.ts';
 import {
+  GROUP_AND_OTHERS,
   kubeconfigOf,
   verificationOf,
   printSecret,
@@ -40,11 +41,10 @@ export async function printToken(client: ApiClient, options: TokenOptions): Prom
       printSecret(`${(await issue()).token}\n`);
       return 0;
     case 'exec-credential': {
-      const cache = new TokenCache(process.env);
-      const request = JSON.stringify([connection.server, key, spec]);
-      const cached = options.cache ? cache.read(request, Date.now()) : undefined;
+      const file = cacheFile(process.env, [connection.server, key, spec]);
+      const cached = options.cache ? cachedToken(file) : undefined;
       const issued = cached !== undefined && (await isCurrent(client, cached)) ? cached : await issue();
-      cache.write(request, issued);
+      cacheToken(file, issued);
       printSecret(`${JSON.stringify(execCredential(issued))}\n`);
       return 0;
     }
@@ -237,51 +237,41 @@ interface IssuedToken {
   readonly renewAtMs: number;
 }
 
-const GROUP_AND_OTHERS = 0o077;
+/** Below `XDG_CACHE_HOME` or `HOME`; undefined without either. `request`: everything that the token depends on. */
+function cacheFile(
+  { XDG_CACHE_HOME: cache, HOME: home }: NodeJS.ProcessEnv,
+  request: JsonValue,
+): string | undefined {
+  const base = cache || (home && join(home, '.cache'));
+  const name = `${createHash('sha256').update(JSON.stringify(request)).digest('hex')}.json`;
+  return base ? join(base, 'endpoint-syncer', 'tokens', name) : undefined;
+}
 
-class TokenCache {
-  readonly #folder: string | undefined;
-
-  /** Below `XDG_CACHE_HOME` or `HOME`; without either nothing is cached. */
-  constructor({ XDG_CACHE_HOME: cache, HOME: home }: NodeJS.ProcessEnv) {
-    const base = cache || (home && join(home, '.cache'));
-    this.#folder = base ? join(base, 'endpoint-syncer', 'tokens') : undefined;
+/** Undefined if there is none or it is due for renewal. */
+function cachedToken(file: string | undefined): IssuedToken | undefined {
+  if (file === undefined) return undefined;
+  try {
+    if ((statSync(file).mode & GROUP_AND_OTHERS) !== 0) return undefined;
+    const value = parseJson(readFileSync(file, 'utf8'));
+    const [token, renewAtMs] = [textAt(value, 'token'), valueAt(value, ['renewAtMs'])];
+    if (token === '' || typeof renewAtMs !== 'number' || renewAtMs <= Date.now()) return undefined;
+    return { token, renewAtMs };
+  } catch {
+    return undefined;
   }
+}
 
-  /** `request`: everything that the token depends on. Undefined if there is none or it is due for renewal. */
-  read(request: string, nowMs: number): IssuedToken | undefined {
-    const file = this.#fileFor(request);
-    if (file === undefined) return undefined;
-    try {
-      if ((statSync(file).mode & GROUP_AND_OTHERS) !== 0) return undefined;
-      const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-      if (!isJsonObject(value)) return undefined;
-      const { token, renewAtMs } = value;
-      if (typeof token !== 'string' || typeof renewAtMs !== 'number' || renewAtMs <= nowMs) return undefined;
-      return { token, renewAtMs };
-    } catch {
-      return undefined;
-    }
+/** Without a writable cache each run requests a token. */
+function cacheToken(file: string | undefined, issued: IssuedToken): void {
+  if (file === undefined) return;
+  const next = `${file}.${randomBytes(6).toString('hex')}`;
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(next, JSON.stringify(issued), { mode: 0o600, flag: 'wx' });
+  } catch {
+    return;
   }
-
-  /** Without a writable cache each run requests a token. */
-  write(request: string, issued: IssuedToken): void {
-    const file = this.#fileFor(request);
-    if (file === undefined || this.#folder === undefined) return;
-    const next = `${file}.${randomBytes(6).toString('hex')}`;
-    try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      writeFileSync(next, JSON.stringify(issued), { mode: 0o600, flag: 'wx' });
-    } catch {
-      return;
-    }
-    renameSync(next, file);
-  }
-
-  #fileFor(request: string): string | undefined {
-    const name = `${createHash('sha256').update(request).digest('hex')}.json`;
-    return this.#folder && join(this.#folder, name);
-  }
+  renameSync(next, file);
 }
 
 interface TokenClaims {
@@ -295,20 +285,17 @@ interface TokenClaims {
 /** The claims of a token from the server; they are not verified. */
 function claimsOf(token: string): TokenClaims {
   const claims = payloadOf(token);
-  const platform = isJsonObject(claims['platform.sh']) ? claims['platform.sh'] : {};
-  const { name, gen } = platform;
   return {
-    name: typeof name === 'string' && name !== '' ? name : 'endpoint-syncer',
-    generation: Number(gen),
-    lifeSeconds: Math.max(0, Number(claims['exp'] ?? 0) - Number(claims['iat'] ?? 0)),
+    name: textAt(claims, 'platform.sh', 'name') || 'endpoint-syncer',
+    generation: Number(valueAt(claims, ['platform.sh', 'gen'])),
+    lifeSeconds: Math.max(0, Number(valueAt(claims, ['exp']) ?? 0) - Number(valueAt(claims, ['iat']) ?? 0)),
   };
 }
 
-function payloadOf(token: string): JsonObject {
+function payloadOf(token: string): JsonValue {
   try {
-    const value: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    return isJsonObject(value) ? value : {};
+    return parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
   } catch {
-    return {};
+    return null;
   }
 }

@@ -34,107 +34,68 @@ import {
 } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 
-export function define(command: Command, exitWith: ExitWith): void {
-  defineBootstrap(command, exitWith);
-  defineCreate(command, exitWith);
-  defineGet(command, exitWith);
-  defineList(command, exitWith);
-  defineRotate(command, exitWith);
-  defineRevoke(command, exitWith);
-  defineToken(command, exitWith);
-}
+export function define(keys: Command, exitWith: ExitWith): void {
+  const part = (name: string, summary: string): Command => keys.command(name).description(summary);
+  const withName = (name: string, summary: string): Command =>
+    part(name, summary).argument('<name>', 'name of the key');
 
-function defineBootstrap(parent: Command, exitWith: ExitWith): void {
-  const summary = "create the first administrator's key and print it, once; on the machine of the API";
-  const command = parent
-    .command('bootstrap')
-    .description(summary)
+  const first = part(
+    'bootstrap',
+    "create the first administrator's key and print it, once; on the machine of the API",
+  )
     .addOption(serverOption('address of the running API; default: that of the configuration'))
     .option('--rotate', 'revoke the first key and create another')
     .addOption(secretOption());
-  addConfigOptions(command, API_FIELDS);
-  command.action((options: BootstrapOptions) => exitWith(() => bootstrap(command, options)));
-}
+  addConfigOptions(first, API_FIELDS);
+  first.action((options: BootstrapOptions) => exitWith(() => bootstrap(first, options)));
 
-function defineCreate(parent: Command, exitWith: ExitWith): void {
-  const command = parent
-    .command('create')
-    .description('create a key and print it, once')
-    .addOption(secretOption());
-  addCreateOptions(command);
-  command.hook('preAction', () => {
-    if (namesOneOwner(command.opts())) return;
+  const create = part('create', 'create a key and print it, once').addOption(secretOption());
+  addCreateOptions(create);
+  create.hook('preAction', () => {
+    if (namesOneOwner(create.opts())) return;
     const message = 'error: name the subject of the key with exactly one of --user, --team and --subject';
-    command.error(message, { exitCode: 2 });
+    create.error(message, { exitCode: 2 });
   });
-  withClient(command, exitWith, createKey);
-}
+  withClient(create, exitWith, createKey);
 
-function defineGet(parent: Command, exitWith: ExitWith): void {
-  const command = parent
-    .command('get')
-    .description('show a key without its secret')
-    .argument('<name>', 'name of the key')
-    .addOption(outputOption());
-  withClient(command, exitWith, getKey);
-}
+  withClient(withName('get', 'show a key without its secret').addOption(outputOption()), exitWith, getKey);
 
-function defineList(parent: Command, exitWith: ExitWith): void {
-  const command = parent
-    .command('list')
-    .description('list the keys that you may see')
-    .alias('ls')
-    .addOption(outputOption())
-    .option('-l, --selector <selector>', 'label selector')
-    .option('--field-selector <selector>', 'field selector: metadata.name, spec.user or spec.team')
-    .addOption(
-      new Option('--expiring <duration>', 'only keys that expire within this time, such as 7d').argParser(
-        secondsIn,
-      ),
-    )
-    .addOption(
-      new Option('--expired', 'only keys that have expired, which are deleted after 7 days').conflicts(
-        'expiring',
-      ),
-    )
-    .addOption(
-      new Option(
-        '--sort-by <field>',
-        'name, subject, created, expires, last-activity, or a field such as .spec.ttl',
-      ).argParser(sortField),
-    );
-  withClient(command, exitWith, listKeys);
-}
+  const list = part('list', 'list the keys that you may see').alias('ls').addOption(outputOption());
+  addListOptions(list);
+  withClient(list, exitWith, listKeys);
 
-function defineRotate(parent: Command, exitWith: ExitWith): void {
-  const command = parent
-    .command('rotate')
-    .description('rotate the secret of a key and print the new one, once')
-    .argument('<name>', 'name of the key')
-    .addOption(
-      new Option('--overlap <duration>', 'time during which the old secret stays valid, at most 7d')
-        .argParser(secondsIn)
-        .default(0, '0: it is revoked immediately, with the tokens of the key'),
-    )
+  const overlap = new Option(
+    '--overlap <duration>',
+    'time during which the old secret stays valid, at most 7d',
+  )
+    .argParser(secondsIn)
+    .default(0, '0: it is revoked immediately, with the tokens of the key');
+  const rotate = withName('rotate', 'rotate the secret of a key and print the new one, once')
+    .addOption(overlap)
     .addOption(secretOption());
-  withClient(command, exitWith, rotateKey);
-}
+  withClient(rotate, exitWith, rotateKey);
 
-function defineRevoke(parent: Command, exitWith: ExitWith): void {
-  const command = parent
-    .command('revoke')
-    .description('delete keys; requests that use them fail immediately')
+  const revoke = part('revoke', 'delete keys; requests that use them fail immediately')
     .argument('<names...>', 'names of keys')
     .option('--disable', 'disable the keys instead of deleting them')
     .option('--enable', 'enable disabled keys');
-  withClient(command, exitWith, revokeKeys);
+  withClient(revoke, exitWith, revokeKeys);
+
+  const token = part('token', 'issue a token for a connected cluster, or a kubeconfig that renews it');
+  addTokenOptions(token);
+  withClient(token, exitWith, printToken);
 }
 
-function defineToken(parent: Command, exitWith: ExitWith): void {
-  const summary = 'issue a token for a connected cluster, or a kubeconfig that renews it';
-  const command = parent.command('token').description(summary);
-  addTokenOptions(command);
-  withClient(command, exitWith, printToken);
+function addListOptions(command: Command): void {
+  const durations = new Option('--expiring <duration>', 'only keys that expire within this time, such as 7d');
+  const expired = new Option('--expired', 'only keys that have expired, which are deleted after 7 days');
+  const fields = 'name, subject, created, expires, last-activity, or a field such as .spec.ttl';
+  command
+    .option('-l, --selector <selector>', 'label selector')
+    .option('--field-selector <selector>', 'field selector: metadata.name, spec.user or spec.team')
+    .addOption(durations.argParser(secondsIn))
+    .addOption(expired.conflicts('expiring'))
+    .addOption(new Option('--sort-by <field>', fields).argParser(sortField));
 }
 
 /** Adds the options of the connection, and the action `work`, which rejects with `StatusError` when the server denies a request. */
@@ -169,13 +130,13 @@ export async function revokeKeys(
   options: RevokeOptions,
 ): Promise<number> {
   if (options.disable && options.enable) return usageError('--disable and --enable exclude each other');
+  const word = options.disable ? 'disabled' : options.enable ? 'enabled' : 'revoked';
   let failures = 0;
   for (const name of names) {
     try {
       await client.send(callFor(name, options));
-      const isDeleted = !options.disable && !options.enable;
-      const note = isDeleted ? await confirmDeletion(client, name) : '';
-      process.stderr.write(`key ${name} is ${wordFor(options)}${note}\n`);
+      const note = word === 'revoked' ? await confirmDeletion(client, name) : '';
+      process.stderr.write(`key ${name} is ${word}${note}\n`);
     } catch (error) {
       if (!(error instanceof StatusError || error instanceof StillValid)) throw error;
       failures += 1;
@@ -218,18 +179,12 @@ async function confirmDeletion(client: Pick<ApiClient, 'send'>, name: string): P
 /** Undefined: the key is gone, or it was that of this request. */
 async function metadataOfKey(client: Pick<ApiClient, 'send'>, name: string): Promise<JsonObject | undefined> {
   try {
-    const path = keyPath(name);
-    return metadataOf(await client.send({ method: 'GET', path }));
+    return metadataOf(await client.send({ method: 'GET', path: keyPath(name) }));
   } catch (error) {
     const cause = error instanceof TerminalError ? error.cause : error;
     if (cause instanceof StatusError && (cause.code === 404 || cause.code === 401)) return undefined;
     throw error;
   }
-}
-
-function wordFor({ disable, enable }: RevokeOptions): string {
-  if (disable) return 'disabled';
-  return enable ? 'enabled' : 'revoked';
 }
 
 // `keys list` and `keys get`: keys without their secrets.
@@ -251,7 +206,7 @@ async function listKeys(client: ApiClient, options: ListOptions): Promise<number
   const isTable = isTableFormat(output);
   const list = await read(client, `ownedaccesskeys${queryOf(options, isTable)}`, isTable);
   const selected = isTable
-    ? select(list, 'rows', (row) => objectIn(row), options)
+    ? select(list, 'rows', objectIn, options)
     : select(list, 'items', (item) => item, options);
   const listing = isTable ? listingOfTable(selected) : listingOf(objectsIn(selected, 'items'), selected);
   process.stdout.write(formatListing(listing, output));
@@ -259,11 +214,7 @@ async function listKeys(client: ApiClient, options: ListOptions): Promise<number
   return 0;
 }
 
-async function getKey(
-  client: ApiClient,
-  name: string,
-  { output }: Pick<ListOptions, 'output'>,
-): Promise<number> {
+async function getKey(client: ApiClient, name: string, { output }: ListOptions): Promise<number> {
   const isTable = isTableFormat(output);
   const answer = await read(client, keyPath(name), isTable);
   const listing = isTable ? listingOfTable(answer) : listingOf([answer], answer);
@@ -382,13 +333,11 @@ function sortValue(key: JsonObject, by: string): string | number {
   if (by === 'subject') {
     return ['user', 'team', 'subject'].map((field) => textAt(key, 'spec', field)).find(Boolean) ?? '';
   }
-  const value: JsonValue | undefined = valueAt(key, pathOf(by));
-  if (typeof value === 'number' || typeof value === 'string') return value;
-  return value === undefined ? '' : JSON.stringify(value);
+  const value = valueAt(key, pathOf(by)) ?? '';
+  return typeof value === 'number' || typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function compare(a: string | number, b: string | number): number {
-  if (typeof a === 'number' && typeof b === 'number') return a === b ? 0 : a - b;
-  const [left, right] = [String(a), String(b)];
+  const [left, right] = typeof a === 'number' && typeof b === 'number' ? [a, b] : [String(a), String(b)];
   return left < right ? -1 : left > right ? 1 : 0;
 }
