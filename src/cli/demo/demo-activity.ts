@@ -1,7 +1,7 @@
 /** The activity of the daemon as the demo shows it: one line for each sync, and the latency of the last sync of each object. */
 
 import { plainLines, plainText } from '../../base/excerpt.ts';
-import { keyOf, objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
+import { objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
 import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
 import { SCHEMA_MODELINE } from '../installation.ts';
@@ -10,13 +10,6 @@ export interface Activity {
   /** Milliseconds from event to write of the last sync of this key; undefined before its first sync. */
   latencyMs(key: string): number | undefined;
 }
-
-const SIDES: Readonly<Record<string, string>> = {
-  created: 'host      created',
-  updated: 'host      updated',
-  rewritten: 'host      rewritten',
-  deleted: 'host      deleted',
-};
 
 /** By the reason of the Event, which has the details. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -57,8 +50,8 @@ export class ActivityLogger implements Logger, Activity {
 
   debug(fields: LogFields, message: string): void {
     if (message === 'synced') this.#synced(fields);
-    const { outcome, reason } = fields;
-    if (message !== 'reconciled' || typeof fields['key'] !== 'string') return;
+    const { key, outcome, reason } = fields;
+    if (message !== 'reconciled' || typeof key !== 'string') return;
     const state = outcome === 'ignored' ? 'skipped' : 'unchanged';
     this.#record({ id: idOf(fields), state, what: String(reason ?? outcome), latencyMs: undefined });
   }
@@ -71,14 +64,12 @@ export class ActivityLogger implements Logger, Activity {
   #synced(fields: LogFields): void {
     const [key, latencyMs] = [subjectOf(fields), Number(fields['latencyMs'])];
     this.#latencies.set(key, latencyMs);
-    const didFlowBack = fields['reason'] === 'changed on the host';
-    const what = didFlowBack
-      ? 'virtual   updated'
-      : (SIDES[String(fields['outcome'])] ?? String(fields['outcome']));
-    this.#record({ id: idOf(fields), state: 'synced', what: what.replace(/ +/, ' '), latencyMs });
-    this.#show?.(
-      `${time()}  ${plainText(key).padEnd(30)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`,
-    );
+    const { reason, outcome } = fields;
+    const didFlowBack = reason === 'changed on the host';
+    const [side, verb] = [didFlowBack ? 'virtual' : 'host', didFlowBack ? 'updated' : String(outcome)];
+    this.#record({ id: idOf(fields), state: 'synced', what: `${side} ${verb}`, latencyMs });
+    const [object, what] = [plainText(key).padEnd(30), `${side.padEnd(10)}${verb}`.padEnd(20)];
+    this.#show?.(`${time()}  ${object}  ${what}  ${latencyMs.toFixed(1).padStart(6)} ms`);
   }
 
   warn(fields: LogFields, message: string): void {
@@ -140,36 +131,31 @@ function listSample(
   copy: KubeObject | undefined,
   latencyMs: number | undefined,
 ): ListedRow {
-  const virtual = parseKey(objectKey(endpoints));
-  const addresses = copy === undefined ? [] : addressesOf(copy);
-  const status =
-    copy === undefined ? `not synced: ${notSynced}` : `synced in ${latencyMs?.toFixed(1) ?? '?'} ms`;
+  const key = objectKey(endpoints);
+  const virtual = { ...parseKey(key) };
+  const name = resourceName('Endpoints', '', virtual.name);
+  const json = { kind: 'Endpoints', virtual, latencyMs: latencyMs ?? null };
+  if (copy === undefined) {
+    const host = { namespace: '', name: '' };
+    return {
+      cells: [key, '-', '-', `not synced: ${notSynced}`],
+      name,
+      json: { ...json, host, state: 'skipped', reason: notSynced, addresses: [] },
+    };
+  }
+  const addresses = addressesOf(copy);
+  const status = `synced in ${latencyMs?.toFixed(1) ?? '?'} ms`;
+  const host = { ...parseKey(objectKey(copy)) };
   return {
-    cells: [
-      keyOf(virtual),
-      copy === undefined ? '-' : objectKey(copy),
-      copy === undefined ? '-' : addresses.join(','),
-      status,
-    ],
-    name: resourceName('Endpoints', '', virtual.name),
-    json: {
-      kind: 'Endpoints',
-      virtual: { ...virtual },
-      host: copy === undefined ? { namespace: '', name: '' } : { ...parseKey(objectKey(copy)) },
-      state: copy === undefined ? 'skipped' : 'synced',
-      reason: copy === undefined ? notSynced : '',
-      addresses,
-      latencyMs: latencyMs ?? null,
-    },
+    cells: [key, objectKey(copy), addresses.join(','), status],
+    name,
+    json: { ...json, host, state: 'synced', reason: '', addresses },
   };
 }
 
-function addressesOf(copy: KubeObject): string[] {
-  const subsets = Array.isArray(copy['subsets']) ? copy['subsets'] : [];
-  return subsets.flatMap((subset) => {
-    const { addresses } = subset as { addresses?: { ip: string }[] }; // as the API server stores it
-    return addresses?.map(({ ip }) => ip) ?? [];
-  });
+function addressesOf({ subsets = [] }: KubeObject): string[] {
+  const stored = subsets as { addresses?: { ip: string }[] }[]; // as the API server stores it
+  return stored.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
 }
 
 function time(): string {

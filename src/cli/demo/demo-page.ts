@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts';
 import type { PageServer } from '../page/page-server.ts';
 import { startPage } from '../page/playground.ts';
 import { systemClock } from '../../base/clock.ts';
-import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, ownValue, textAt, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { systemRandom } from '../../base/random.ts';
 import { createInformer, type InformerMetrics } from '../../kube/informer/informer.ts';
@@ -116,10 +116,11 @@ class DemoFeed {
   }
 
   #watch(cluster: ClusterName, resource: Resource, signal: AbortSignal): Lister {
+    const { clients, namespaces } = this.#options;
     const informer = createInformer({
-      client: this.#options.clients[cluster],
+      client: clients[cluster],
       resource,
-      namespaces: [this.#options.namespaces[cluster]],
+      namespaces: [namespaces[cluster]],
       clock: systemClock,
       random: systemRandom,
       logger: silentLogger,
@@ -183,8 +184,7 @@ class DemoFeed {
 
   /** `{cluster, id}` → the object as YAML, without what only the API server sets at each write. */
   readonly read = async (body: JsonObject): Promise<JsonValue> => {
-    const id = ownValue(body, 'id');
-    const object = typeof id === 'string' ? this.#find(clusterOf(body), id) : undefined;
+    const object = this.#find(clusterOf(body), textAt(body, 'id'));
     if (object === undefined) throw new Error('this object does not exist any more');
     return { text: editedText(object) };
   };
@@ -192,8 +192,7 @@ class DemoFeed {
   /** Writes an edited object, `{cluster, object: YAML}`, as `kubectl replace` does, and returns it as {@link read} does. */
   readonly save = async (body: JsonObject): Promise<JsonValue> => {
     const cluster = clusterOf(body);
-    const text = ownValue(body, 'object');
-    const object = parse(typeof text === 'string' ? text : '') as JsonValue; // YAML without custom tags is plain data
+    const object = parse(textAt(body, 'object')) as JsonValue; // YAML without custom tags is plain data
     if (!isJsonObject(object) || !isJsonObject(object['metadata']))
       throw new Error('this is not a Kubernetes object');
     const resource = this.#options.resources.find(({ kind }) => kind === object['kind']);
@@ -214,35 +213,29 @@ class DemoFeed {
   #rows(): PairRow[] {
     const { virtual, host } = this.#objects;
     const rows = this.#options.resources.flatMap(({ kind }) => {
-      const copies = new Map<string, string>();
-      const own: PairRow[] = [];
-      for (const object of host.get(kind)?.list() ?? []) {
-        const id = originOf(kind, object);
-        const key = objectKey(object);
-        const isPaired = id !== undefined && this.#find('virtual', id) !== undefined;
-        if (isPaired) copies.set(id, key);
-        else own.push(hostOnly(kind, key));
-      }
-      const pairs = [...(virtual.get(kind)?.list() ?? [])].map((object) => {
-        const key = objectKey(object);
-        return this.#pair(kind, key, copies.get(`${kind} ${key}`) ?? null);
-      });
-      return [...pairs, ...own];
+      const copies = [...(host.get(kind)?.list() ?? [])];
+      const keys = new Map(copies.map((copy) => [originOf(kind, copy), objectKey(copy)]));
+      const pairs = [...(virtual.get(kind)?.list() ?? [])].map((object) =>
+        this.#pair(kind, objectKey(object), keys),
+      );
+      const own = copies.filter((copy) => this.#find('virtual', originOf(kind, copy) ?? '') === undefined);
+      return [...pairs, ...own.map((object) => hostOnly(kind, objectKey(object)))];
     });
     return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  #pair(kind: string, key: string, host: string | null): PairRow {
+  /** `copies`: keys on the host by the id of the original. */
+  #pair(kind: string, key: string, copies: ReadonlyMap<string | undefined, string>): PairRow {
     const id = `${kind} ${key}`;
+    const host = copies.get(id) ?? null;
     const entry = this.#entries.get(id);
     const row = { id, kind, virtual: key, host, why: '', last: this.#lines.get(id) ?? null };
     if (entry?.state === 'refused') return { ...row, state: 'refused', why: entry.what };
     if (host !== null) return { ...row, state: 'synced' };
     if (entry?.state === 'skipped') return { ...row, state: 'skipped', why: entry.what };
+    if (kind !== 'ConfigMap') return { ...row, state: 'waiting' };
     // References are found through the objects that name them.
-    return kind === 'ConfigMap'
-      ? { ...row, state: 'skipped', why: 'no patch refers to it' }
-      : { ...row, state: 'waiting' };
+    return { ...row, state: 'skipped', why: 'no patch refers to it' };
   }
 }
 
@@ -294,18 +287,13 @@ function changesBetween(before: JsonValue | undefined, after: JsonValue | undefi
   if (typeof before !== 'object' || typeof after !== 'object' || before === null || after === null)
     return before === after ? [] : [`${name} ${shown(before)} → ${shown(after)}`];
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...keys].flatMap((key) =>
-    changesBetween(memberOf(before, key), memberOf(after, key), /^\d+$/.test(key) ? name : shortName(key)),
-  );
-}
-
-function memberOf(value: JsonValue, key: string): JsonValue | undefined {
-  return valueAt(value, [Array.isArray(value) ? Number(key) : key]);
-}
-
-/** `example.com/owner` → `owner` */
-function shortName(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
+  const memberOf = (value: JsonValue, key: string): JsonValue | undefined =>
+    valueAt(value, [Array.isArray(value) ? Number(key) : key]);
+  return [...keys].flatMap((key) => {
+    // `example.com/owner` → `owner`
+    const label = /^\d+$/.test(key) ? name : key.slice(key.lastIndexOf('/') + 1);
+    return changesBetween(memberOf(before, key), memberOf(after, key), label);
+  });
 }
 
 /** Tells which element of a list was added or removed. */

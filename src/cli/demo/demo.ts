@@ -70,17 +70,12 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   const files = await writeFiles(resolve(dir), { virtual, host });
   await using virtualClient = clientOf('virtual', virtual);
   await using hostClient = clientOf('host', host);
-  await hostClient.create(NAMESPACES, {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: DEMO_HOST_NAMESPACE },
-  });
+  const clients = { virtual: virtualClient, host: hostClient };
+  await hostClient.create(NAMESPACES, { ...DEMO_NAMESPACE, metadata: { name: DEMO_HOST_NAMESPACE } });
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
   const loaded = await load();
-  await using page = once
-    ? undefined
-    : await openPage(pagePort, loaded, { virtual: virtualClient, host: hostClient });
+  await using page = once ? undefined : await openPage(pagePort, loaded, clients);
   let isWarm = false;
   const activity = new ActivityLogger(
     once ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),
@@ -95,19 +90,14 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   });
   try {
     await virtualClient.create(NAMESPACES, DEMO_NAMESPACE);
-    await warmUp({ virtual: virtualClient, host: hostClient }, daemon, stop.signal);
+    await warmUp(clients, daemon, stop.signal);
     isWarm = true;
     if (page !== undefined) printIntroduction(dir, page.url, daemon.healthUrl);
     await createSamples(virtualClient);
     if (once) return await showOnce(hostClient, activity, output, stop.signal);
-    const watcher = reloadOnChange({
-      loaded,
-      load,
-      daemon: daemon.sync,
-      clock: systemClock,
-      logger: activity,
-    });
-    await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
+    const { sync } = daemon;
+    const watcher = reloadOnChange({ loaded, load, daemon: sync, clock: systemClock, logger: activity });
+    await keepChanging(clients, stop.signal);
     watcher.close();
     return 0;
   } finally {
@@ -117,17 +107,13 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   }
 }
 
-interface DemoFiles {
-  readonly virtual: string;
-  readonly host: string;
-  readonly config: string;
+interface Clients {
+  readonly virtual: WatchClient;
+  readonly host: WatchClient;
 }
 
 /** Throws a `TerminalError` where the folder cannot be written. */
-async function writeFiles(
-  dir: string,
-  clusters: { virtual: EmbeddedCluster; host: EmbeddedCluster },
-): Promise<DemoFiles> {
+async function writeFiles(dir: string, clusters: Readonly<Record<ClusterName, EmbeddedCluster>>) {
   const files = {
     virtual: join(dir, 'virtual.kubeconfig'),
     host: join(dir, 'host.kubeconfig'),
@@ -139,10 +125,8 @@ async function writeFiles(
     await writeFile(files.host, clusters.host.kubeconfig);
     await writeFile(files.config, demoConfig(files));
   } catch (cause) {
-    const reason = fileProblem(cause);
-    throw new TerminalError(`cannot write the kubeconfigs to ${dir} (${reason}): choose another --dir`, {
-      cause,
-    });
+    const message = `cannot write the kubeconfigs to ${dir} (${fileProblem(cause)}): choose another --dir`;
+    throw new TerminalError(message, { cause });
   }
   return files;
 }
@@ -159,11 +143,7 @@ function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {
   return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
 }
 
-function openPage(
-  port: number,
-  { config }: LoadedConfig,
-  clients: { readonly virtual: WatchClient; readonly host: WatchClient },
-): Promise<DemoPage> {
+function openPage(port: number, { config }: LoadedConfig, clients: Clients): Promise<DemoPage> {
   const resources = [SERVICES, ENDPOINTS, ENDPOINT_SLICES, CONFIG_MAPS];
   const namespaces = { virtual: DEMO_NAMESPACE.metadata.name, host: DEMO_HOST_NAMESPACE };
   const sample = [DEMO_SAMPLES[0]?.endpoints, DEMO_SETTINGS].flatMap((object) => object ?? []);
@@ -197,9 +177,8 @@ async function showOnce(
   output: string,
   signal: AbortSignal,
 ): Promise<number> {
-  const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
-    objectKey(endpoints),
-  );
+  const synced = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined);
+  const expected = synced.map(({ endpoints }) => objectKey(endpoints));
   const deadlineMs = systemClock.monotonicMs() + SETTLE_MAX_MS;
   for (;;) {
     const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
@@ -224,15 +203,10 @@ const CHANGE_EVERY_MS = 4000;
 const WARM_UP_MAX_MS = 10_000;
 
 /** Syncs and deletes one object, which starts the sandbox, so that the latencies of the samples are those of a sync and not of a start. */
-async function warmUp(
-  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
-  daemon: Daemon,
-  signal: AbortSignal,
-): Promise<void> {
+async function warmUp({ virtual, host }: Clients, daemon: Daemon, signal: AbortSignal): Promise<void> {
   const [sample] = DEMO_SAMPLES;
   if (sample === undefined) return;
-  const name = 'warm-up';
-  const namespace = DEMO_NAMESPACE.metadata.name;
+  const place = { namespace: DEMO_NAMESPACE.metadata.name, name: 'warm-up' };
   const deadlineMs = systemClock.monotonicMs() + WARM_UP_MAX_MS;
   const waitFor = async (copies: number): Promise<void> => {
     const count = async (): Promise<number> =>
@@ -241,11 +215,10 @@ async function warmUp(
       await sleep(systemClock, 20, signal);
   };
   await daemon.sync.firstPass(signal);
-  const annotations = { 'shop.example.com/owner': 'demo' };
-  const metadata = { name, namespace, annotations };
+  const metadata = { ...place, annotations: { 'shop.example.com/owner': 'demo' } };
   const created = await virtual.create(ENDPOINTS, { ...sample.endpoints, metadata });
   await waitFor(1);
-  await virtual.delete(ENDPOINTS, { namespace, name }, { uid: created.metadata.uid ?? '' });
+  await virtual.delete(ENDPOINTS, place, { uid: created.metadata.uid ?? '' });
   await waitFor(0);
 }
 
@@ -258,10 +231,7 @@ async function createSamples(virtual: ClusterClient): Promise<void> {
 }
 
 /** Changes a sample every few seconds, on both sides alternately, until the signal is aborted. */
-async function keepChanging(
-  clients: { virtual: ClusterClient; host: ClusterClient },
-  signal: AbortSignal,
-): Promise<void> {
+async function keepChanging(clients: Clients, signal: AbortSignal): Promise<void> {
   for (let round = 0; !signal.aborted; round++) {
     await sleep(systemClock, CHANGE_EVERY_MS, signal);
     if (signal.aborted) return;
@@ -274,10 +244,7 @@ async function keepChanging(
   }
 }
 
-async function change(
-  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
-  round: number,
-): Promise<void> {
+async function change({ virtual, host }: Clients, round: number): Promise<void> {
   if (round % 2 === 1) {
     const copy = { namespace: DEMO_HOST_NAMESPACE, name: 'db-x-shop-x-demo' };
     const annotations = { 'shop.example.com/owner': `team-${round % 4 === 1 ? 'checkout' : 'payments'}` };

@@ -20,9 +20,11 @@ export interface PageServerOptions {
   readonly port: number;
   /** By path, such as `/api/run`; POST with a JSON object. */
   readonly calls: Readonly<Record<string, PageCall>>;
-  /** Server-sent events by path; each sends lines until the signal is aborted. */
-  readonly feeds: Readonly<Record<string, (send: (event: JsonObject) => void, signal: AbortSignal) => void>>;
+  readonly feeds: Readonly<Record<string, Feed>>;
 }
+
+/** Server-sent events of one path; sends them until the signal is aborted. */
+type Feed = (send: (event: JsonObject) => void, signal: AbortSignal) => void;
 
 export interface PageServer extends AsyncDisposable {
   /** `http://127.0.0.1:40123/` */
@@ -46,7 +48,10 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
     return sendFile(path, response, modules);
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => reject(listenError(options.port, cause)));
+    server.once('error', (cause) => {
+      const message = `cannot listen on 127.0.0.1:${port}: ${cause.message}; choose another --port`;
+      reject(new TerminalError(message, { cause }));
+    });
     server.listen(options.port, '127.0.0.1', resolve);
   });
   ({ port } = server.address() as AddressInfo); // it listens on a TCP port
@@ -58,12 +63,6 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-function listenError(port: number, cause: Error): TerminalError {
-  return new TerminalError(`cannot listen on 127.0.0.1:${port}: ${cause.message}; choose another --port`, {
-    cause,
-  });
 }
 
 function sendFile(path: string, response: ServerResponse, modules: PageModules): void {
@@ -129,11 +128,7 @@ async function readJson(request: IncomingMessage): Promise<JsonObject> {
   return value;
 }
 
-function openFeed(
-  feed: (send: (event: JsonObject) => void, signal: AbortSignal) => void,
-  response: ServerResponse,
-  closing: AbortSignal,
-): void {
+function openFeed(feed: Feed, response: ServerResponse, closing: AbortSignal): void {
   const closed = new AbortController();
   response.on('close', () => closed.abort());
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });

@@ -27,19 +27,15 @@ const FIELDS = [
 /** The names that the examples use. */
 const DEFAULT_FLAGS = { name: 'my-vcluster', 'host.namespace': 'team-a' };
 
-interface PlaygroundFlags {
-  readonly port: string;
-}
-
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, FIELDS);
   command
     .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
-    .action((flags: PlaygroundFlags) => exitWith(() => playground(command, flags)));
+    .action(({ port }: { port: string }) => exitWith(() => playground(command, port)));
 }
 
-async function playground(command: Command, flags: PlaygroundFlags): Promise<number> {
-  const port = parsePagePort(flags.port);
+async function playground(command: Command, wantedPort: string): Promise<number> {
+  const port = parsePagePort(wantedPort);
   if (port === undefined) return 2;
   const stop = stopSignals();
   using _alive = keepAlive();
@@ -116,7 +112,7 @@ interface ExamplesFile {
 
 /** The samples, and the examples in which they are. */
 export function pageExamples(): Pick<ExamplesFile, 'samples'> & {
-  readonly examples: readonly PageExample[];
+  readonly examples: PageExample[];
 } {
   const text = readFileSync(new URL('./assets/examples.yaml', import.meta.url), 'utf8');
   const { samples, examples } = parse(text) as ExamplesFile; // our own file
@@ -137,22 +133,18 @@ export function pageExamples(): Pick<ExamplesFile, 'samples'> & {
 export function startState(config: Config, sample?: string): JsonValue {
   const schema = JSON.parse(configJsonSchema()) as JsonObject; // what it prints
   const { samples, examples } = pageExamples();
-  const [first] = examples;
   const patches = configuredPatches(config);
-  const own =
-    patches === undefined || first === undefined
-      ? []
-      : [
-          {
-            ...first,
-            title: 'Your configuration',
-            patches: printObject(patches, 'yaml'),
-            virtual: sample ?? patchedSamples(config, samples),
-          },
-        ];
+  if (patches !== undefined)
+    examples.unshift({
+      title: 'Your configuration',
+      patches: printObject(patches, 'yaml'),
+      virtual: sample ?? patchedSamples(config, samples),
+      host: '',
+      isReverse: false,
+    });
   const names = { name: config.name, hostNamespace: config.host.namespace };
   const definitions = schema['definitions'] ?? {};
-  return { ...names, isDemo: sample !== undefined, examples: [...own, ...examples], definitions };
+  return { ...names, isDemo: sample !== undefined, examples, definitions };
 }
 
 /** An object of each kind that the configuration patches, and the Endpoints without which a Service is not copied. */
@@ -170,13 +162,11 @@ function patchedSamples({ sync }: Config, { web, slice, service }: ExamplesFile[
 function configuredPatches({ sync, services }: Config): JsonObject | undefined {
   const { endpoints, endpointSlices, services: servicesSync } = sync;
   if (endpointSlices.patches.length + servicesSync.patches.length === 0)
-    return endpoints.patches.length === 0 ? undefined : { patches: plain(endpoints.patches) };
+    return endpoints.patches.length === 0 ? undefined : { patches: plain(endpoints).patches };
   const toHost = {
-    endpoints: { enabled: endpoints.enabled, patches: plain(endpoints.patches) },
-    endpointSlices: { enabled: endpointSlices.enabled, patches: plain(endpointSlices.patches) },
-    ...(servicesSync.patches.length === 0
-      ? {}
-      : { services: { enabled: servicesSync.enabled, patches: plain(servicesSync.patches) } }),
+    endpoints: plain(endpoints),
+    endpointSlices: plain(endpointSlices),
+    ...(servicesSync.patches.length > 0 && { services: plain(servicesSync) }),
   };
   return {
     sync: { toHost },
@@ -184,6 +174,6 @@ function configuredPatches({ sync, services }: Config): JsonObject | undefined {
   };
 }
 
-function plain(patches: readonly PatchConfig[]): JsonValue {
-  return patches as unknown as JsonValue; // as the file has them
+function plain({ enabled, patches }: { enabled: boolean; patches: readonly PatchConfig[] }) {
+  return { enabled, patches: patches as unknown as JsonValue }; // as the file has them
 }

@@ -67,7 +67,6 @@ describe('a sync', () => {
       'ConfigMap shop/settings',
       'host created',
     ],
-    ['with an outcome of another name', { key: 'shop/db', outcome: 'mended' }, 'Endpoints shop/db', 'mended'],
   ])('%s is a line and an entry', (_, fields, id, what) => {
     const { entries, lines } = shownAfter(['info', { latencyMs: 1.25, ...fields }, 'synced']);
     expect(entries).toEqual([{ id, state: 'synced', what, latencyMs: 1.25 }]);
