@@ -38,14 +38,14 @@ import {
 } from './demo-activity.ts';
 import { printObject } from '../output/objects.ts';
 import { type DemoPage, startDemoPage } from './demo-page.ts';
-import { parsePagePort } from '../page/page-server.ts';
+import { portOption } from '../page/page-server.ts';
 import { keepAlive, reloadOnChange, stopSignals } from '../process-lifecycle.ts';
 import { programParts } from '../installation.ts';
 
 interface DemoOptions {
   readonly once?: boolean;
   readonly dir: string;
-  readonly port: string;
+  readonly port: number;
   readonly output: string;
 }
 
@@ -56,13 +56,11 @@ export function define(command: Command, exitWith: ExitWith): void {
     .option('--once', 'list the objects when all are synced, then exit')
     .addOption(outputOption('with --once: '))
     .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
-    .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
+    .addOption(portOption())
     .action((options: DemoOptions) => exitWith(() => demo(options)));
 }
 
 async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
-  const pagePort = parsePagePort(port);
-  if (pagePort === undefined) return 2;
   const stop = stopSignals();
   using _alive = keepAlive();
   await using virtual = await startEmbeddedCluster({ name: 'virtual' });
@@ -75,7 +73,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
   const loaded = await load();
-  await using page = once ? undefined : await openPage(pagePort, loaded, clients);
+  await using page = once ? undefined : await openPage(port, loaded, clients);
   let isWarm = false;
   const activity = new ActivityLogger(
     once ? undefined : (line) => isWarm && process.stdout.write(`${line}\n`),

@@ -34,13 +34,6 @@ import { readDocument } from '../../config/document.ts';
 import { CONFIG_CHECKS } from '../config-options.ts';
 import { describeFailure } from '../output/terminal.ts';
 
-/** The trace of one object, and the object that the patches saw. */
-interface ObjectTrace extends JsonObject {
-  /** `EndpointSlice team-a/web-x-shop-x-my-vcluster` */
-  object: string;
-  patches: JsonValue;
-}
-
 const WARM_UP = {
   patches: '[{path: metadata.annotations.a, expression: value + 1}]',
   virtual: '{apiVersion: v1, kind: Endpoints, metadata: {name: a, annotations: {a: b}}}',
@@ -117,13 +110,11 @@ export class PlaygroundSession implements AsyncDisposable {
       ...describeRendered(rendered, originals, isSynced),
       notes: [
         ...unsyncedNotes(config, isReverse ? world.host : world.virtual),
-        ...failures.map(({ patch, object }) => failureNote(patch, object, config)),
+        ...failures.map(({ patch, object }) =>
+          note('error', `patches[${patch}] fails on ${object}: ${CONSEQUENCES[config.patches.onError]}`),
+        ),
         // The trace has the error of a patch, and this the consequence for the object.
-        ...rendered
-          .filter(
-            (one) => failures.length === 0 || one.kind !== 'failed' || !(one.error instanceof PatchError),
-          )
-          .flatMap(noteOf),
+        ...rendered.filter((one) => failures.length === 0 || !isPatchFailure(one)).flatMap(noteOf),
       ],
       traces: [...traces.values()].map(({ json }) => json).toSorted((a, b) => (a.object < b.object ? -1 : 1)),
     };
@@ -132,52 +123,34 @@ export class PlaygroundSession implements AsyncDisposable {
 
 const monotonicMs = (): number => systemClock.monotonicMs();
 
-interface RecordedTrace {
-  readonly json: ObjectTrace;
-  readonly failures: readonly {
-    readonly patch: number;
-    readonly object: string;
-    readonly isStopped: boolean;
-  }[];
-}
+type RecordedTrace = ReturnType<typeof objectTrace>;
 
-function objectTrace(kind: string, { object: traced, patches }: PatchTrace): RecordedTrace {
+/** `object`: such as `EndpointSlice team-a/web-x-shop-x-my-vcluster`. */
+function objectTrace(kind: string, { object: traced, patches }: PatchTrace) {
   const object = `${kind} ${objectKey(asObject(traced))}`;
   const failures = patches.flatMap(({ index, error }) =>
     error === undefined ? [] : [{ patch: index, object, isStopped: STOPS.has(error.kind) }],
   );
-  return { json: { object, patches: patches.map(patchJson) }, failures };
+  return { json: { object, patches: patches.map(patchJson) } satisfies JsonObject, failures };
 }
 
 /** Errors after which the sandbox does not run an expression on the object for a while. */
 const STOPS: ReadonlySet<string> = new Set(['timeout', 'memory', 'killed']);
 
-function failureNote(patch: number, object: string, { patches: { onError } }: Config): JsonObject {
-  const consequence =
-    onError === 'path'
-      ? 'the daemon leaves out its path; the error is in the trace'
-      : 'the daemon does not write the object; this is the result without the patch';
-  return { level: 'error', text: `patches[${patch}] fails on ${object}: ${consequence}` };
-}
+const CONSEQUENCES: Readonly<Record<Config['patches']['onError'], string>> = {
+  path: 'the daemon leaves out its path; the error is in the trace',
+  object: 'the daemon does not write the object; this is the result without the patch',
+};
 
 /** `{index, path, action, durationMs, matches: [{path, before?, after?}], nearest?, error?}`; a value that does not exist is absent. */
-function patchJson({ error, nearest, matches, ...patch }: TracedPatch): JsonObject {
-  return {
-    ...patch,
-    matches: matches.map(matchJson),
-    ...(nearest === undefined ? {} : { nearest }),
-    ...(error === undefined
-      ? {}
-      : { error: { kind: error.kind, path: error.path, message: error.message, excerpt: error.excerpt } }),
-  };
+function patchJson({ error, matches, ...patch }: TracedPatch): JsonObject {
+  if (error === undefined) return { ...patch, matches: matches.map(matchJson) };
+  const { kind, path, message, excerpt } = error;
+  return { ...patch, matches: matches.map(matchJson), error: { kind, path, message, excerpt } };
 }
 
 function matchJson({ path, before, after }: TracedMatch): JsonObject {
-  return {
-    path,
-    ...(before === undefined ? {} : { before }),
-    ...(after === undefined ? {} : { after }),
-  };
+  return { path, ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
 }
 
 /** One request of the page: the texts of its editors. */
@@ -193,25 +166,15 @@ type Editor = 'patches' | 'virtual' | 'host';
 
 /** Throws where a text is not a string: the page always sends strings. */
 function readInput(body: JsonObject): RunInput {
-  const text = (key: string): string => {
+  const [patches = '', virtual = '', host = ''] = ['patches', 'virtual', 'host'].map((key) => {
     const value = ownValue(body, key) ?? '';
     if (typeof value !== 'string') throw new Error(`${key} must be a string`);
     return value;
-  };
-  return {
-    patches: text('patches'),
-    virtual: text('virtual'),
-    host: text('host'),
-    isReverse: body['isReverse'] === true,
-  };
+  });
+  return { patches, virtual, host, isReverse: body['isReverse'] === true };
 }
 
-interface EditorObjects {
-  readonly objects: readonly KubeObject[];
-  readonly problems: readonly ConfigProblem[];
-}
-
-function readEditor(text: string): EditorObjects {
+function readEditor(text: string) {
   const problems: ConfigProblem[] = [];
   return { objects: parseObjects('', text, problems), problems };
 }
@@ -231,7 +194,7 @@ function placed(editor: Editor, problems: readonly ConfigProblem[]) {
 
 interface EditedConfig {
   /** Undefined when any problem is an error. */
-  readonly config?: Config;
+  readonly config: Config | undefined;
   /** The key that a list of patches belongs to; undefined: the editor holds a configuration. */
   readonly patchList: PatchedKey | undefined;
   readonly problems: readonly ConfigProblem[];
@@ -253,21 +216,18 @@ const CONFIG_SECTIONS = ['sync', 'endpointSyncer', 'experimental'];
 function wholeConfig(text: string, value: JsonObject, base: Config): EditedConfig {
   const isSet = (...path: string[]): boolean => valueAt(value, ['endpointSyncer', ...path]) !== undefined;
   const flags = {
-    ...(isSet('name') ? {} : { name: base.name }),
-    ...(isSet('host', 'namespace') ? {} : { 'host.namespace': base.host.namespace }),
+    ...(!isSet('name') && { name: base.name }),
+    ...(!isSet('host', 'namespace') && { 'host.namespace': base.host.namespace }),
   };
-  const { config, problems } = parseConfig(
-    { text, file: 'patches' },
-    { env: {}, flags, checks: CONFIG_CHECKS },
-  );
-  return { ...(config === undefined ? {} : { config }), patchList: undefined, problems };
+  const input = { env: {}, flags, checks: CONFIG_CHECKS };
+  const { config, problems } = parseConfig({ text, file: 'patches' }, input);
+  return { config, patchList: undefined, problems };
 }
 
 function patchesOnly(text: string, objects: readonly KubeObject[], base: Config): EditedConfig {
   const patched = patchedKinds(base);
-  const patchList =
-    objects.flatMap((object) => patched.filter(({ resource }) => resource.kind === object.kind)).at(0)
-      ?.configKey ?? 'endpoints';
+  const [first] = objects.flatMap(({ kind }) => patched.filter(({ resource }) => resource.kind === kind));
+  const patchList = first?.configKey ?? 'endpoints';
   const checks: ConfigChecks = {
     ...CONFIG_CHECKS,
     checkPatch: (patch) => CONFIG_CHECKS.checkPatch(patch, patchList),
@@ -282,7 +242,7 @@ function patchesOnly(text: string, objects: readonly KubeObject[], base: Config)
     [patchList]: { enabled: true, patches },
   };
   const isValid = !problems.some(({ severity }) => severity === 'error');
-  return { ...(isValid ? { config: { ...base, sync } } : {}), patchList, problems };
+  return { config: isValid ? { ...base, sync } : undefined, patchList, problems };
 }
 
 // The result of one run as the page shows it.
@@ -335,13 +295,11 @@ function ordered(value: JsonValue, model: JsonValue): JsonValue {
   if (Array.isArray(value))
     return value.map((element, at) => ordered(element, (Array.isArray(model) ? model[at] : null) ?? null));
   if (!isJsonObject(value) || !isJsonObject(model)) return value;
-  const keys = new Set([
-    ...Object.keys(model).filter((key) => Object.hasOwn(value, key)),
-    ...Object.keys(value),
-  ]);
-  return Object.fromEntries(
-    [...keys].map((key) => [key, ordered(ownValue(value, key) ?? null, ownValue(model, key) ?? null)]),
+  const known = Object.keys(model).filter((key) => Object.hasOwn(value, key));
+  const entries = [...new Set([...known, ...Object.keys(value)])].map(
+    (key) => [key, ordered(ownValue(value, key) ?? null, ownValue(model, key) ?? null)] as const,
   );
+  return Object.fromEntries(entries);
 }
 
 function withoutManagedFields(object: KubeObject): KubeObject {
@@ -359,7 +317,7 @@ function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject
       synced.length === 0
         ? 'this configuration syncs nothing'
         : `paste an object of kind ${synced.join(' or ')}`;
-    return [{ level: 'info', text: `there is no object to sync: ${advice}` }];
+    return [note('info', `there is no object to sync: ${advice}`)];
   }
   return given.map((object) => {
     const kind = object.kind ?? '';
@@ -367,8 +325,16 @@ function unsyncedNotes(config: Config, given: readonly KubeObject[]): JsonObject
     const setting = resource && disablingSetting(config, resource);
     const reason =
       setting ?? `${kind} is not a kind that endpoint-syncer syncs; this configuration syncs ${syncs}`;
-    return { level: 'warning', text: `${kind} ${objectKey(object)} is not synced: ${reason}` };
+    return note('warning', `${kind} ${objectKey(object)} is not synced: ${reason}`);
   });
+}
+
+function note(level: 'info' | 'warning' | 'error', text: string): JsonObject {
+  return { level, text };
+}
+
+function isPatchFailure(one: Rendered): boolean {
+  return one.kind === 'failed' && one.error instanceof PatchError;
 }
 
 /** The line that a command would write to standard error. */
@@ -377,15 +343,14 @@ function noteOf(one: Rendered): JsonObject[] {
     case 'object':
       return [];
     case 'skipped':
-      return [{ level: 'info', text: `skipped ${one.of} ${one.key}: ${one.reason}` }];
     case 'refused':
-      return [{ level: 'warning', text: `skipped ${one.of} ${one.key}: ${one.reason}` }];
+      return [
+        note(one.kind === 'skipped' ? 'info' : 'warning', `skipped ${one.of} ${one.key}: ${one.reason}`),
+      ];
     case 'elsewhere':
-      return [{ level: 'info', text: `${objectKey(one.object)} is imported into the other cluster` }];
+      return [note('info', `${objectKey(one.object)} is imported into the other cluster`)];
     case 'failed':
-      return [{ level: 'error', text: `failed ${one.of} ${one.key}: ${describeFailure(one.error)}` }];
-    default:
-      return one satisfies never;
+      return [note('error', `failed ${one.of} ${one.key}: ${describeFailure(one.error)}`)];
   }
 }
 

@@ -5,7 +5,7 @@ import { configFile, configWithoutFile, loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/config.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import type { ExitWith } from '../output/terminal.ts';
-import { parsePagePort, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
+import { portOption, startPageServer, type PageServer, type PageServerOptions } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -30,13 +30,11 @@ const DEFAULT_FLAGS = { name: 'my-vcluster', 'host.namespace': 'team-a' };
 export function define(command: Command, exitWith: ExitWith): void {
   addConfigOptions(command, FIELDS);
   command
-    .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
-    .action(({ port }: { port: string }) => exitWith(() => playground(command, port)));
+    .addOption(portOption())
+    .action(({ port }: { port: number }) => exitWith(() => playground(command, port)));
 }
 
-async function playground(command: Command, wantedPort: string): Promise<number> {
-  const port = parsePagePort(wantedPort);
-  if (port === undefined) return 2;
+async function playground(command: Command, port: number): Promise<number> {
   const stop = stopSignals();
   using _alive = keepAlive();
   const config = await configOf(command);
