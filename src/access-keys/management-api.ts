@@ -185,9 +185,6 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
   try {
     return await startServer({
       table,
-      store,
-      clock,
-      random: options.random,
       logger,
       authorizer: options.authorizer,
       authenticate: bearerAuthenticator({ keys: keys.authenticator, local, host: hostUsers, isDirectToken }),
@@ -195,7 +192,6 @@ async function listen(options: ServeOptions): Promise<RunningServer> {
       publicDocuments: publicDocuments(documents, new MetaHandler(table, version), { store, clock }),
       version,
       registry: keys.registry,
-      deleter: keys.deleter,
       throttle: new RequestLimits(clock, SENDER_RULES),
       rechecksWatchesOf: isDelegated,
       audit: options.audit,

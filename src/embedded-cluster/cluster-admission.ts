@@ -5,7 +5,7 @@ import { listField, text } from '../base/json.ts';
 import { ignoreNotFound, failure } from '../kube/status-error.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Store, type StoredEntry, StoreError } from '../apiserver/storage/store.ts';
-import type { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
+import type { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
 import {
   type Admission,
   type CommittedWrite,
@@ -30,8 +30,8 @@ export interface ClusterAdmissionOptions {
   readonly store: Store;
   readonly table: DefinitionTable;
   readonly logger: Logger;
-  /** A function, because the deleter is created after this admission. */
-  deleter(): ObjectDeleter;
+  /** A function, because the registry is created after this admission. */
+  registry(): ObjectRegistry;
 }
 
 export class ClusterAdmission implements Admission {
@@ -96,7 +96,7 @@ export class ClusterAdmission implements Admission {
   }
 
   async #delete(definition: ResourceDefinition, namespace: string, name: string): Promise<void> {
-    await ignoreNotFound(this.#options.deleter().delete({ definition, namespace, name }, {}));
+    await ignoreNotFound(this.#options.registry().delete({ definition, namespace, name }, {}));
   }
 
   async #release(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {

@@ -10,7 +10,6 @@ import type { Store } from '../apiserver/storage/store.ts';
 import { allowEverything, type Authorizer } from '../apiserver/request/request-info.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './cluster-admission.ts';
-import { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition, DefinitionTable } from '../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../apiserver/schema/decode.ts';
@@ -67,17 +66,12 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
   const table = builtInKinds(authorizer, options.kinds);
   const clock = options.clock ?? systemClock;
   const random = options.random ?? systemRandom;
-  const admission = new ClusterAdmission({ store, table, logger, deleter: () => deleter });
+  const admission = new ClusterAdmission({ store, table, logger, registry: () => registry });
   const registry = new ObjectRegistry({ store, clock, random, admission });
-  const deleter = new ObjectDeleter(registry);
   await bootstrap(registry, table);
   const server = await startServer({
     table,
-    store,
     registry,
-    deleter,
-    clock,
-    random,
     logger,
     authorizer,
     authenticate: authenticatorFor(options),
@@ -97,7 +91,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     expireHistory: async () => store.compact(await store.revision()),
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
-      deleter.close();
+      registry.close();
       await store[Symbol.asyncDispose]();
     },
   };

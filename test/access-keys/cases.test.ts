@@ -54,7 +54,7 @@ const IN_WORDS: Record<string, string> = {
   'watch-table': 'watch-contract.ts',
   'managedfields-cap': 'managed-fields.test.ts',
   'apply-multi-conflict': 'managed-fields.test.ts',
-  'grace-shorten': 'the deletion of a key does not wait; of other kinds: object-deletion.test.ts',
+  'grace-shorten': 'the deletion of a key does not wait; of other kinds: object-registry.test.ts',
   'grace-lengthen-ignored': 'the same',
   'grace-zero-removes': 'the same',
   'grace-finalizer-removed-before-deadline': 'the same',

@@ -4,11 +4,10 @@ import { afterEach } from 'vitest';
 import { allowEverything } from '../../src/apiserver/request/request-info.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/api-server.ts';
 import type { Admission } from '../../src/apiserver/objects/object-writer.ts';
-import { ObjectDeleter } from '../../src/apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
 import type { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { systemRandom } from '../../src/base/random.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { type Random, systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { userNamed } from '../../src/apiserver/user.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
@@ -20,9 +19,11 @@ export interface TestServer extends AsyncDisposable {
   readonly server: RunningServer;
 }
 
-export interface TestServerOptions extends Partial<Omit<StartOptions, 'store' | 'registry' | 'deleter'>> {
+export interface TestServerOptions extends Partial<Omit<StartOptions, 'registry'>> {
   table: DefinitionTable;
   store?: MemoryStore;
+  clock?: Clock;
+  random?: Random;
 }
 
 /** Admits every write. */
@@ -32,18 +33,13 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const store = options.store ?? new MemoryStore();
   const { clock = systemClock, random = systemRandom } = options;
   const registry = new ObjectRegistry({ store, clock, random, admission: noAdmission });
-  const deleter = new ObjectDeleter(registry);
   const server = await startServer({
-    clock,
-    random,
     registry,
-    deleter,
     logger: silentLogger,
     authorizer: allowEverything,
     authenticate: ({ authorization }) => userNamed(authorization?.replace('Bearer ', '') ?? 'nobody'),
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
     ...options,
-    store,
   });
   const client = new RawClient({ url: `http://${server.address}` });
   return {
@@ -53,7 +49,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     [Symbol.asyncDispose]: async () => {
       await client[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
-      deleter.close();
+      registry.close();
       await store[Symbol.asyncDispose]();
     },
   };

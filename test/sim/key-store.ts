@@ -153,7 +153,7 @@ class KeyRun {
   }
 
   #delete(keys: Keys, name: string): Promise<unknown> {
-    return keys.deleter.delete(this.#target(keys, name), {});
+    return keys.registry.delete(this.#target(keys, name), {});
   }
 
   #patch(keys: Keys, name: string, patch: JsonObject): Promise<Written> {

@@ -16,7 +16,6 @@ import { decideLifecycle, type LifecycleAction, isKeyReference } from './key-lif
 import type { KeyActivity } from './key-activity.ts';
 import type { IndexedKey, KeyChange, KeyIndex } from './key-index.ts';
 import type { ExpiryEvents } from './expiry-events.ts';
-import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import type { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { Written } from '../../apiserver/objects/object-writer.ts';
 import { notFound } from '../../apiserver/status.ts';
@@ -50,7 +49,6 @@ const CLOCK_PAUSE_MS = 3_600_000;
 interface KeyCollectorOptions {
   readonly store: Store;
   readonly registry: ObjectRegistry;
-  readonly deleter: ObjectDeleter;
   readonly definition: ResourceDefinition;
   readonly index: KeyIndex;
   readonly activity: KeyActivity;
@@ -268,10 +266,10 @@ export class KeyCollector {
     { why, isForeground }: Extract<LifecycleAction, { kind: 'delete' }>,
   ): Promise<void> {
     if (why === 'ownerless' && (await this.#hasOwner(key))) return;
-    const { deleter, logger, index, expiry } = this.#options;
+    const { registry, logger, index, expiry } = this.#options;
     const endMs = index.expiresAtMs(key);
     try {
-      await deleter.delete(this.#target(key), {
+      await registry.delete(this.#target(key), {
         gracePeriodSeconds: why === 'graceOver' ? 0 : undefined,
         uid: key.uid,
         // A key that changed in the meantime is decided again.
@@ -318,7 +316,7 @@ export class KeyCollector {
   async #change(key: IndexedKey, change: (metadata: JsonObject) => JsonObject): Promise<void> {
     const { registry } = this.#options;
     const target = this.#target(key);
-    const write = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
+    const write = async (entry: StoredEntry): Promise<Written> => {
       const object = cloneJson(currentForm(target.definition, entry));
       const metadata = metadataOf(object);
       if (text(metadata, 'uid') !== key.uid) throw notFound(groupName(target.definition), key.name);

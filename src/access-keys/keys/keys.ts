@@ -2,7 +2,6 @@
 
 import { coreEvents, groupEvents } from '../../apiserver/event-kinds.ts';
 import type { Authorizer, AuditEvent } from '../../apiserver/request/request-info.ts';
-import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
@@ -54,9 +53,8 @@ export function composeKeys(options: KeysOptions) {
   const events = readOnly(groupEvents(types));
   const authenticator = new KeyAuthenticator({ digests, index, activity, clock });
   const registry = new ObjectRegistry({ ...options, admission: new KeyAdmission({ ...options, digests }) });
-  const deleter = new ObjectDeleter(registry);
   const expiry = new ExpiryEvents({ ...options, registry, definition: events });
-  const collector = new KeyCollector({ ...options, registry, deleter, definition, expiry });
+  const collector = new KeyCollector({ ...options, registry, definition, expiry });
   return {
     definition,
     /** Events about keys, read-only for clients. */
@@ -67,9 +65,8 @@ export function composeKeys(options: KeysOptions) {
     activity,
     digests,
     authenticator,
-    /** The one registry and deleter over the store. */
+    /** The one registry over the store. */
     registry,
-    deleter,
     /** See {@link KeyCollector.onExpired}. */
     onExpired: (listener: (key: IndexedKey) => void): void => collector.onExpired(listener),
     /** Before the first request. Rejects with `StoreError`. */
@@ -91,7 +88,7 @@ export function composeKeys(options: KeysOptions) {
       await collector.stop();
       await expiry.stop();
       index.stop();
-      deleter.close();
+      registry.close();
       await activity.stop();
     },
   };

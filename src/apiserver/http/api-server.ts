@@ -1,6 +1,5 @@
 /** Serves the Kubernetes API: one HTTP request in, one response out, errors as `Status` documents. */
 
-import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError, failure } from '../../kube/status-error.ts';
 import { CLIENT_TIMEOUTS } from '../limits.ts';
@@ -23,7 +22,7 @@ import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
 import { ResourceHandler, type WatchResponse } from '../request/resource-handler.ts';
 import type { Credentials, UserInfo } from '../user.ts';
 import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
-import { StoreError, type Store } from '../storage/store.ts';
+import { StoreError } from '../storage/store.ts';
 import { WatchStreams } from '../watch/watch-streams.ts';
 import { type ApiResponse, plainHeaders, statusResponse } from '../request/api-response.ts';
 import { type ListenOptions, openHttpServer, type RequestListener, type TlsPair } from './http-server.ts';
@@ -37,17 +36,11 @@ import {
 import type { ServerResponse, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import type { Verb, DefinitionTable } from '../objects/resource-definition.ts';
-import type { Random } from '../../base/random.ts';
-import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import type { ObjectRegistry } from '../objects/object-registry.ts';
 import { ObjectViews } from '../objects/object-view.ts';
 
 export interface StartOptions {
   readonly table: DefinitionTable;
-  /** Owned by the caller: closing the server does not close it. */
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly logger: Logger;
   readonly authorizer: Authorizer;
   /** The user who sent a request; undefined: 401. Throws a `StatusError` for any other response. */
@@ -57,10 +50,8 @@ export interface StartOptions {
   /** Documents that need no authentication, by path. */
   readonly publicDocuments?: ReadonlyMap<string, () => Promise<ApiResponse>>;
   readonly version: ServerVersion;
-  /** Over `store`. */
+  /** Owned by the caller, who closes it after the server, and its store. */
   readonly registry: ObjectRegistry;
-  /** Owned by the caller, who closes it after the server. */
-  readonly deleter: ObjectDeleter;
   /** Default: no rate limits. */
   readonly throttle?: Pick<RequestLimits, keyof RequestLimits>;
   /** Receives the audit event of a request once its response is sent; of a watch, once it ends. Must not throw. */
@@ -120,7 +111,8 @@ class ApiServer {
   readonly #bodies: BodyReader;
 
   constructor(options: StartOptions) {
-    const { clock, table, version } = options;
+    const { registry, table, version } = options;
+    const { clock } = registry;
     const { bodyMs, responseMs } = { ...CLIENT_TIMEOUTS, ...options.listen?.timeouts };
     const views = new ObjectViews();
     this.#options = options;
@@ -292,10 +284,10 @@ class ApiServer {
   }
 
   #finished({ record, path, verb, method, query, startedMs }: ServedExchange, code: number): void {
-    const { audit, clock, metrics } = this.#options;
-    audit?.(auditEvent(record, code, clock.now()));
+    const { audit, metrics, registry } = this.#options;
+    audit?.(auditEvent(record, code, registry.clock.now()));
     if (!metrics) return;
-    const seconds = (clock.monotonicMs() - startedMs) / 1000;
+    const seconds = (registry.clock.monotonicMs() - startedMs) / 1000;
     metrics.served({ verb, path, method, isDryRun: query.has('dryRun'), code, seconds });
   }
 }
@@ -350,7 +342,7 @@ interface Exchange {
 function createExchange(
   request: IncomingMessage,
   response: ServerResponse,
-  { audit, clock, splitPath }: StartOptions,
+  { audit, registry: { clock }, splitPath }: StartOptions,
 ): Exchange {
   const { method = '', url = '/', headers, socket } = request;
   const at = url.indexOf('?');

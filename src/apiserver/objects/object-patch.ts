@@ -13,6 +13,7 @@ import {
 } from '../../base/json.ts';
 import { StatusError, failure } from '../../kube/status-error.ts';
 import type { ObjectRegistry } from './object-registry.ts';
+import { presented } from './object-view.ts';
 import { type Written, requestedVersion, createdMetadata, type WriteContext } from './object-writer.ts';
 import {
   checkName,
@@ -57,7 +58,9 @@ export async function patchObject(
   const problems = problemsOf(request.kind, patch, request.text);
   return registry.modify(
     target,
-    async (current, entry) => {
+    async (entry) => {
+      const form = currentForm(target.definition, entry);
+      const current = presented(target.definition, form, String(entry.revision)) as JsonObject; // a view is JSON
       const patched = patchedBody(target, current, request.kind, patch);
       checkPatched(target, current, patched);
       const parsed = { value: patched, duplicates: problems };

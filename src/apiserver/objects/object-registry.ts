@@ -1,26 +1,39 @@
-/** Reads and writes objects of any kind with the semantics of a kube-apiserver, over one store. Retries writes that lose a race. */
+/** Reads, writes and deletes objects of any kind with the semantics of a kube-apiserver, over one store. Retries writes that lose a race. */
 
-import { metadataOf } from '../../kube/object.ts';
-import type { Clock } from '../../base/clock.ts';
-import { type JsonObject, cloneJson, text } from '../../base/json.ts';
+import { metadataOf, timeText } from '../../kube/object.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { type JsonArray, type JsonObject, cloneJson, listField, text } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import {
   type Admission,
   generatedName,
+  isDeletionComplete,
   ObjectWriter,
+  type Recheck,
   type WriteContext,
   type Written,
   requestedVersion,
 } from './object-writer.ts';
-import { invalidValue, alreadyExists, invalid, nameExhausted, notFound, stillDeleting } from '../status.ts';
-import { presented } from './object-view.ts';
+import {
+  alreadyExists,
+  conflict,
+  invalid,
+  invalidValue,
+  nameExhausted,
+  notFound,
+  stillDeleting,
+} from '../status.ts';
+import type { DeleteOptions, PropagationPolicy } from './query-options.ts';
+import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from '../metadata.ts';
+import { storedForm } from './object-view.ts';
 import {
   asConflict,
   checkUid,
   isRevisionConflict,
   currentForm,
   groupName,
+  kindName,
   storeKey,
   type Target,
   type SubresourceAction,
@@ -33,6 +46,17 @@ export interface RegistryOptions {
   admission: Admission;
 }
 
+export interface Deletion {
+  /** The object after the request, in the shape of its kind. */
+  readonly object: JsonObject;
+  readonly resourceVersion: string;
+  readonly uid: string;
+  /** The object is removed, or would be without the dry run; otherwise it waits for finalizers or its grace period. */
+  readonly isGone: boolean;
+  /** Nothing changed: the deletion had begun before. */
+  readonly wasPending: boolean;
+}
+
 /** Attempts to find a free generated name, as in kube-apiserver ≥ 1.32. */
 const GENERATE_ATTEMPTS = 8;
 /** Attempts of a write without a resourceVersion when other writes conflict. */
@@ -41,17 +65,19 @@ const WRITE_ATTEMPTS = 20;
 export class ObjectRegistry {
   readonly store: Store;
   readonly clock: Clock;
+  readonly random: Random;
   readonly admission: Admission;
   /** Single attempts, for a caller that retries by itself. */
   readonly writer: ObjectWriter;
-  readonly #random: Random;
+  /** By uid: the end of the grace period. */
+  readonly #reapers = new Map<string, Timer>();
 
   constructor(options: RegistryOptions) {
     this.store = options.store;
     this.clock = options.clock;
+    this.random = options.random;
     this.admission = options.admission;
     this.writer = new ObjectWriter(options);
-    this.#random = options.random;
   }
 
   /** The object if it exists and is visible to the target's user. */
@@ -71,7 +97,7 @@ export class ObjectRegistry {
     const prefix = text(metadataOf(body), 'generateName');
     const isGenerated = text(metadataOf(body), 'name') === '' && prefix !== '';
     for (let attempt = 1; ; attempt++) {
-      const name = isGenerated ? generatedName(prefix, this.#random) : text(metadataOf(body), 'name');
+      const name = isGenerated ? generatedName(prefix, this.random) : text(metadataOf(body), 'name');
       const named = { ...target, name };
       await this.admission.beforeCreate?.(definition, namespace, name);
       try {
@@ -116,26 +142,133 @@ export class ObjectRegistry {
     }
   }
 
-  /**
-   * Reads the object and writes what `change` returns; retried on the newer state after a conflict, unless the change names a
-   * resourceVersion (`isPinned`). `change` receives the object as a client sees it.
-   */
-  async modify(
+  /** Throws 404, 409 when a precondition does not hold, 403 for a protected object, and what `recheck` throws; absent: the server deletes. */
+  delete(target: Target, options: DeleteOptions, recheck?: Recheck): Promise<Deletion> {
+    return this.modify(
+      target,
+      async (entry) => {
+        checkPreconditions(target, entry, options);
+        await this.admission.beforeDelete?.(target.definition, entry);
+        return this.#deleteOnce(target, entry, options, recheck);
+      },
+      false,
+    );
+  }
+
+  /** Reads the object and calls `change`, again after a conflict unless the change names a resourceVersion (`isPinned`). */
+  async modify<Result>(
     target: Target,
-    change: (current: JsonObject, entry: StoredEntry) => Promise<Written>,
+    change: (entry: StoredEntry) => Promise<Result>,
     isPinned: boolean,
-  ): Promise<Written> {
+  ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       const entry = await this.get(target);
-      const form = currentForm(target.definition, entry);
-      const current = presented(target.definition, form, String(entry.revision));
       try {
-        return await change(current as JsonObject, entry); // a view is JSON
+        return await change(entry);
       } catch (error) {
         if (!isRevisionConflict(error)) throw error;
         if (isPinned || attempt >= WRITE_ATTEMPTS) throw asConflict(error, target);
       }
     }
+  }
+
+  async #deleteOnce(
+    target: Target,
+    entry: StoredEntry,
+    options: DeleteOptions,
+    recheck: Recheck | undefined,
+  ): Promise<Deletion> {
+    const { definition } = target;
+    const before = currentForm(definition, entry);
+    const marked = this.#marked(target, before, options);
+    const uid = text(metadataOf(before), 'uid');
+    const revision = String(entry.revision);
+    if (isDeletionComplete(definition, marked.object)) {
+      if (!options.isDryRun) await this.#remove(target, entry, recheck);
+      return { object: before, resourceVersion: revision, uid, isGone: true, wasPending: false };
+    }
+    const { object } = marked;
+    if (!marked.isChanged || options.isDryRun) {
+      return { object, resourceVersion: revision, uid, isGone: false, wasPending: marked.isPending };
+    }
+    const stored = storedForm(definition, object, entry.value);
+    const { store, writer } = this;
+    const update = (): Promise<StoredEntry> => store.update(entry.key, stored, entry.revision);
+    const written = await writer.commit(definition, 'updated', update, recheck);
+    this.#reapLater(target, object);
+    return { object, resourceVersion: String(written.revision), uid, isGone: false, wasPending: false };
+  }
+
+  async #remove(target: Target, entry: StoredEntry, recheck: Recheck | undefined): Promise<void> {
+    const { store, writer } = this;
+    const remove = (): Promise<StoredEntry> => store.delete(entry.key, entry.revision);
+    await writer.commit(target.definition, 'deleted', remove, recheck);
+    this.#cancelReaper(text(metadataOf(entry.value), 'uid'));
+  }
+
+  /** The object with the metadata of a deletion that has begun. */
+  #marked(
+    { definition }: Target,
+    before: JsonObject,
+    options: DeleteOptions,
+  ): { object: JsonObject; isChanged: boolean; isPending: boolean } {
+    const object = cloneJson(before);
+    const metadata = metadataOf(object);
+    const finalizers = withPolicy(listField(metadata, 'finalizers'), options.propagationPolicy);
+    if (finalizers) metadata['finalizers'] = finalizers;
+    const grace = definition.gracePeriodSeconds(object, options.gracePeriodSeconds);
+    const started = text(metadata, 'deletionTimestamp');
+    if (started === '') {
+      metadata['deletionTimestamp'] = timeText(this.clock.now() + grace * 1000);
+      metadata['deletionGracePeriodSeconds'] = grace;
+      if (definition.hasGeneration) metadata['generation'] = Number(metadata['generation'] ?? 0) + 1;
+      definition.strategy.beginDeletion(object);
+      return { object, isChanged: true, isPending: false };
+    }
+    const previousGrace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    if (grace < previousGrace) {
+      metadata['deletionTimestamp'] = timeText(Date.parse(started) - (previousGrace - grace) * 1000);
+      metadata['deletionGracePeriodSeconds'] = grace;
+      return { object, isChanged: true, isPending: false };
+    }
+    return { object, isChanged: finalizers !== undefined, isPending: previousGrace > 0 };
+  }
+
+  /** Removes the object at the end of its grace period, unless it has finalizers. */
+  #reapLater(target: Target, object: JsonObject): void {
+    const metadata = metadataOf(object);
+    const grace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    if (grace === 0) {
+      this.#cancelReaper(text(metadata, 'uid'));
+      return;
+    }
+    const { clock } = this;
+    const delayMs = Math.max(0, Date.parse(text(metadata, 'deletionTimestamp')) - clock.now());
+    const uid = text(metadata, 'uid');
+    this.#cancelReaper(uid);
+    const timer = clock.schedule(delayMs, () => {
+      this.#reapers.delete(uid);
+      void this.#reap(target, uid);
+    });
+    this.#reapers.set(uid, timer);
+  }
+
+  #cancelReaper(uid: string): void {
+    this.#reapers.get(uid)?.cancel();
+    this.#reapers.delete(uid);
+  }
+
+  async #reap(target: Target, uid: string): Promise<void> {
+    try {
+      await this.delete(target, { gracePeriodSeconds: 0, uid });
+    } catch {
+      // The object is removed already, or its name belongs to another object.
+    }
+  }
+
+  close(): void {
+    for (const timer of this.#reapers.values()) timer.cancel();
+    this.#reapers.clear();
   }
 }
 
@@ -146,6 +279,35 @@ function visibleEntry(
 ): StoredEntry | undefined {
   if (!entry || !isVisible) return entry;
   return isVisible(currentForm(definition, entry)) ? entry : undefined;
+}
+
+function checkPreconditions(target: Target, entry: StoredEntry, options: DeleteOptions): void {
+  const { definition, name } = target;
+  const uid = text(metadataOf(entry.value), 'uid');
+  if (options.uid !== undefined && options.uid !== uid) {
+    const why =
+      `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). ` +
+      'The object might have been deleted and then recreated';
+    throw conflict(kindName(definition), name, why);
+  }
+  const revision = String(entry.revision);
+  if (options.resourceVersion !== undefined && options.resourceVersion !== revision) {
+    const why =
+      `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record ` +
+      `(${revision}). The object might have been modified`;
+    throw conflict(kindName(definition), name, why);
+  }
+}
+
+const POLICY_FINALIZERS = { Orphan: [ORPHAN], Foreground: [FOREGROUND], Background: [] };
+
+/** The finalizers with that of the policy instead of those of other policies; undefined when nothing changes. */
+function withPolicy(finalizers: JsonArray, policy: PropagationPolicy | undefined): JsonArray | undefined {
+  if (policy === undefined) return undefined;
+  const next = [...withoutCollectorFinalizers(finalizers), ...POLICY_FINALIZERS[policy]];
+  const present = new Set(finalizers);
+  const isSame = next.length === finalizers.length && next.every((name) => present.has(name));
+  return isSame ? undefined : next;
 }
 
 // POST to a subresource that is an action.
@@ -159,7 +321,7 @@ export function performAction(
   context: WriteContext,
 ): Promise<Written> {
   const { definition } = target;
-  const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
+  const change = async (entry: StoredEntry): Promise<Written> => {
     const previous = currentForm(definition, entry);
     await registry.writer.admit({ target, next: cloneJson(previous), previous, entry }, context);
     const result = action.perform(entry.value, body, context.user);

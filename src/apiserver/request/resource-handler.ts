@@ -3,7 +3,6 @@
 import { metadataOf } from '../../kube/object.ts';
 import type { StoredEntry } from '../storage/store.ts';
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject, text } from '../../base/json.ts';
 import { ignoreNotFound, StatusError, failure } from '../../kube/status-error.ts';
 import {
@@ -29,7 +28,6 @@ import {
   type DeleteOptions,
   type WriteOptions,
 } from '../objects/query-options.ts';
-import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import { patchKindOf, patchObject, applyObject } from '../objects/object-patch.ts';
 import { performAction, type ObjectRegistry } from '../objects/object-registry.ts';
 import {
@@ -96,8 +94,6 @@ export interface ResourceHandlerOptions {
   readonly table: DefinitionTable;
   readonly authorizer: Authorizer;
   readonly registry: ObjectRegistry;
-  readonly deleter: ObjectDeleter;
-  readonly clock: Clock;
   readonly views: ObjectViews;
 }
 
@@ -127,7 +123,7 @@ export class ResourceHandler {
 
   constructor(options: ResourceHandlerOptions) {
     this.#options = options;
-    this.#responses = new ObjectResponses(options.views, options.clock);
+    this.#responses = new ObjectResponses(options.views, options.registry.clock);
   }
 
   /** Throws `StatusError`. */
@@ -291,7 +287,7 @@ export class ResourceHandler {
   async #delete(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const options = deleteOptionsOf(request);
-    const deletion = await this.#options.deleter.delete(target, options, call.recheck);
+    const deletion = await this.#options.registry.delete(target, options, call.recheck);
     const isShown = deletion.isGone ? target.definition.strategy.returnsDeleted : !deletion.wasPending;
     if (isShown) return this.#responses.object(presentation(call), 200, deletion);
     const { group, plural } = target.definition;
@@ -316,7 +312,7 @@ export class ResourceHandler {
       for (const entry of page.entries.toSorted((a, b) => Number(isOwn(a)) - Number(isOwn(b)))) {
         const { namespace, name } = entry.key;
         const item = { ...target, namespace, name };
-        await ignoreNotFound(this.#options.deleter.delete(item, options, call.recheck));
+        await ignoreNotFound(this.#options.registry.delete(item, options, call.recheck));
       }
     }
     return this.#responses.list(presentation(call), page);

@@ -1,12 +1,10 @@
 /** Watches as HTTP streams, limited in number and in unread bytes. */
 
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../base/clock.ts';
-import type { Random } from '../../base/random.ts';
-import type { Store } from '../storage/store.ts';
 import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
 import { parseListQuery, integerIn, isTrue } from '../objects/query-options.ts';
 import { withWarnings, plainHeaders } from '../request/api-response.ts';
+import type { ObjectRegistry } from '../objects/object-registry.ts';
 import { type ObjectViews, includeObject } from '../objects/object-view.ts';
 import type { WatchResponse } from '../request/resource-handler.ts';
 import { tooManyRequests } from '../status.ts';
@@ -15,9 +13,7 @@ import { WatchConnection, WatchForm, WatchLines } from './watch-connection.ts';
 import { ObjectWatch, type WatchOptions } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
+  readonly registry: Pick<ObjectRegistry, 'store' | 'clock' | 'random'>;
   readonly views: ObjectViews;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
@@ -60,7 +56,7 @@ export class WatchStreams {
     const { user } = answer;
     this.#rejectTooMany(user.name);
     const options = this.#optionsOf(query, answer);
-    const { store, clock } = this.#options;
+    const { store, clock } = this.#options.registry;
     const form = new WatchForm(this.#lines, answer, includeObject(query), clock);
     const connection = new WatchConnection(response, () => {
       this.#forget(watch, user.name);
@@ -120,7 +116,7 @@ export class WatchStreams {
 
   /** 0: the client requests no timeout. */
   #timeoutMs(seconds: number): number {
-    if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.random());
+    if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.registry.random());
     return Math.min(Math.max(0, seconds * 1000), TIMEOUT_MAX_MS);
   }
 }

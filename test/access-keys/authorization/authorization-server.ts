@@ -156,9 +156,6 @@ export async function startAuthorizationServer(
       [],
       [keys.coreEvents],
     ),
-    store,
-    clock,
-    random: systemRandom,
     logger: silentLogger,
     authorizer,
     authenticate: async ({ authorization }) => {
@@ -169,7 +166,6 @@ export async function startAuthorizationServer(
     splitPath,
     version: { major: '1', minor: '36', gitVersion: 'v1.36.0' },
     registry: keys.registry,
-    deleter: keys.deleter,
     rechecksWatchesOf: isDelegated,
   });
   const client = new RawClient({ url: `http://${server.address}` });

@@ -84,9 +84,6 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
   await keys.start();
   const server = await startServer({
     table: new DefinitionTable([keys.definition, keys.events], [], [keys.coreEvents]),
-    store,
-    clock: options.clock ?? systemClock,
-    random: systemRandom,
     logger: silentLogger,
     authorizer: options.authorizer ?? allowEverything,
     authenticate: async ({ authorization }): Promise<UserInfo | undefined> => {
@@ -99,7 +96,6 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
     },
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
     registry: keys.registry,
-    deleter: keys.deleter,
   });
   const client = new RawClient({ url: `http://${server.address}` });
   const send: KeyServer['send'] = (method, path, body, headers = {}) => {

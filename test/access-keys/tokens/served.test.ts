@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
-import { ObjectDeleter } from '../../../src/apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../../src/apiserver/objects/object-registry.ts';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
@@ -24,16 +23,12 @@ beforeAll(async () => {
   const registry = new ObjectRegistry({ store, clock, random: Math.random, admission: noAdmission });
   server = await startServer({
     table,
-    store,
-    clock,
-    random: Math.random,
     logger: silentLogger,
     authorizer: allowEverything,
     authenticate: ({ authorization }) => (authorization === 'Bearer key' ? key.user : undefined),
     publicDocuments: tokens.publicDocuments,
     version: { major: '1', minor: '33', gitVersion: 'v1.33.0' },
     registry,
-    deleter: new ObjectDeleter(registry),
   });
   client = new RawClient({ url: `http://${server.address}`, token: 'key' });
 });
