@@ -8,7 +8,7 @@ import type { WatchClient } from '../kube/types.ts';
 import type { ManagementConfig } from '../config/config.ts';
 import { codeOf, TerminalError } from '../base/errors.ts';
 import { MASTER_KEY_FILE } from './credentials/master-key.ts';
-import { openKubernetesStore, verifySecrets } from '../apiserver/storage/secrets/open-store.ts';
+import { openKubernetesStore, verifySecrets } from '../apiserver/storage/secrets/kubernetes-store.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';

@@ -11,7 +11,7 @@ import type { WatchClient } from '../../src/kube/types.ts';
 import { TerminalError } from '../../src/base/errors.ts';
 import { NAMESPACES } from '../../src/kube/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { openKubernetesStore } from '../../src/apiserver/storage/secrets/open-store.ts';
+import { openKubernetesStore } from '../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { StoreError, type Store } from '../../src/apiserver/storage/store.ts';

@@ -9,7 +9,7 @@ import {
   TransportError,
 } from '../../../kube/types.ts';
 import { SECRETS, type KubeObject, orderedKey } from '../../../kube/object.ts';
-import { ignoreNotFound, StatusError } from '../../../kube/status-error.ts';
+import { failure, ignoreNotFound, StatusError } from '../../../kube/status-error.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { StoreError, type StoreKey, closed } from '../store.ts';
@@ -196,7 +196,7 @@ export function rejectedByHost(error: unknown, namespace: string): unknown {
     case 404:
       return unavailable(`${text}. Create the namespace`, error);
     default:
-      return failure({ reason: 'InternalError', code: 500, message: text }, error);
+      return Object.assign(failure(500, 'InternalError', text), { cause: error });
   }
 }
 
@@ -212,21 +212,12 @@ function unreachable(
   const message =
     `${placeOf(namespace)} did not confirm a write, which may or may not have happened. ` +
     `Read the object before you retry: ${why}`;
-  return failure({ reason: 'Timeout', code: 504, message }, error);
+  return Object.assign(failure(504, 'Timeout', message), { cause: error });
 }
 
 /** The Secret of an object is damaged: the store cannot tell whether the object exists. */
 export function unreadable(key: StoreKey, why: string): StoreError {
   return new StoreError('unavailable', `${key.resource} ${orderedKey(key)}: ${why}`);
-}
-
-/** An API error that `StoreError` has no code for. */
-export function failure(
-  { reason, code, message }: { reason: string; code: number; message: string },
-  cause?: unknown,
-): StatusError {
-  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' } as const;
-  return new StatusError({ ...status, reason, code, message }, { cause });
 }
 
 function unavailable(message: string, cause: unknown): StoreError {

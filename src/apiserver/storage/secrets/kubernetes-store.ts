@@ -1,11 +1,15 @@
-/** The store in Secrets of one namespace, which several replicas share. The etcd of the host cluster is the engine. */
+/** Opens and verifies the store in Secrets of one namespace, which several replicas share. The etcd of the host cluster is the engine. */
 
 import {
   ListWatch,
   type ListWatchCondition,
   type ListWatchMetrics,
 } from '../../../kube/informer/list-watch.ts';
-import { SECRETS, orderedKey } from '../../../kube/object.ts';
+import { missingRights, type WantedRight } from '../../../kube/access-review.ts';
+import { SECRETS, type KubeObject, orderedKey } from '../../../kube/object.ts';
+import { isTransient } from '../../../kube/status-error.ts';
+import { TerminalError, messageOf } from '../../../base/errors.ts';
+import { retry, type BackoffLimits } from '../../../base/retry.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import {
@@ -20,11 +24,12 @@ import {
   type StoredEntry,
   type StoreKey,
   type StoreRange,
+  type StoreVerdict,
   type StoreWatch,
   StoreError,
   type WatchObserver,
 } from '../store.ts';
-import { SecretDecoder, SecretNames } from './secret-codec.ts';
+import { decodeSecret, OBJECT_TYPE, SecretDecoder, SecretNames } from './secret-codec.ts';
 import { EventFeed } from '../event-feed.ts';
 import {
   HostContact,
@@ -33,10 +38,9 @@ import {
   type RetryBudget,
   unreadable,
 } from './host-secrets.ts';
-import { SecretCache, type ShownState, writeIds } from './secret-cache.ts';
-import { SecretReader } from './secret-reader.ts';
-import { ShardedNotes } from './sharded-notes.ts';
-import { SecretWriter } from './secret-writer.ts';
+import { SecretCache, type ShownState } from './secret-cache.ts';
+import { SecretObjects } from './secret-objects.ts';
+import { NOTES_TYPE, readNotes, ShardedNotes } from './sharded-notes.ts';
 
 /** Default history: 2048 events, 32 MiB. */
 export interface KubernetesStoreOptions extends HistoryOptions, HostSecretsOptions {
@@ -77,8 +81,7 @@ export class KubernetesStore implements Store {
   readonly #cache: SecretCache;
   readonly #contact: HostContact;
   readonly #listWatch: ListWatch;
-  readonly #reader: SecretReader;
-  readonly #writer: SecretWriter;
+  readonly #objects: SecretObjects;
   readonly #notes = new Map<string, ShardedNotes>();
   #running: Promise<void> | undefined;
 
@@ -105,22 +108,14 @@ export class KubernetesStore implements Store {
       metrics: options.metrics ?? NO_METRICS,
       reconnectMaxMs: RECONNECT_MAX_MS,
     });
-    const reader = new SecretReader({ names, secrets, cache, decoder, listWatch });
     this.#names = names;
     this.#secrets = secrets;
     this.#feed = feed;
     this.#cache = cache;
     this.#contact = new HostContact({ ask: () => this.revision(), clock, logger });
     this.#listWatch = listWatch;
-    this.#reader = reader;
-    this.#writer = new SecretWriter({
-      names,
-      secrets,
-      reader,
-      cache,
-      newWriteId: writeIds(random),
-      eventWaitMs: options.eventWaitMs ?? EVENT_WAIT_MS,
-    });
+    const { eventWaitMs = EVENT_WAIT_MS } = options;
+    this.#objects = new SecretObjects({ names, secrets, cache, decoder, listWatch, random, eventWaitMs });
   }
 
   /** Starts the list-watch; resolves when watches can begin. Rejects with `StoreError` `closed` when `signal` aborts before. */
@@ -145,11 +140,11 @@ export class KubernetesStore implements Store {
   }
 
   async revision(): Promise<number> {
-    return await this.#reader.revision(this.#secrets.budget());
+    return await this.#objects.revision(this.#secrets.budget());
   }
 
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
-    const found = await this.#reader.lookUp(key, this.#secrets.budget());
+    const found = await this.#objects.lookUp(key, this.#secrets.budget());
     if (found.state === 'damaged') throw unreadable(key, found.why);
     if (found.state !== 'entry') return undefined;
     this.#seen(found.entry);
@@ -159,20 +154,20 @@ export class KubernetesStore implements Store {
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
     const budget = this.#secrets.budget();
     if (page.atRevision !== undefined) await this.#checkHappened(page.atRevision, budget);
-    return await this.#reader.list(range, page, budget);
+    return await this.#objects.list(range, page, budget);
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
-    return this.#committed(this.#writer.create(key, value, this.#secrets.budget()));
+    return this.#committed(this.#objects.put(key, value, undefined, this.#secrets.budget()));
   }
 
   async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
-    return this.#committed(this.#writer.update(key, value, expectedRevision, this.#secrets.budget()));
+    return this.#committed(this.#objects.put(key, value, expectedRevision, this.#secrets.budget()));
   }
 
   async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
     return this.#committed(
-      this.#writer.delete(key, expectedRevision, this.#secrets.budget()),
+      this.#objects.delete(key, expectedRevision, this.#secrets.budget()),
       expectedRevision,
     );
   }
@@ -280,11 +275,11 @@ export class KubernetesStore implements Store {
   /** Bookmarks come about once a minute: if other writes on the host have raised its revision, only a list tells that no event is missing. */
   async #catchUp(resource: string): Promise<void> {
     const budget = this.#secrets.budget();
-    const wanted = await this.#reader.revision(budget);
+    const wanted = await this.#objects.revision(budget);
     const isReached = (): boolean => this.#cache.reached >= wanted;
     await this.#cache.until(isReached, CATCH_UP_MS);
     if (isReached()) return;
-    const { entries, revision } = await this.#reader.list({ resource }, {}, budget);
+    const { entries, revision } = await this.#objects.list({ resource }, {}, budget);
     if (this.#listWatch.condition.isRewound) throw notReadAgain();
     const gone = this.#cache.projections.shown(resource, this.#cache.entries());
     for (const entry of entries) {
@@ -299,11 +294,114 @@ export class KubernetesStore implements Store {
 
   async #checkHappened(revision: number, budget: RetryBudget): Promise<void> {
     if (revision <= Number(this.#listWatch.newestVersion)) return;
-    if (revision <= (await this.#reader.revision(budget))) return;
+    if (revision <= (await this.#objects.revision(budget))) return;
     throw future(revision);
   }
 }
 
 function notReadAgain(): StoreError {
   return new StoreError('unavailable', 'the host cluster was restored and has not been read again');
+}
+
+// Opens the store after checking its permissions, so that a missing one is reported at the start.
+
+const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
+
+/**
+ * Resolves when the store can be used. Logs and retries while the host does not respond, until `signal` aborts; then it rejects with
+ * `StoreError` `closed`. Rejects with a `TerminalError` that names every missing permission.
+ */
+export async function openKubernetesStore(
+  options: KubernetesStoreOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<KubernetesStore> {
+  await checkRights(options, signal);
+  const store = new KubernetesStore(options);
+  await store.start(signal);
+  return store;
+}
+
+async function checkRights(options: KubernetesStoreOptions, signal: AbortSignal): Promise<void> {
+  const { client, namespace } = options;
+  const wanted = VERBS.map((verb): WantedRight => ({ verb, group: '', resource: 'secrets', namespace }));
+  const missing = await untilAnswered(options, signal, () => missingRights(client, wanted, { signal }));
+  if (missing.length === 0) return;
+  const verbs = missing.map(({ verb }) => verb).join(', ');
+  throw new TerminalError(
+    `managementApi.store: the kubernetes driver stores objects as Secrets, and the user of the host cluster cannot ${verbs} ` +
+      `secrets in namespace ${JSON.stringify(namespace)}. Grant these verbs by a Role in that namespace, ` +
+      'which endpoint-syncer rbac prints, or choose another driver.',
+  );
+}
+
+async function untilAnswered<T>(
+  { clock, random, logger }: KubernetesStoreOptions,
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await retry(ask, {
+      ...CONNECT_DELAYS,
+      clock,
+      random,
+      signal,
+      isRetryable: isTransient,
+      onRetry(error, delayMs) {
+        const message = messageOf(error);
+        const fields = { error: message, delayMs: Math.round(delayMs) };
+        logger.warn(fields, 'the host cluster of the store does not respond yet');
+      },
+    });
+  } catch (error) {
+    if (signal.aborted) throw new StoreError('closed', 'the store was closed before it was open');
+    throw error;
+  }
+}
+
+// Verifies the Secrets of a store: each is readable, has the right name and the right labels.
+
+export interface VerifySecretsOptions extends HostSecretsOptions {
+  /** Of the store. */
+  readonly name: string;
+}
+
+/** Read-only, so the API may run meanwhile. Rejects with `StoreError` when the host does not respond or denies access. */
+export async function verifySecrets(options: VerifySecretsOptions): Promise<StoreVerdict> {
+  const names = new SecretNames(options.name);
+  const secrets = new HostSecrets(options, new AbortController().signal);
+  const budget = secrets.budget();
+  // By type, which is immutable: the labels may be damaged.
+  const objects = await budget.read((request) => secrets.listOfType(OBJECT_TYPE, request));
+  const notes = await budget.read((request) => secrets.listOfType(NOTES_TYPE, request));
+  const ours = (all: readonly KubeObject[]): KubeObject[] =>
+    all.filter(({ metadata }) => names.mayBeOurs(metadata.name, metadata.labels ?? {}));
+  const found = ours(objects.secrets);
+  const problems = [
+    ...found.flatMap((secret) => problemOf(secret, objectProblem(names, secret))),
+    ...ours(notes.secrets).flatMap((secret) =>
+      problemOf(
+        secret,
+        readNotes(secret) === undefined ? 'its notes cannot be read and are lost' : undefined,
+      ),
+    ),
+  ];
+  const sound = found.filter((secret) => objectProblem(names, secret) === undefined);
+  return { problems, objects: sound.length, revision: objects.revision };
+}
+
+function objectProblem(names: SecretNames, secret: KubeObject): string | undefined {
+  const decoded = decodeSecret(names, secret);
+  switch (decoded.state) {
+    case 'held':
+      return undefined;
+    case 'damaged':
+      return decoded.why;
+    case 'terminating':
+      return 'it is being deleted but has a finalizer: remove the finalizer';
+  }
+}
+
+function problemOf({ metadata }: KubeObject, problem: string | undefined): string[] {
+  return problem === undefined ? [] : [`Secret ${metadata.name}: ${problem}`];
 }

@@ -8,7 +8,6 @@ import { type StoredEntry, type StoreEvent, type Projection, type StoreKey } fro
 import { revisionOf, writeIdOf, type Held, type SecretDecoder } from './secret-codec.ts';
 import { parseRevision } from './host-secrets.ts';
 import type { EventFeed } from '../event-feed.ts';
-import type { Random } from '../../../base/random.ts';
 
 export interface SecretCacheOptions {
   readonly decoder: SecretDecoder;
@@ -404,12 +403,4 @@ function outcomeOf(sought: Sought, { before, after, revision, isExact }: Change)
   // When a list shows the deletion, another client may have changed and deleted the object in between.
   const isOurs = isExact && after === undefined && before?.entry.revision === sought.deletedRevision;
   return isOurs ? { ...before.entry, revision } : undefined;
-}
-
-/** Generates ids of writes: a random part for the replica, and a counter. */
-export function writeIds(random: Random): () => string {
-  const part = (): string => Math.floor(random() * 2 ** 32).toString(36);
-  const replica = part() + part();
-  let count = 0;
-  return () => `${replica}-${(++count).toString(36)}`;
 }

@@ -6,7 +6,8 @@ import { gunzipSync, gzip } from 'node:zlib';
 import { type KubeObject, type StringMap, orderedKey } from '../../../kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import { type StoredEntry, type StoreKey, type StoreRange } from '../store.ts';
-import { failure, parseRevision } from './host-secrets.ts';
+import { failure, type StatusError } from '../../../kube/status-error.ts';
+import { parseRevision } from './host-secrets.ts';
 import type { Logger } from '../../../base/logger.ts';
 
 /** An object as its Secret holds it. */
@@ -41,7 +42,9 @@ export async function encodeSecret(
   names: SecretNames,
   { key, value, writeId }: { key: StoreKey; value: JsonObject; writeId: string },
 ): Promise<KubeObject> {
-  const text = JSON.stringify({ ...key, value });
+  const tooLarge =
+    `${key.resource} ${JSON.stringify(key.name)} is too large for the store: a Secret holds at most ${SECRET_BYTES_MAX} bytes, ` +
+    'and even the compressed object is larger; make the object smaller';
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -51,7 +54,7 @@ export async function encodeSecret(
       annotations: { [WRITE_ID]: writeId },
     },
     type: OBJECT_TYPE,
-    data: { [FIELD]: (await packed(key, text)).toString('base64') },
+    data: { [FIELD]: await pack(JSON.stringify({ ...key, value }), tooLarge) },
   };
 }
 
@@ -64,19 +67,35 @@ export function updatePatch(secret: KubeObject, expectedRevision: number): JsonO
   };
 }
 
-/** Decodes data of a Secret, compressed or plain. Throws the errors of zlib. */
-export function unpack(base64: string): string {
-  const bytes = Buffer.from(base64, 'base64');
-  const isCompressed = bytes[0] === 0x1f && bytes[1] === 0x8b; // JSON begins with neither
-  return (isCompressed ? gunzipSync(bytes, { maxOutputLength: TEXT_BYTES_MAX }) : bytes).toString('utf8');
+/** Encodes text as data of a Secret. Throws a `StatusError` (413) with `tooLarge` when it does not fit into one. */
+export async function pack(text: string, tooLarge: string): Promise<string> {
+  const plain = Buffer.from(text);
+  if (plain.length > TEXT_BYTES_MAX) throw entityTooLarge(tooLarge);
+  const bytes = plain.length <= PLAIN_BYTES_MAX ? plain : await promisify(gzip)(plain);
+  if (bytes.length > SECRET_BYTES_MAX) throw entityTooLarge(tooLarge);
+  return bytes.toString('base64');
 }
 
-/** Encodes text as data of a Secret; undefined when it is too large. */
-export async function pack(text: string): Promise<Buffer | undefined> {
-  const plain = Buffer.from(text);
-  if (plain.length > TEXT_BYTES_MAX) return undefined;
-  const bytes = plain.length <= PLAIN_BYTES_MAX ? plain : await promisify(gzip)(plain);
-  return bytes.length <= SECRET_BYTES_MAX ? bytes : undefined;
+function entityTooLarge(message: string): StatusError {
+  return failure(413, 'RequestEntityTooLarge', message);
+}
+
+/** The JSON that {@link pack} has encoded, and the length of its text. A text says what is wrong, without the data, which may be secret. */
+export function unpack(
+  { data }: KubeObject,
+  field: string,
+): string | { readonly document: JsonValue; readonly length: number } {
+  const base64 = isJsonObject(data) ? data[field] : undefined;
+  if (typeof base64 !== 'string') return `it has no data.${field}`;
+  try {
+    const bytes = Buffer.from(base64, 'base64');
+    const isCompressed = bytes[0] === 0x1f && bytes[1] === 0x8b; // JSON begins with neither
+    const plain = isCompressed ? gunzipSync(bytes, { maxOutputLength: TEXT_BYTES_MAX }) : bytes;
+    const text = plain.toString('utf8');
+    return { document: JSON.parse(text) as JsonValue, length: text.length }; // JSON text is a JSON value
+  } catch {
+    return `data.${field} is not JSON`;
+  }
 }
 
 /** The resourceVersion of the Secret as a number: versions of Kubernetes are increasing numbers, see KEP-5504. */
@@ -113,40 +132,20 @@ export function decodeSecret(names: SecretNames, secret: KubeObject, known?: Hel
 function readDocument(
   secret: KubeObject,
 ): string | { readonly key: StoreKey; readonly value: JsonObject; readonly bytes: number } {
-  const data = secret['data'];
-  const base64 = isJsonObject(data) ? data[FIELD] : undefined;
-  if (typeof base64 !== 'string') return `it has no data.${FIELD}`;
-  let document: JsonValue;
-  let text: string;
-  try {
-    text = unpack(base64);
-    document = JSON.parse(text) as JsonValue; // JSON text is a JSON value
-  } catch {
-    return `data.${FIELD} is not JSON`; // the error would quote the text, which may be secret
-  }
+  const read = unpack(secret, FIELD);
+  if (typeof read === 'string') return read;
+  const { document, length: bytes } = read;
   if (!isJsonObject(document)) return `data.${FIELD} is not an object`;
   const { resource, namespace, name, value } = document;
   if (typeof resource !== 'string' || typeof namespace !== 'string' || typeof name !== 'string') {
     return `data.${FIELD} has no resource, namespace or name`;
   }
   if (!isJsonObject(value)) return `data.${FIELD} has no value`;
-  return { key: { resource, namespace, name }, value, bytes: text.length };
+  return { key: { resource, namespace, name }, value, bytes };
 }
 
 function hasLabels(actual: StringMap, wanted: StringMap): boolean {
   return Object.entries(wanted).every(([label, value]) => actual[label] === value);
-}
-
-async function packed(key: StoreKey, text: string): Promise<Buffer> {
-  const bytes = await pack(text);
-  if (bytes !== undefined) return bytes;
-  throw failure({
-    reason: 'RequestEntityTooLarge',
-    code: 413,
-    message:
-      `${key.resource} ${JSON.stringify(key.name)} is too large for the store: a Secret holds at most ${SECRET_BYTES_MAX} bytes, ` +
-      'and even the compressed object is larger; make the object smaller',
-  });
 }
 
 // Names and labels of the Secrets of a store. Pure.

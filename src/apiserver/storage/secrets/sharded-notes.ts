@@ -3,16 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../../kube/object.ts';
 import { StatusError } from '../../../kube/status-error.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import type { JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Notes } from '../store.ts';
-import {
-  failure,
-  rejectedByHost,
-  failureKindOf,
-  type HostSecrets,
-  type RetryBudget,
-} from './host-secrets.ts';
+import { rejectedByHost, failureKindOf, type HostSecrets, type RetryBudget } from './host-secrets.ts';
 import { pack, revisionOf, unpack, type SecretNames } from './secret-codec.ts';
 
 type Changes = ReadonlyMap<string, string | undefined>;
@@ -31,6 +25,7 @@ interface Shard {
 
 export class ShardedNotes implements Notes {
   readonly #table: string;
+  readonly #tooLarge: string;
   readonly #names: SecretNames;
   readonly #secrets: HostSecrets;
   readonly #logger: Logger;
@@ -38,6 +33,7 @@ export class ShardedNotes implements Notes {
 
   constructor(table: string, names: SecretNames, secrets: HostSecrets, logger: Logger) {
     this.#table = table;
+    this.#tooLarge = `the notes ${JSON.stringify(table)} do not fit into ${SHARDS} Secrets`;
     this.#names = names;
     this.#secrets = secrets;
     this.#logger = logger;
@@ -67,7 +63,7 @@ export class ShardedNotes implements Notes {
         shard ??= await this.#load(name, budget);
         const next = changed(shard?.notes, changes);
         if (next === undefined) return;
-        const data = { [FIELD]: await this.#packed(next) };
+        const data = { [FIELD]: await pack(JSON.stringify([...next]), this.#tooLarge) };
         const answer =
           shard === undefined
             ? await secrets.create(this.#newShard(name, data), budget.request)
@@ -108,16 +104,6 @@ export class ShardedNotes implements Notes {
     const labels = this.#names.notesLabels(this.#table);
     return { apiVersion: 'v1', kind: 'Secret', metadata: { name, labels }, type: NOTES_TYPE, data };
   }
-
-  async #packed(notes: ReadonlyMap<string, string>): Promise<string> {
-    const bytes = await pack(JSON.stringify([...notes]));
-    if (bytes !== undefined) return bytes.toString('base64');
-    throw failure({
-      reason: 'RequestEntityTooLarge',
-      code: 413,
-      message: `the notes ${JSON.stringify(this.#table)} do not fit into ${SHARDS} Secrets`,
-    });
-  }
 }
 
 function patchOf(shard: Shard, data: JsonObject): JsonObject {
@@ -145,22 +131,15 @@ function shardOf(key: string): number {
 }
 
 /** Undefined when the Secret is damaged. */
-export function readNotes({ type, data }: KubeObject): ReadonlyMap<string, string> | undefined {
-  if (type !== NOTES_TYPE) return undefined;
-  const base64 = isJsonObject(data) ? data[FIELD] : undefined;
-  if (typeof base64 !== 'string') return undefined;
-  try {
-    const pairs = JSON.parse(unpack(base64)) as JsonValue; // JSON text is a JSON value
-    if (!Array.isArray(pairs)) return undefined;
-    const notes = new Map<string, string>();
-    for (const pair of pairs) {
-      if (!Array.isArray(pair)) return undefined;
-      const [key, value] = pair;
-      if (typeof key !== 'string' || typeof value !== 'string') return undefined;
-      notes.set(key, value);
-    }
-    return notes;
-  } catch {
-    return undefined; // neither compressed nor JSON
+export function readNotes(secret: KubeObject): ReadonlyMap<string, string> | undefined {
+  if (secret['type'] !== NOTES_TYPE) return undefined;
+  const read = unpack(secret, FIELD);
+  if (typeof read === 'string' || !Array.isArray(read.document)) return undefined;
+  const notes = new Map<string, string>();
+  for (const pair of read.document) {
+    const [key, value] = Array.isArray(pair) ? pair : [];
+    if (typeof key !== 'string' || typeof value !== 'string') return undefined;
+    notes.set(key, value);
   }
+  return notes;
 }

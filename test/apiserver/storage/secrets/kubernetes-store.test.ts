@@ -7,7 +7,7 @@ import {
 } from '../../../../src/embedded-cluster/embedded-cluster.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import type { WatchClient } from '../../../../src/kube/types.ts';
-import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/open-store.ts';
+import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';

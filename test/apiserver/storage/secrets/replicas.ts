@@ -10,7 +10,7 @@ import type {
   KubernetesStore,
   KubernetesStoreOptions,
 } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
-import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/open-store.ts';
+import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import type { Fault, FaultyCluster } from '../../../embedded-cluster/faulty-cluster.ts';
 import type { HeldEvents } from './held-events.ts';
 

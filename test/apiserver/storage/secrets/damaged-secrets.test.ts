@@ -11,7 +11,7 @@ import { SecretNames, encodeSecret } from '../../../../src/apiserver/storage/sec
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { type LogFields, type Logger, silentLogger } from '../../../../src/base/logger.ts';
 import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/store.ts';
-import { verifySecrets } from '../../../../src/apiserver/storage/secrets/open-store.ts';
+import { verifySecrets } from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
 import { until } from '../../../kube/informer-harness.ts';
