@@ -1,13 +1,23 @@
 /** The SQLite driver: an engine whose thread appends every event to a database. */
 
+import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock, type Timer } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import { TerminalError } from '../../../base/errors.ts';
+import { TerminalError, messageOf } from '../../../base/errors.ts';
 import { type Logger, silentLogger } from '../../../base/logger.ts';
+import { sourceExtension } from '../../../base/source-extension.ts';
 import { type Engine, type LoggedEvent, RevisionedStore } from '../revisioned-store.ts';
-import { closed, type HistoryOptions } from '../store.ts';
-import { rowOf, Replay, type NoteChange } from './tables.ts';
-import { DatabaseWriter } from './database-writer.ts';
+import { closed, type HistoryOptions, StoreError } from '../store.ts';
+import {
+  rowOf,
+  Replay,
+  type LogCounters,
+  type LogRow,
+  type NoteChange,
+  type NoteRow,
+  type PresentRow,
+  type StoredRow,
+} from './tables.ts';
 
 /** Default history: 8192 events, 64 Mi characters. */
 export interface SqliteStoreOptions extends HistoryOptions {
@@ -54,7 +64,7 @@ class SqliteEngine implements Engine {
   #changed = new Map<string, NoteChange>();
   #timer: Timer | undefined;
   /** Set by `load`. */
-  #writer: DatabaseWriter | undefined;
+  #writer: WriterThread | undefined;
   /** The revision up to which the database is compacted. */
   #compacted = 0;
   #isCompacting = false;
@@ -67,7 +77,7 @@ class SqliteEngine implements Engine {
 
   async load(store: RevisionedStore): Promise<void> {
     let replay: Replay | undefined;
-    this.#writer = await DatabaseWriter.open(this.name, (report) => {
+    const writer = new WriterThread(this.name, (report) => {
       if (report.kind === 'counters') {
         replay = new Replay(store, report.counters);
         this.#compacted = report.counters.compacted;
@@ -77,10 +87,12 @@ class SqliteEngine implements Engine {
       if (report.kind === 'notes')
         for (const { list, key, value } of report.rows) store.restoreNote(list, key, value);
     });
+    await writer.opened();
+    this.#writer = writer;
     replay?.finish();
     const [problem] = replay?.problems ?? [];
     if (problem !== undefined) {
-      await this.#writer.close();
+      await writer.close();
       throw new TerminalError(
         `${this.name} is damaged: ${problem}. Run "endpoint-syncer store verify" for all problems, then restore a backup`,
       );
@@ -128,7 +140,7 @@ class SqliteEngine implements Engine {
     await this.#thread().close();
   }
 
-  #thread(): DatabaseWriter {
+  #thread(): WriterThread {
     if (!this.#writer) throw closed();
     return this.#writer;
   }
@@ -149,3 +161,118 @@ class SqliteEngine implements Engine {
     }
   }
 }
+
+/** The client of the thread that owns the database: one promise for each request. */
+class WriterThread {
+  readonly #file: string;
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, PromiseWithResolvers<void>>();
+  #lastId = OPENING;
+  /** The error that has ended the thread. */
+  #end: Error | undefined;
+
+  /** `onLoad` receives the contents of the database. */
+  constructor(file: string, onLoad: (report: LoadReport) => void) {
+    this.#file = file;
+    const program = `./writer-thread.${sourceExtension(import.meta.url)}`;
+    this.#worker = new Worker(new URL(program, import.meta.url), {
+      workerData: file,
+      name: 'store-writer',
+      // The thread needs no options of this process.
+      execArgv: [],
+      argv: [],
+    });
+    this.#worker.on('message', (report: WriterReport) => {
+      if (report.kind === 'done') this.#done(report);
+      else onLoad(report);
+    });
+    this.#worker.on('error', (error) =>
+      this.#ended(error instanceof Error ? error : new Error(String(error))),
+    );
+    this.#worker.on('exit', () => this.#ended(undefined));
+  }
+
+  /** Resolves when everything was loaded. Rejects with a `TerminalError`. */
+  async opened(): Promise<void> {
+    try {
+      await this.#outcomeOf(OPENING);
+    } catch (error) {
+      await this.#worker.terminate();
+      throw new TerminalError(messageOf(error), { cause: error });
+    }
+  }
+
+  /** Resolves when the request is done; rejects with a {@link StoreError} `unavailable` when nothing has happened. */
+  async send(request: WriterRequest): Promise<void> {
+    if (this.#end) throw unavailable(this.#end.message, this.#end);
+    const message: NumberedRequest = { id: ++this.#lastId, request };
+    this.#worker.postMessage(message);
+    await this.#outcomeOf(message.id);
+  }
+
+  /** Ends the thread after all earlier requests. */
+  async close(): Promise<void> {
+    try {
+      // The requests of a thread that has ended are rejected already.
+      if (!this.#end) await this.send({ kind: 'close' });
+    } finally {
+      await this.#worker.terminate();
+    }
+  }
+
+  #outcomeOf(id: number): Promise<void> {
+    const pending = Promise.withResolvers<void>();
+    this.#pending.set(id, pending);
+    return pending.promise;
+  }
+
+  #done({ id, error }: Extract<WriterReport, { kind: 'done' }>): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (error === undefined) pending?.resolve();
+    else pending?.reject(unavailable(error));
+  }
+
+  /** Pending requests may or may not have happened: only reading the file in a new process tells. */
+  #ended(error: Error | undefined): void {
+    this.#end ??= error ?? new Error('the writer thread has ended');
+    const text = `${this.#file}: the writer thread has ended; pending writes may have happened: restart the process`;
+    for (const { reject } of this.#pending.values()) reject(unavailable(text, error));
+    this.#pending.clear();
+  }
+}
+
+function unavailable(message: string, cause?: Error): StoreError {
+  return new StoreError('unavailable', message, undefined, { cause });
+}
+
+// Messages between the store and its writer thread.
+
+export type WriterRequest =
+  | { readonly kind: 'append'; readonly rows: readonly LogRow[] }
+  /** Removes events up to this revision. */
+  | { readonly kind: 'compact'; readonly revision: number }
+  | { readonly kind: 'note'; readonly changes: readonly NoteChange[] }
+  /** Makes a meaningless write durable. */
+  | { readonly kind: 'probe' }
+  | { readonly kind: 'close' };
+
+export interface NumberedRequest {
+  readonly id: number;
+  readonly request: WriterRequest;
+}
+
+/** Number of the request that the thread starts with: to open the database and report its contents. */
+const OPENING = 0;
+
+/** The contents of the database: first `counters`, then all rows. */
+type LoadReport =
+  | { readonly kind: 'counters'; readonly counters: LogCounters }
+  | { readonly kind: 'log'; readonly rows: readonly StoredRow[] }
+  | { readonly kind: 'present'; readonly rows: readonly PresentRow[] }
+  | { readonly kind: 'notes'; readonly rows: readonly NoteRow[] };
+
+export type WriterReport =
+  | LoadReport
+  /** `error` is a message for the user: nothing of the request has happened. */
+  | { readonly kind: 'done'; readonly id: number; readonly error: string | undefined };

@@ -9,7 +9,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { openForWriting, type WritableDatabase, storageMessage } from './database-file.ts';
-import type { NumberedRequest, WriterReport, WriterRequest } from './database-writer.ts';
+import type { NumberedRequest, WriterReport, WriterRequest } from './sqlite-store.ts';
 import { readCounters, readLog, readNotes, readPresent, StoreWrites } from './tables.ts';
 
 const ROWS_PER_REPORT = 500;
@@ -50,7 +50,6 @@ class WriterThread {
     reportRows(readLog(database), (rows) => ({ kind: 'log', rows }));
     reportRows(readPresent(database), (rows) => ({ kind: 'present', rows }));
     reportRows(readNotes(database), (rows) => ({ kind: 'notes', rows }));
-    report({ kind: 'ready' });
   }
 
   async handle({ id, request }: NumberedRequest): Promise<void> {
@@ -90,15 +89,16 @@ class WriterThread {
 }
 
 function start(file: string): void {
-  let thread: WriterThread;
+  let error: string | undefined;
   try {
-    thread = new WriterThread(file);
+    const thread = new WriterThread(file);
     thread.reportContents();
-  } catch (error) {
-    report({ kind: 'failed', message: storageMessage(error, file) });
-    return;
+    parentPort?.on('message', (request: NumberedRequest) => void thread.handle(request));
+  } catch (thrown) {
+    error = storageMessage(thrown, file);
   }
-  parentPort?.on('message', (request: NumberedRequest) => void thread.handle(request));
+  // Of the request to open the database.
+  report({ kind: 'done', id: 0, error });
 }
 
 // The parent thread passes the path as workerData.
