@@ -3,9 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { issuedTokens, keySeries } from '../src/access-keys/metrics.ts';
-import { ApiServerSeries } from '../src/apiserver/metrics.ts';
+import { ApiServerSeries, measuredStore } from '../src/apiserver/metrics.ts';
 import { DefinitionTable } from '../src/apiserver/objects/resource-definition.ts';
-import { measuredStore } from '../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../src/apiserver/storage/revisioned-store.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.ts';

@@ -1,8 +1,10 @@
 /** The metrics of an API server, with the names and labels of a kube-apiserver. All series exist from the start. */
 
+import type { Clock } from '../base/clock.ts';
 import type { Count, Observe, SeriesRegistry } from '../base/metrics/series.ts';
 import type { Verb, DefinitionTable } from './objects/resource-definition.ts';
 import type { ResourcePath } from './request/request-info.ts';
+import type { Store } from './storage/store.ts';
 
 export type AuthenticationResult = 'success' | 'failure' | 'error';
 
@@ -170,4 +172,36 @@ function scopeOf(path: ResourcePath | undefined): string {
   if (!path) return '';
   if (path.name !== '') return 'resource';
   return path.namespace === '' ? 'cluster' : 'namespace';
+}
+
+// The latency of the requests to a store.
+
+const OPERATIONS = ['get', 'list', 'create', 'update', 'delete'] as const;
+
+const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** The store, whose requests are measured when they are sent through the result. */
+export function measuredStore(store: Store, clock: Clock, registry: SeriesRegistry): Store {
+  const duration = registry.histogram({
+    name: 'endpoint_syncer_store_request_duration_seconds',
+    help: 'Latency of requests to the store of the key and token API, by operation.',
+    labels: ['operation'],
+    buckets: STORE_BUCKETS,
+  });
+  const observers = new Map<string | symbol, Observe>();
+  for (const operation of OPERATIONS) observers.set(operation, duration.of({ operation }));
+  return new Proxy(store, {
+    get: (_store, name) => {
+      const member: unknown = Reflect.get(store, name);
+      if (typeof member !== 'function') return member;
+      const observe = observers.get(name);
+      return (...parameters: unknown[]): unknown => {
+        const startedMs = clock.monotonicMs();
+        const result: unknown = Reflect.apply(member, store, parameters);
+        const ended = (): void => observe?.((clock.monotonicMs() - startedMs) / 1000);
+        if (observe !== undefined && result instanceof Promise) void result.then(ended, ended);
+        return result;
+      };
+    },
+  });
 }

@@ -1,8 +1,7 @@
 /** Every series of an API server exists from the start, under the names of a kube-apiserver, and counts what is served. */
 
 import { expect, test } from 'vitest';
-import { ApiServerSeries } from '../../src/apiserver/metrics.ts';
-import { measuredStore } from '../../src/apiserver/storage/measured-store.ts';
+import { ApiServerSeries, measuredStore } from '../../src/apiserver/metrics.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -9,8 +9,7 @@ import { type ObjectViews, includeObject } from '../objects/object-view.ts';
 import type { WatchResponse } from '../request/resource-handler.ts';
 import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../user.ts';
-import { WatchConnection, WatchForm, WatchLines } from './watch-connection.ts';
-import { ObjectWatch, type WatchOptions } from './watch-objects.ts';
+import { ObjectWatch, WatchConnection, WatchForm, WatchLines, type WatchOptions } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {
   readonly registry: Pick<ObjectRegistry, 'store' | 'clock' | 'random'>;

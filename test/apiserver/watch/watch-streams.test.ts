@@ -10,7 +10,7 @@ import {
   startEmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
-import { WatchConnection, WatchLines } from '../../../src/apiserver/watch/watch-connection.ts';
+import { WatchConnection, WatchLines } from '../../../src/apiserver/watch/watch-objects.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { allowEverything, type AuditEvent } from '../../../src/apiserver/request/request-info.ts';
 import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
