@@ -33,9 +33,8 @@ export class ApiServerSeries {
   readonly #attempts: ReturnType<SeriesRegistry['counter']>;
   readonly #total: ReturnType<SeriesRegistry['counter']>;
   readonly #duration: ReturnType<SeriesRegistry['histogram']>;
-  /** One pair of series for each combination of labels. */
-  readonly #counts = new Map<string, Count>();
-  readonly #durations = new Map<string, Observe>();
+  /** By combination of labels and code. */
+  readonly #series = new Map<string, { readonly count: Count; readonly observe: Observe }>();
 
   constructor(registry: SeriesRegistry, table: DefinitionTable) {
     this.#table = table;
@@ -108,20 +107,17 @@ export class ApiServerSeries {
     return subresource === '' || definition.subresources.some(({ name }) => name === subresource);
   }
 
-  #of(request: LabelledRequest, code: number): { count: Count; observe: Observe } {
-    const key = keyOf(request);
-    const codeKey = `${key} ${code}`;
-    let count = this.#counts.get(codeKey);
-    if (!count) {
-      count = this.#total.of({ ...labelsOf(request), code: String(code) });
-      this.#counts.set(codeKey, count);
-    }
-    let observe = this.#durations.get(key);
-    if (!observe) {
-      observe = this.#duration.of(labelsOf(request));
-      this.#durations.set(key, observe);
-    }
-    return { count, observe };
+  #of(request: LabelledRequest, code: number): { readonly count: Count; readonly observe: Observe } {
+    const key = `${keyOf(request)} ${code}`;
+    const known = this.#series.get(key);
+    if (known) return known;
+    const labels = labelsOf(request);
+    const series = {
+      count: this.#total.of({ ...labels, code: String(code) }),
+      observe: this.#duration.of(labels),
+    };
+    this.#series.set(key, series);
+    return series;
   }
 }
 

@@ -72,14 +72,16 @@ export async function openHttpServer(
   const server = createSocketServer(http, timeouts, options.tls);
   server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
   const sockets = new Set<Socket>();
-  const handshakes = new Handshakes();
+  const secured = new Set<TLSSocket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     // Not `once`, which keeps a wrapper of the listener for each connection: the event comes once anyway.
     socket.on('close', () => sockets.delete(socket));
-    if (options.tls) handshakes.begin(socket);
   });
-  server.on('secureConnection', (socket: TLSSocket) => handshakes.end(socket));
+  server.on('secureConnection', (socket: TLSSocket) => {
+    secured.add(socket);
+    socket.on('close', () => secured.delete(socket));
+  });
   await listening(server, options);
   return {
     address: addressOf(server),
@@ -89,7 +91,7 @@ export async function openHttpServer(
     renewTls: (pair) => {
       if ('setSecureContext' in server) server.setSecureContext({ ...pair, ...TLS_SETTINGS });
     },
-    close: () => closed({ server, http, sockets, handshakes }, options.drainMs ?? 0),
+    close: () => closed({ server, http, sockets, secured: options.tls && secured }, options.drainMs ?? 0),
   };
 }
 
@@ -184,11 +186,12 @@ interface Running {
   readonly server: Server;
   readonly http: NodeHttpServer;
   readonly sockets: ReadonlySet<Socket>;
-  readonly handshakes: Handshakes;
+  /** Those whose TLS handshake is complete; undefined without TLS. */
+  readonly secured: ReadonlySet<TLSSocket> | undefined;
 }
 
 /** Accepts no new connections. Requests in flight may finish until `drainMs` have passed. */
-function closed({ server, http, sockets, handshakes }: Running, drainMs: number): Promise<void> {
+function closed({ server, http, sockets, secured }: Running, drainMs: number): Promise<void> {
   return new Promise((resolve) => {
     const endAll = (): void => {
       for (const socket of sockets) socket.destroy();
@@ -201,7 +204,9 @@ function closed({ server, http, sockets, handshakes }: Running, drainMs: number)
       http.close();
       resolve();
     });
-    handshakes.destroyAll();
+    // Without a complete handshake, no request is in flight. Node does not say which socket a TLS socket encrypts.
+    const inUse = secured && new Set(Array.from(secured, connectionName));
+    for (const socket of sockets) if (inUse?.has(connectionName(socket)) === false) socket.destroy();
     if (drainMs === 0) endAll();
     else http.closeIdleConnections();
   });
@@ -250,40 +255,6 @@ export function sendStatus(
 }
 
 const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
-
-/** Connections whose TLS handshake is not complete: they have no request in flight. */
-class Handshakes {
-  readonly #pending = new Map<string, Pending>();
-
-  begin(socket: Socket): void {
-    const name = connectionName(socket);
-    const forget = (): void => {
-      if (this.#pending.get(name)?.socket === socket) this.#pending.delete(name);
-    };
-    this.#pending.set(name, { socket, forget });
-    socket.on('close', forget);
-  }
-
-  /** `socket` encrypts one of these; Node does not say which. */
-  end(socket: TLSSocket): void {
-    const name = connectionName(socket);
-    const pending = this.#pending.get(name);
-    if (!pending) return;
-    this.#pending.delete(name);
-    // An open connection would keep the listener and the name.
-    pending.socket.off('close', pending.forget);
-  }
-
-  destroyAll(): void {
-    for (const { socket } of this.#pending.values()) socket.destroy();
-  }
-}
-
-interface Pending {
-  readonly socket: Socket;
-  /** The listener of its end. */
-  readonly forget: () => void;
-}
 
 function connectionName({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`;
