@@ -27,9 +27,8 @@ import {
 } from './resource-definition.ts';
 import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
-import { parseJsonText } from '../schema/json-text.ts';
-import { decodeBody, duplicatesIn, type ParsedBody, type Warn } from './decode-body.ts';
-import { DecodeError, emptyObject } from '../schema/decode.ts';
+import { duplicateFields, parseJsonText } from '../schema/json-text.ts';
+import { decodeBody, DecodeError, emptyObject, type ParsedBody } from '../schema/decode.ts';
 import { badRequest, unsupportedMediaType, alreadyExists, conflict, MODIFIED, notFound } from '../status.ts';
 import { apiVersionOf, gvkString, metadataOf, timeText } from '../../kube/object.ts';
 import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/store.ts';
@@ -100,7 +99,7 @@ function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
 
 /** Messages about duplicate fields of a patch and unknown fields of JSON Patch operations. */
 function problemsOf(kind: PatchKind, patch: JsonValue, patchText: string): readonly string[] {
-  const duplicates = duplicatesIn(patchText);
+  const duplicates = duplicateFields(patchText);
   if (kind !== 'json') return duplicates;
   const unknown = unknownInOperations(patch).map((path) => `unknown field ${JSON.stringify(path)}`);
   return [...duplicates, ...unknown].map((problem) => `json patch ${problem}`);
@@ -162,7 +161,7 @@ function pinsVersion(patch: JsonValue): boolean {
 interface PatchingRequest {
   readonly options: WriteOptions;
   readonly context: WriteContext;
-  readonly warn: Warn;
+  readonly warn: (text: string) => void;
 }
 
 export interface ApplyRequest extends PatchingRequest {

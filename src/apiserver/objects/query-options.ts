@@ -16,6 +16,7 @@ import {
   tooLong,
 } from '../status.ts';
 import { GRACE_SECONDS_MAX } from '../limits.ts';
+import type { FieldValidation } from '../schema/decode.ts';
 
 export interface ListQuery {
   readonly range: StoreRange;
@@ -194,8 +195,6 @@ function unescaped(value: string): string {
 }
 
 // Parses the options of writes from the query, and rejects invalid ones.
-
-export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 export interface WriteOptions {
   readonly isDryRun: boolean;

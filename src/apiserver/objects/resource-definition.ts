@@ -1,6 +1,6 @@
 /** Kinds as data, and the object that a request is about. */
 
-import { type Resource, metadataOf } from '../../kube/object.ts';
+import { type Resource, apiVersionOf, metadataOf } from '../../kube/object.ts';
 import { type JsonObject, type JsonValue, listField, text } from '../../base/json.ts';
 import {
   type FieldError,
@@ -11,6 +11,7 @@ import {
   MODIFIED,
   notFound,
 } from '../status.ts';
+import { cannotBeHandled } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/object-schema.ts';
 import { type NameCheck, labelProblem } from '../../kube/names.ts';
 import type { UserInfo } from '../user.ts';
@@ -291,6 +292,26 @@ export class DefinitionTable {
     }
     return groups;
   }
+}
+
+/** Throws 400 when the body names another kind. Missing fields default to the kind of the URL. */
+export function checkType(table: DefinitionTable, definition: ResourceDefinition, body: JsonObject): void {
+  const expected = apiVersionOf(definition);
+  const kind = textOr(body['kind'], definition.kind);
+  const apiVersion = textOr(body['apiVersion'], expected);
+  if (kind === definition.kind && apiVersion === expected) return;
+  const [group, version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
+  // The Go package: the core group has a name there.
+  const packageName = definition.group === '' ? 'core' : definition.version;
+  const isKnown = table.of(group ?? '', version ?? '').some((other) => other.kind === kind);
+  const why = isKnown
+    ? `converting (${version}.${kind}) to (${packageName}.${definition.kind}): unknown conversion`
+    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "embedded"`;
+  throw cannotBeHandled(kind, definition.version, definition.kind, why);
+}
+
+function textOr(value: JsonValue | undefined, otherwise: string): string {
+  return typeof value === 'string' && value !== '' ? value : otherwise;
 }
 
 // The object that a request is about, and its names in errors and in the store.

@@ -14,7 +14,6 @@ import {
 } from 'yaml';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import { duplicatesIn, type ParsedBody } from '../objects/decode-body.ts';
 import { META_TYPES, TypeTable } from '../schema/object-schema.ts';
 import {
   YAML_BYTES_MAX,
@@ -24,8 +23,8 @@ import {
   YAML_TOKENS_MAX,
   YAML_VALUES_MAX,
 } from '../limits.ts';
-import { decodeObject, DecodeError, jsonTypeName } from '../schema/decode.ts';
-import { parseJsonText } from '../schema/json-text.ts';
+import { decodeObject, DecodeError, jsonTypeName, type ParsedBody } from '../schema/decode.ts';
+import { duplicateFields, parseJsonText } from '../schema/json-text.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
 import { badRequest, tooLargeYaml, unsupportedMediaType } from '../status.ts';
 
@@ -85,7 +84,7 @@ function parseText(kind: string, read: () => ParsedBody): ParsedBody {
 }
 
 function readJson(text: string): ParsedBody {
-  return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
+  return { value: parseJsonText(text), duplicates: duplicateFields(text) };
 }
 
 /** Returns null or an object whose `apiVersion` and `kind`, if any, are strings; throws `DecodeError` for anything else. */

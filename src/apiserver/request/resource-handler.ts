@@ -38,6 +38,7 @@ import {
 } from '../objects/object-writer.ts';
 import {
   checkName,
+  checkType,
   rejectOtherNamespace,
   type Target,
   type ResourceDefinition,
@@ -46,7 +47,7 @@ import {
   type DefinitionTable,
 } from '../objects/resource-definition.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
-import { checkType, decodeBody } from '../objects/decode-body.ts';
+import { decodeBody, type FieldValidation } from '../schema/decode.ts';
 import { parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
 import { methodNotAllowed, forbidden, noSuchResource } from '../status.ts';
 import { duplicateOwners } from '../metadata.ts';
@@ -264,7 +265,7 @@ export class ResourceHandler {
     return this.#written(call, written);
   }
 
-  #body(call: Call, validation: 'Ignore' | 'Warn' | 'Strict'): JsonObject {
+  #body(call: Call, validation: FieldValidation): JsonObject {
     const { request, target, warnings } = call;
     const parsed = parseBody(target.definition, request.body);
     if (isJsonObject(parsed.value)) checkType(this.#options.table, target.definition, parsed.value);

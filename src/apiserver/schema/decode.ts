@@ -2,7 +2,7 @@
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, OBJECT_FIELDS_MAX } from '../limits.ts';
-import { badRequest, tooManyFields } from '../status.ts';
+import { badRequest, shortened, tooManyFields } from '../status.ts';
 import {
   isLeaf,
   type Field,
@@ -140,6 +140,49 @@ function goTypeOf(schema: Schema): string {
       return `map[string]${goTypeOf(schema.values)}`;
     case 'object':
       return `v1.${schema.name.replace(/^.*\./, '')}`;
+  }
+}
+
+// Decodes the body of a write as the kind that the URL names.
+
+interface BodyKind {
+  readonly kind: string;
+  readonly version: string;
+  readonly schema: ObjectSchema;
+}
+
+export interface ParsedBody {
+  readonly value: JsonValue;
+  /** One message for each field that the text names twice. */
+  readonly duplicates: readonly string[];
+}
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+/** Decodes by the kind's schema; `validation` decides whether unknown and duplicate fields are ignored, warned about or rejected. */
+export function decodeBody(
+  { kind, version, schema }: BodyKind,
+  parsed: ParsedBody,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): JsonObject {
+  const body = isJsonObject(parsed.value) ? parsed.value : {};
+  try {
+    const { value, unknownFields } = decodeObject(schema, body);
+    if (validation !== 'Ignore') {
+      const problems = [
+        ...parsed.duplicates,
+        ...unknownFields.map((path) => `unknown field ${JSON.stringify(shortened(path))}`),
+      ];
+      if (validation === 'Strict' && problems.length > 0) {
+        throw new DecodeError(`strict decoding error: ${problems.join(', ')}`);
+      }
+      for (const problem of problems) warn(problem);
+    }
+    return value;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw cannotBeHandled(kind, version, kind, error.message);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
-import { tooComplex } from '../status.ts';
+import { shortened, tooComplex } from '../status.ts';
 import { DecodeError } from './decode.ts';
 import { parseJson, type JsonValue } from '../../base/json.ts';
 
@@ -72,12 +72,12 @@ export function checkComplexity(text: string): void {
   }
 }
 
-/** Paths in the order of the text, `spec.ports[0].port`. The text must be valid JSON. */
+/** One message for each field that is named twice, with its path, in the order of the text, which must be valid JSON. */
 export function duplicateFields(text: string): string[] {
   const found: string[] = [];
   const scanner = new Scanner(text);
   scanner.value('', found);
-  return found;
+  return found.map((path) => `duplicate field ${JSON.stringify(shortened(path))}`);
 }
 
 class Scanner {
