@@ -88,7 +88,7 @@ export const YAML_VALUES_MAX = 200_000;
 export const PROTOBUF_FIELDS_MAX = 20_000;
 /** JSON in the fields of one protobuf body, such as `fieldsV1`. */
 export const PROTOBUF_JSON_BYTES_MAX = 256 * 1024;
-/** Steps that all operations of one JSON Patch may take together: members compared or copied, list items moved. */
-export const PATCH_STEPS_MAX = 300_000;
+/** List items that all operations of one JSON Patch may move together. */
+export const PATCH_ITEMS_MOVED_MAX = 9_600_000;
 /** Characters of a path in a JSON Patch: keys of the maximum length at every level need less. */
 export const PATCH_POINTER_MAX = 16 * 1024;
