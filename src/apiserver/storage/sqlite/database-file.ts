@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { TerminalError, messageOf } from '../../../base/errors.ts';
+import { TerminalError, codeOf, messageOf } from '../../../base/errors.ts';
 import { checkVersion, migrate } from './tables.ts';
 
 /** A database that no other process writes while it is open. */
@@ -112,7 +112,7 @@ function create(file: string): void {
   try {
     descriptor = openSync(file, 'wx', 0o600);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return;
+    if (codeOf(error) === 'EEXIST') return;
     throw error;
   }
   closeSync(descriptor);
@@ -125,7 +125,7 @@ function keepPrivate(file: string): void {
   try {
     chmodSync(file, 0o600);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) throw error;
+    if (codeOf(error) !== 'EPERM') throw error;
   }
 }
 
@@ -214,45 +214,41 @@ function configure(database: DatabaseSync, file: string): void {
 // Explains errors of SQLite and of the file system to the operator: what failed, on which file, and the next step.
 
 /** By primary result code, https://www.sqlite.org/rescode.html, or by code of the file system. */
-const ADVICE: ReadonlyMap<number | string, string> = new Map<number | string, string>([
-  [5, 'is locked by another program: stop it, or wait until it has finished'],
-  [8, 'cannot be written: grant this user write permission on the file and its folder'],
-  [
-    10,
-    'cannot be read or written, input or output failed: check the disk and the resource limits of this process',
-  ],
-  [11, 'is damaged: restore a backup, or recover its contents with "sqlite3 FILE .recover"'],
-  [13, 'cannot grow, the disk is full: free some space'],
-  [14, 'cannot be opened: grant this user read and write permission on the file and its folder'],
-  [
-    26,
-    'is not a database, or its header is damaged: restore a backup, or move the file away to start with an empty store',
-  ],
-  ['EACCES', 'cannot be written: grant this user write permission on the file and its folder'],
-  ['EPERM', 'cannot be written: grant this user write permission on the file and its folder'],
-  ['EROFS', 'is on a read-only file system: choose a writable folder'],
-  ['ENOSPC', 'cannot be created, the disk is full: free some space'],
-  ['ENOTDIR', 'has a parent that is not a folder: choose another path'],
-  ['EEXIST', 'has a parent that is not a folder: choose another path'],
-  ['EISDIR', 'is a folder: choose another path, or move it away'],
-  ['ENOENT', 'does not exist'],
-]);
+const NO_WRITE_PERMISSION = 'cannot be written: grant this user write permission on the file and its folder';
+const NO_FOLDER = 'has a parent that is not a folder: choose another path';
+const ADVICE: Readonly<Record<string, string>> = {
+  5: 'is locked by another program: stop it, or wait until it has finished',
+  8: NO_WRITE_PERMISSION,
+  10: 'cannot be read or written, input or output failed: check the disk and the resource limits of this process',
+  11: 'is damaged: restore a backup, or recover its contents with "sqlite3 FILE .recover"',
+  13: 'cannot grow, the disk is full: free some space',
+  14: 'cannot be opened: grant this user read and write permission on the file and its folder',
+  26: 'is not a database, or its header is damaged: restore a backup, or move the file away to start with an empty store',
+  EACCES: NO_WRITE_PERMISSION,
+  EPERM: NO_WRITE_PERMISSION,
+  EROFS: 'is on a read-only file system: choose a writable folder',
+  ENOSPC: 'cannot be created, the disk is full: free some space',
+  ENOTDIR: NO_FOLDER,
+  EEXIST: NO_FOLDER,
+  EISDIR: 'is a folder: choose another path, or move it away',
+  ENOENT: 'does not exist',
+};
 
 /** One sentence that begins with the file. */
 export function storageMessage(error: unknown, file: string): string {
   if (error instanceof TerminalError) return error.message;
-  const advice = ADVICE.get(codeOf(error));
+  const advice = ADVICE[resultCodeOf(error)];
   const message = messageOf(error);
   return advice === undefined ? `${file}: ${message}` : `${file} ${advice} (${message})`;
 }
 
 function isDatabaseBusy(error: unknown): boolean {
-  return codeOf(error) === 5;
+  return resultCodeOf(error) === 5;
 }
 
 /** True for a file that SQLite can read, but not as an intact database. */
 export function isDatabaseDamaged(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = resultCodeOf(error);
   return code === 11 || code === 26;
 }
 
@@ -262,9 +258,8 @@ export function unusable(error: unknown, file: string): TerminalError {
   return new TerminalError(storageMessage(error, file), { cause: error });
 }
 
-function codeOf(error: unknown): number | string {
-  if (!(error instanceof Error)) return '';
+function resultCodeOf(error: unknown): number | string {
+  const isOfSqlite = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number';
   // The low byte is the primary code; the rest is a detail.
-  if ('errcode' in error && typeof error.errcode === 'number') return error.errcode & 0xff;
-  return 'code' in error ? String(error.code) : '';
+  return isOfSqlite ? Number(error.errcode) & 0xff : codeOf(error);
 }

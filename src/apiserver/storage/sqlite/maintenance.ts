@@ -3,7 +3,7 @@
 import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { TerminalError } from '../../../base/errors.ts';
+import { TerminalError, codeOf } from '../../../base/errors.ts';
 import { MemoryStore } from '../revisioned-store.ts';
 import {
   openForReading,
@@ -81,12 +81,12 @@ function createPart(part: string): void {
   try {
     closeSync(openSync(part, 'wx', 0o600));
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
+    const code = codeOf(error);
+    if (code === 'EEXIST') {
       const message = `${part} exists: another backup is running, or one was interrupted; remove the file if none is running`;
       throw new TerminalError(message, { cause: error });
     }
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw unusable(error, isMissing ? `the folder ${dirname(part)}` : part);
+    throw unusable(error, code === 'ENOENT' ? `the folder ${dirname(part)}` : part);
   }
 }
 

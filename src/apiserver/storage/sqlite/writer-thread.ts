@@ -7,6 +7,7 @@
  * with 5 ms per fsync would block it for 5 ms per commit. The message to this thread takes 0.1 ms, less than an HTTP request.
  */
 
+import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openForWriting, type WritableDatabase, storageMessage } from './database-file.ts';
 import type { NumberedRequest, WriterReport, WriterRequest } from './sqlite-store.ts';
@@ -83,7 +84,7 @@ class WriterThread {
       const to = Math.min(revision, this.#compacted + COMPACT_STEP);
       this.#writes.compact(this.#compacted, to);
       this.#compacted = to;
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
     }
   }
 }
