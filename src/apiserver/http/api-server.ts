@@ -25,7 +25,7 @@ import { internalError, noSuchResource, storeUnavailable, tooManyRequests } from
 import { StoreError } from '../storage/store.ts';
 import { WatchStreams } from '../watch/watch-streams.ts';
 import { type ApiResponse, plainHeaders, statusResponse } from '../request/api-response.ts';
-import { type ListenOptions, openHttpServer, type RequestListener, type TlsPair } from './http-server.ts';
+import { type HttpServer, type ListenOptions, openHttpServer, type RequestListener } from './http-server.ts';
 import {
   BodyReader,
   OpenRequests,
@@ -70,16 +70,9 @@ export interface StartOptions {
   readonly listen?: ListenOptions;
 }
 
-export interface RunningServer {
-  /** `127.0.0.1:40123` */
-  readonly address: string;
-  /** Number of open connections. */
-  readonly connections: number;
-  /** New connections use this certificate. */
-  renewTls(pair: TlsPair): void;
+export interface RunningServer extends Omit<HttpServer, 'close'>, AsyncDisposable {
   /** Ends the open watches of users whose rights have changed. */
   endWatches(isAffected: (user: UserInfo) => boolean): void;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export async function startServer(options: StartOptions): Promise<RunningServer> {
@@ -87,18 +80,13 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   const listener = options.wrapListener?.(api.listener) ?? api.listener;
   const http = await openHttpServer(listener, options.listen);
   api.meta.address = http.address;
-  return {
-    address: http.address,
-    get connections() {
-      return http.connections;
-    },
-    renewTls: (pair) => http.renewTls(pair),
-    endWatches: (isAffected) => api.watches.closeOf(isAffected),
+  return Object.assign(http, {
+    endWatches: (isAffected: (user: UserInfo) => boolean) => api.watches.closeOf(isAffected),
     [Symbol.asyncDispose]: async () => {
       api.close();
       await http.close();
     },
-  };
+  });
 }
 
 class ApiServer {
