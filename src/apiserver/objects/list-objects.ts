@@ -1,5 +1,6 @@
 /** LIST: one page of the matching objects, now or at a revision. */
 
+import { setImmediate } from 'node:timers/promises';
 import { orderedKey } from '../../kube/object.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import type { ListQuery } from './query-options.ts';
@@ -129,7 +130,7 @@ export async function filterInTurns<Item>(
 ): Promise<Item[]> {
   const found: Item[] = [];
   for (const [index, item] of items.entries()) {
-    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await setImmediate();
     if (matches(item)) found.push(item);
     if (found.length >= max) break;
   }
@@ -142,12 +143,8 @@ export async function mapInTurns<Item, Result>(
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (const [index, item] of items.entries()) {
-    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await setImmediate();
     results.push(map(item));
   }
   return results;
-}
-
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

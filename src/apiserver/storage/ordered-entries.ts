@@ -8,11 +8,7 @@ interface Row {
   readonly entry: StoredEntry;
 }
 
-/** A range of the order: from `start` up to, but not including, `end`. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
+const NO_OTHERS: ReadonlyMap<string, StoredEntry | undefined> = new Map();
 
 export class OrderedEntries {
   readonly #byId = new Map<string, StoredEntry>();
@@ -41,38 +37,30 @@ export class OrderedEntries {
     if (this.#byId.delete(id)) this.#order?.splice(firstFrom(this.#order, id), 1);
   }
 
-  /** One page, and the number of entries after it. */
-  page(range: StoreRange, after: string | undefined, limit: number): [StoredEntry[], number] {
-    const { start, end } = this.#span(range, after);
-    const stop = Math.min(end, start + limit);
-    return [this.#sorted().slice(start, stop).map(entryOf), end - stop];
-  }
-
   /**
-   * The same page at another revision: `others` are the entries that were different then, undefined for those that did not exist.
+   * One page, and the number of entries after it. `others`: the entries that were different at the revision of the page, undefined for those
+   * that did not exist.
    */
-  pageWith(
-    others: ReadonlyMap<string, StoredEntry | undefined>,
+  page(
     range: StoreRange,
-    page: { readonly after: string | undefined; readonly limit: number },
+    after: string | undefined,
+    limit: number,
+    others: ReadonlyMap<string, StoredEntry | undefined> = NO_OTHERS,
   ): [StoredEntry[], number] {
-    const { start, end } = this.#span(range, page.after);
-    const rows = this.#sorted()
-      .slice(start, end)
-      .filter(({ id }) => !others.has(id));
-    const { first, beyond } = boundsOf(range, page.after);
+    const order = this.#sorted();
+    const { first, beyond } = boundsOf(range, after);
+    const start = first === '' ? 0 : firstFrom(order, first);
+    const end = beyond === undefined ? order.length : Math.max(start, firstFrom(order, beyond));
+    if (others.size === 0) {
+      const stop = Math.min(end, start + limit);
+      return [order.slice(start, stop).map(entryOf), end - stop];
+    }
+    const rows = order.slice(start, end).filter(({ id }) => !others.has(id));
     for (const [id, entry] of others) {
       if (entry && id >= first && (beyond === undefined || id < beyond)) rows.push({ id, entry });
     }
     rows.sort(byId);
-    return [rows.slice(0, page.limit).map(entryOf), Math.max(0, rows.length - page.limit)];
-  }
-
-  #span(range: StoreRange, after: string | undefined): Span {
-    const order = this.#sorted();
-    const { first, beyond } = boundsOf(range, after);
-    const start = first === '' ? 0 : firstFrom(order, first);
-    return { start, end: beyond === undefined ? order.length : Math.max(start, firstFrom(order, beyond)) };
+    return [rows.slice(0, limit).map(entryOf), Math.max(0, rows.length - limit)];
   }
 
   #sorted(): readonly Row[] {

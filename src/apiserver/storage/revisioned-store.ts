@@ -5,6 +5,7 @@
  * a crash could undo.
  */
 
+import { setImmediate } from 'node:timers/promises';
 import { orderedKey } from '../../kube/object.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -118,10 +119,7 @@ export class RevisionedStore implements Store {
     const table = this.#table(range.resource);
     const limit = page.limit ? page.limit : Number.POSITIVE_INFINITY;
     const others = this.#differencesAt(range.resource, revision);
-    const [entries, remaining] =
-      others.size === 0
-        ? table.page(range, page.after, limit)
-        : table.pageWith(others, range, { after: page.after, limit });
+    const [entries, remaining] = table.page(range, page.after, limit, others);
     return { entries, revision, remaining };
   }
 
@@ -280,7 +278,8 @@ export class RevisionedStore implements Store {
 
   async #commitAll(): Promise<void> {
     // Waits for the end of the turn, so that all writes of this turn share the first commit.
-    for (await turn(); this.#waiting.length > 0; await turn()) await this.#commit(this.#nextWrites());
+    for (await setImmediate(); this.#waiting.length > 0; await setImmediate())
+      await this.#commit(this.#nextWrites());
     this.#committing = undefined;
   }
 
@@ -358,10 +357,6 @@ function decideWrite(
   const type = write.kind === 'update' ? 'updated' : 'deleted';
   const value = write.kind === 'update' ? write.value : current.value;
   return { type, revision, entry: { key, value, revision }, previous: current };
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 // The contract of an engine: where a revisioned store keeps its log.

@@ -1,6 +1,7 @@
 /** One watch: the events after a revision, first from history, then as they happen, their form, and the response that they are sent on. */
 
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { apiVersionOf } from '../../kube/object.ts';
@@ -17,7 +18,7 @@ import {
   type StoreEvent,
   type StoreWatch,
 } from '../storage/store.ts';
-import { ITEMS_PER_TURN, nextTurn } from '../objects/list-objects.ts';
+import { ITEMS_PER_TURN } from '../objects/list-objects.ts';
 import type { ListQuery } from '../objects/query-options.ts';
 import { expired } from '../status.ts';
 
@@ -104,7 +105,7 @@ export class ObjectWatch {
     for (const [index, entry] of entries.entries()) {
       // At the client's pace: all objects at once may be more bytes than a client may leave unread.
       if (index % ENTRIES_PER_WRITE === 0) await this.#connection.drained();
-      if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
+      if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await setImmediate();
       if (this.#isEnded) return revision;
       if (query.matches(entry)) this.#connection.send(this.#form.event('ADDED', entry));
     }

@@ -55,7 +55,7 @@ test('a page is a part of the sorted entries of its range, at any revision', () 
           return [found.slice(0, limit), Math.max(0, found.length - limit)];
         };
         expect(entries.page(range, after, limit)).toEqual(page(model));
-        expect(entries.pageWith(others, range, { after, limit })).toEqual(page(past));
+        expect(entries.page(range, after, limit, others)).toEqual(page(past));
         expect(entries.size).toBe(model.size);
       },
     ),
