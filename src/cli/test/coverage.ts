@@ -204,11 +204,9 @@ function probeExpression(expression: string): BranchProbe | undefined {
 function probeFilter(filter: string): BranchProbe | undefined {
   const outcome = parseFilter(filter);
   if (!outcome.ok) return undefined;
-  const { visits, shift, result } = outcome.parsed;
-  const elements = visits.filter(
-    ({ node }) => node.type === 'Identifier' && filter[node.start - shift] === '@',
-  );
-  const edits = elements.map(({ node }) => ({ at: node.start - shift, text: 'value', replaced: 1 }));
+  const { visits, result } = outcome.parsed;
+  const elements = visits.filter(({ node }) => node.type === 'Identifier' && filter[node.start] === '@');
+  const edits = elements.map(({ node }) => ({ at: node.start, text: 'value', replaced: 1 }));
   return probeBranches(filter, outcome.parsed, edits, result);
 }
 
@@ -222,7 +220,7 @@ interface Edit {
 /** `decision`: its value is a decision, and no is a branch. */
 function probeBranches(
   expression: string,
-  { visits, shift, statements }: ParsedExpression,
+  { visits, statements }: ParsedExpression,
   fixed: readonly Edit[],
   decision?: SyntaxNode,
 ): BranchProbe | undefined {
@@ -231,15 +229,15 @@ function probeBranches(
   const edits: Edit[] = [];
   const mark = (): string => `${taken}[${branches.length - 1}] = 1`;
   const add = (node: SyntaxNode): void => {
-    branches.push(branchAt(expression, node.start - shift, node.end - shift));
+    branches.push(branchAt(expression, node.start, node.end));
   };
   const wrapExpression = (node: SyntaxNode): void => {
     add(node);
-    edits.push({ at: node.start - shift, text: `(${mark()}, ` }, { at: node.end - shift, text: ')' });
+    edits.push({ at: node.start, text: `(${mark()}, ` }, { at: node.end, text: ')' });
   };
   const wrapStatement = (node: SyntaxNode): void => {
     add(node);
-    edits.push({ at: node.start - shift, text: `{ ${mark()}; ` }, { at: node.end - shift, text: ' }' });
+    edits.push({ at: node.start, text: `{ ${mark()}; ` }, { at: node.end, text: ' }' });
   };
   for (const { node } of visits) {
     const { type, consequent, alternate, right } = node as SyntaxNode & Record<string, unknown>;
@@ -248,13 +246,13 @@ function probeBranches(
     else if (type === 'IfStatement') [consequent, alternate].filter(isNode).forEach(wrapStatement);
     else if (type === 'SwitchCase' && Array.isArray(consequent) && isNode(consequent[0])) {
       add(consequent[0]);
-      edits.push({ at: consequent[0].start - shift, text: `${mark()}; ` });
+      edits.push({ at: consequent[0].start, text: `${mark()}; ` });
     }
   }
   const marked = applyEdits(expression, [...edits, ...fixed]);
   let body = statements.length === 0 ? `(${marked}\n);` : `${marked}\n;`;
   if (decision !== undefined) {
-    const place = branchAt(expression, decision.start - shift, decision.end - shift);
+    const place = branchAt(expression, decision.start, decision.end);
     branches.push({ ...place, text: 'a value is left out' });
     body = `(${marked}\n) || (${mark()});`;
   }

@@ -70,15 +70,15 @@ export function filterEnd(text: string): number | undefined {
 }
 
 /** A filter decides before its patch, so that it has no `value`. */
-function elementProblem(filter: string, { visits, shift }: ParsedExpression): ParseProblem | undefined {
+function elementProblem(filter: string, { visits }: ParsedExpression): ParseProblem | undefined {
   const wrong = visits.find((at) => {
     const name = isReference(at) ? identifierName(at.node) : undefined;
-    return name === 'valueExists' || (name === 'value' && filter[at.node.start - shift] !== '@');
+    return name === 'valueExists' || (name === 'value' && filter[at.node.start] !== '@');
   });
   if (wrong === undefined) return undefined;
   const name = identifierName(wrong.node);
   const message = `\`${name}\` is not in scope; the element is \`@\``;
-  return { kind: 'forbidden', message, offset: wrong.node.start - shift };
+  return { kind: 'forbidden', message, offset: wrong.node.start };
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -89,19 +89,16 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** A filter asks, and changes nothing: what other dialects of JSONPath compare with, `=` and `=~`, are assignments here, which are true for every element. */
-function questionProblem(
-  filter: string,
-  { visits, shift, result }: ParsedExpression,
-): ParseProblem | undefined {
-  const textOf = ({ start, end }: SyntaxNode): string => filter.slice(start - shift, end - shift);
+function questionProblem(filter: string, { visits, result }: ParsedExpression): ParseProblem | undefined {
+  const textOf = ({ start, end }: SyntaxNode): string => filter.slice(start, end);
   for (const { node } of visits) {
     const message = changeIn(node, textOf);
-    if (message !== undefined) return { kind: 'forbidden', message, offset: node.start - shift };
+    if (message !== undefined) return { kind: 'forbidden', message, offset: node.start };
   }
   const type = staticType(result, new Map());
   if (type === undefined || type === 'boolean') return undefined;
   const message = `its result is ${WORDS[type] ?? type}, and never true or false: write a comparison, such as @.port === 443`;
-  return { kind: 'forbidden', message, offset: result.start - shift };
+  return { kind: 'forbidden', message, offset: result.start };
 }
 
 function changeIn(node: SyntaxNode, textOf: (node: SyntaxNode) => string): string | undefined {
@@ -145,8 +142,6 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
     return failure(expression, { kind: 'forbidden', message, offset: 0 });
   }
   const { source, mappings } = generated;
-  // The wrapper starts a new line before the expression.
-  const lines = parsed.shift === 0 ? 0 : 1;
   return {
     ok: true,
     warnings: (facts) => expressionWarnings(parsed, facts),
@@ -156,7 +151,7 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
       source,
       reads: readSet(parsed.visits),
       constant: constantOf(parsed),
-      mappings: mappings.map((mapping) => ({ ...mapping, toLine: mapping.toLine - lines })),
+      mappings,
     },
   };
 }

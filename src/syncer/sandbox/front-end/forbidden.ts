@@ -52,9 +52,9 @@ function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxN
   return first;
 }
 
-export function forbiddenProblem({ visits, shift }: ParsedExpression): ParseProblem | undefined {
+export function forbiddenProblem({ visits }: ParsedExpression): ParseProblem | undefined {
   const found = findForbidden(visits);
-  return found && { kind: 'forbidden', message: found.message, offset: found.at.start - shift };
+  return found && { kind: 'forbidden', message: found.message, offset: found.at.start };
 }
 
 function forbiddenSyntax(at: Visit): string | undefined {

@@ -42,7 +42,7 @@ export function expressionWarnings(
   parsed: ParsedExpression,
   facts: MatchFacts = {},
 ): readonly ExpressionWarning[] {
-  const { visits, shift } = parsed;
+  const { visits } = parsed;
   const names = knownNames(visits, facts);
   const found = visits.flatMap(({ node }) => {
     const message =
@@ -51,10 +51,10 @@ export function expressionWarnings(
       equalityWarning(node, names) ??
       methodWarning(node, names) ??
       fieldWarning(node, facts);
-    return message === undefined ? [] : [{ message, offset: node.start - shift }];
+    return message === undefined ? [] : [{ message, offset: node.start }];
   });
   if (staticType(parsed.result, names) === 'function' && facts.element === undefined)
-    return [...found, { message: FUNCTION_RESULT, offset: parsed.result.start - shift }];
+    return [...found, { message: FUNCTION_RESULT, offset: parsed.result.start }];
   const message = independenceWarning(parsed, facts);
   return message === undefined ? found : [...found, { message, offset: 0 }];
 }

@@ -12,6 +12,8 @@ describe('the value of a program', () => {
     ['value + 1', 2],
     ['value // and a comment', 1],
     ['{}', {}],
+    ['{ a: 1 }/1/value', NaN],
+    ['value ? {} : { a: 1 }/1/value', {}],
     ['"text"', 'text'],
     ['const x = value; x + x', 2],
     ['function f(x) { return x * 3 }\nf(value)', 3],

@@ -7,6 +7,7 @@ test.each([
   ['', 'syntax', 'the expression is empty', 1, 1],
   ['value +', 'syntax', 'unexpected end of the expression', 1, 8],
   ['1), (2', 'syntax', 'unexpected token', 1, 2],
+  ['value)', 'syntax', 'unexpected token', 1, 6],
   ['value\n  .foo(', 'syntax', 'unexpected end of the expression', 2, 8],
   [
     'const x = 1',
