@@ -77,7 +77,7 @@ declare module 'acorn' {
     getTokenFromCode(code: number): void;
     finishToken(type: TokenType, value: string): void;
   }
-  const tokContexts: Readonly<Record<'p_expr', unknown>>;
+  export const tokContexts: Readonly<Record<'p_expr', unknown>>;
 }
 
 /** Parses a text as one expression that stands in parentheses, so that `{}` is an object, not a block, and a string literal is not a directive. */
