@@ -3,8 +3,6 @@
  */
 
 type Holder = Record<PropertyKey, unknown>;
-/** Functions that are deleted from the realm but needed until the end of the hardening. */
-type Tools = typeof Reflect;
 
 /** Any object has members, whatever its type says. */
 function holderOf(object: unknown): Holder {
@@ -14,7 +12,6 @@ function holderOf(object: unknown): Holder {
 /** Deletes all globals and members that are not allowed, adds `additions` as globals, and freezes everything. */
 export function hardenRealm(additions: Readonly<Record<string, unknown>>): void {
   const root = holderOf(globalThis);
-  const tools: Tools = Reflect;
   const hidden = hiddenIntrinsics();
   const named: [holder: Holder, members: string][] = [];
   for (const [path, members] of Object.entries(ALLOWED)) {
@@ -28,39 +25,29 @@ export function hardenRealm(additions: Readonly<Record<string, unknown>>): void 
   }
   // Enough for the position of an error, and not writable.
   Object.defineProperty(Error, 'stackTraceLimit', { value: 10 });
-  for (const [holder, members] of named) reduce(holder, members, tools);
+  for (const [holder, members] of named) reduce(holder, members);
   allowOwnMembers(holderOf(Object.prototype));
-  const functionPrototype = holderOf(Function.prototype);
-  for (const key of tools.ownKeys(root)) {
-    const isKept = typeof key === 'string' && (Object.hasOwn(ALLOWED, key) || isPlainConstant(key));
-    if (!isKept) tools.deleteProperty(root, key);
-  }
   // Otherwise functions would inherit Object as their constructor.
-  Object.defineProperty(functionPrototype, 'constructor', { value: undefined });
+  Object.defineProperty(Function.prototype, 'constructor', { value: undefined });
+  for (const key of Reflect.ownKeys(root)) {
+    // It leaves `undefined`, `NaN` and `Infinity`, which no code can delete.
+    if (!Object.hasOwn(ALLOWED, key)) Reflect.deleteProperty(root, key);
+  }
   for (const [name, value] of Object.entries(additions)) {
     Object.defineProperty(root, name, { value });
   }
   const frozen = new Set<object>();
   for (const holder of [...named.map(([each]) => each), ...Object.values(additions), root]) {
-    freezeAll(holder, frozen, tools);
+    freezeAll(holder, frozen);
   }
 }
 
-function isPlainConstant(key: string): boolean {
-  return key === 'undefined' || key === 'NaN' || key === 'Infinity';
-}
-
-function reduce(holder: Holder, members: string, tools: Tools): void {
-  const kept = new Set<PropertyKey>(['length', 'name', 'prototype']);
+function reduce(holder: Holder, members: string): void {
+  const kept = new Set<PropertyKey>(typeof holder === 'function' ? ['length', 'name', 'prototype'] : []);
   for (const member of members.split(' ')) {
     kept.add(member.startsWith('@@') ? Symbol[member.slice(2) as 'iterator'] : member);
   }
-  const isFunction = typeof holder === 'function';
-  for (const key of tools.ownKeys(holder)) {
-    const isWanted =
-      kept.has(key) && (isFunction || typeof key === 'symbol' || members.split(' ').includes(key));
-    if (!isWanted && !(Array.isArray(holder) && key === 'length')) tools.deleteProperty(holder, key);
-  }
+  for (const key of Reflect.ownKeys(holder)) if (!kept.has(key)) Reflect.deleteProperty(holder, key);
 }
 
 /**
@@ -86,7 +73,7 @@ function allowOwnMembers(prototype: Holder): void {
 }
 
 /** Freezes everything reachable from `start`: own members, getters and setters, prototypes. */
-function freezeAll(start: unknown, frozen: Set<object>, tools: Tools): void {
+function freezeAll(start: unknown, frozen: Set<object>): void {
   const pending: unknown[] = [start];
   while (pending.length > 0) {
     const next = pending.pop();
@@ -94,27 +81,25 @@ function freezeAll(start: unknown, frozen: Set<object>, tools: Tools): void {
       continue;
     }
     frozen.add(next);
-    for (const key of tools.ownKeys(next)) {
-      const descriptor = tools.getOwnPropertyDescriptor(next, key);
+    for (const key of Reflect.ownKeys(next)) {
+      const descriptor = Reflect.getOwnPropertyDescriptor(next, key);
       if (descriptor === undefined) continue;
       if ('value' in descriptor) pending.push(descriptor.value);
       else pending.push(descriptor.get, descriptor.set);
     }
-    pending.push(tools.getPrototypeOf(next));
+    pending.push(Reflect.getPrototypeOf(next));
     Object.freeze(next);
   }
 }
 
 function hiddenIntrinsics(): Record<string, Holder | undefined> {
-  const prototypeOf = (value: unknown): Holder | undefined =>
-    value === undefined || value === null
-      ? undefined
-      : ((Reflect.getPrototypeOf(value as object) ?? undefined) as Holder | undefined);
+  const prototypeOf = (value: object | undefined): Holder | undefined =>
+    value && holderOf(Reflect.getPrototypeOf(value) ?? undefined);
   const arrayIterator = prototypeOf([][Symbol.iterator]());
   const generatorFunction = prototypeOf(function* () {});
   const asyncGeneratorFunction = prototypeOf(async function* () {});
   const asyncGenerator = asyncGeneratorFunction?.['prototype'] as Holder | undefined;
-  const hidden: Record<string, Holder | undefined> = {
+  return {
     '%IteratorPrototype%': prototypeOf(arrayIterator),
     '%ArrayIteratorPrototype%': arrayIterator,
     '%StringIteratorPrototype%': prototypeOf(''[Symbol.iterator]()),
@@ -134,7 +119,6 @@ function hiddenIntrinsics(): Record<string, Holder | undefined> {
     '%TypedArrayPrototype%': prototypeOf(Uint8Array.prototype),
     '%BigIntPrototype%': holderOf(BigInt.prototype),
   };
-  return hidden;
 }
 
 /** `@@name` stands for `Symbol.name`. `length`, `name` and `prototype` of functions stay everywhere. */
@@ -182,18 +166,7 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   'WeakSet.prototype': 'constructor add delete has @@toStringTag',
   Error: 'isError prepareStackTrace stackTraceLimit',
   'Error.prototype': 'constructor message name toString',
-  EvalError: '',
-  'EvalError.prototype': 'constructor message name',
-  RangeError: '',
-  'RangeError.prototype': 'constructor message name',
-  ReferenceError: '',
-  'ReferenceError.prototype': 'constructor message name',
-  SyntaxError: '',
-  'SyntaxError.prototype': 'constructor message name',
-  TypeError: '',
-  'TypeError.prototype': 'constructor message name',
-  URIError: '',
-  'URIError.prototype': 'constructor message name',
+  ...alike('EvalError RangeError ReferenceError SyntaxError TypeError URIError', '', 'message name'),
   JSON: 'parse stringify @@toStringTag',
   Math:
     'E LN10 LN2 LOG10E LOG2E PI SQRT1_2 SQRT2 abs acos acosh asin asinh atan atan2 atanh cbrt ceil clz32 cos cosh exp expm1 f16round ' +
@@ -213,35 +186,30 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   'DataView.prototype':
     'constructor buffer byteLength byteOffset getFloat32 getFloat64 getInt16 getInt32 getInt8 getUint16 getUint32 getUint8 setFloat32 ' +
     'setFloat64 setInt16 setInt32 setInt8 setUint16 setUint32 setUint8 @@toStringTag',
-  Float32Array: 'BYTES_PER_ELEMENT',
-  'Float32Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Float64Array: 'BYTES_PER_ELEMENT',
-  'Float64Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Int16Array: 'BYTES_PER_ELEMENT',
-  'Int16Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Int32Array: 'BYTES_PER_ELEMENT',
-  'Int32Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Int8Array: 'BYTES_PER_ELEMENT',
-  'Int8Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Uint16Array: 'BYTES_PER_ELEMENT',
-  'Uint16Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Uint32Array: 'BYTES_PER_ELEMENT',
-  'Uint32Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Uint8Array: 'BYTES_PER_ELEMENT',
-  'Uint8Array.prototype': 'constructor BYTES_PER_ELEMENT',
-  Uint8ClampedArray: 'BYTES_PER_ELEMENT',
-  'Uint8ClampedArray.prototype': 'constructor BYTES_PER_ELEMENT',
+  ...alike(
+    'Float32Array Float64Array Int16Array Int32Array Int8Array Uint16Array Uint32Array Uint8Array Uint8ClampedArray',
+    'BYTES_PER_ELEMENT',
+    'BYTES_PER_ELEMENT',
+  ),
   // Provided by the realm.
   base64: 'decode encode',
-  decodeURI: '',
-  decodeURIComponent: '',
-  encodeURI: '',
-  encodeURIComponent: '',
-  isFinite: '',
-  isNaN: '',
-  parseFloat: '',
-  parseInt: '',
+  ...functions(
+    'decodeURI decodeURIComponent encodeURI encodeURIComponent isFinite isNaN parseFloat parseInt',
+  ),
 };
+
+/** Constructors with the same members. */
+function alike(names: string, members: string, ofPrototype: string): Record<string, string> {
+  const entries = names.split(' ').flatMap((name) => [
+    [name, members],
+    [`${name}.prototype`, `constructor ${ofPrototype}`],
+  ]);
+  return Object.fromEntries(entries) as Record<string, string>; // of pairs
+}
+
+function functions(names: string): Record<string, string> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, '']));
+}
 
 /** Intrinsics without a global name that are reachable by syntax or methods. */
 export const ALLOWED_HIDDEN: Readonly<Record<string, string>> = {
