@@ -193,20 +193,22 @@ export class Scheduler {
     }
     if (!isLast) return;
     this.#inFlight.shift();
-    this.#watchHead(child);
-    this.#flush();
-    if (this.#inFlight.length > 0) return;
-    this.#collectTimer ??= this.#scheduleCollection();
-    const { clock, idleMs } = this.#options;
-    if (idleMs !== undefined) this.#idleTimer = clock.schedule(idleMs, () => this.#pool.rest());
+    this.#sendNext(child);
   }
 
-  /** An idle child collects its garbage. */
-  #scheduleCollection(): Timer {
-    return this.#options.clock.schedule(PAUSE_MS, () => {
+  #sendNext(child: SandboxChild): void {
+    this.#watchHead(child);
+    this.#flush();
+    if (this.#inFlight.length + this.#again.length + this.#jobs.length > 0) return;
+    const { clock, idleMs } = this.#options;
+    // An idle child collects its garbage.
+    this.#collectTimer ??= clock.schedule(PAUSE_MS, () => {
       this.#collectTimer = undefined;
       if (this.#inFlight.length === 0 && !this.#isClosed) this.#pool.active?.send('G');
     });
+    if (idleMs === undefined) return;
+    this.#idleTimer?.cancel();
+    this.#idleTimer = clock.schedule(idleMs, () => this.#pool.rest());
   }
 
   /** The first batch was stopped, by the end of the child or by its message. Batches behind it have not started. */
@@ -217,8 +219,7 @@ export class Scheduler {
     if (hasEnded || isBloated) this.#again.unshift(...this.#inFlight.splice(0));
     if (isBloated) this.#pool.retire(child);
     if (first?.handleStop(stop, isFresh, this.#stopOptions) === true) this.#again.unshift(first);
-    this.#watchHead(child);
-    this.#flush();
+    this.#sendNext(child);
   }
 
   #isBloated(child: SandboxChild): boolean {

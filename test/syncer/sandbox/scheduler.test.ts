@@ -67,3 +67,12 @@ test('without work for a while, the process ends, and the next work starts anoth
   expect(sandbox.pids).not.toContain(first);
   expect(sandbox.log).toEqual([]);
 });
+
+test('the process ends as well when its last expression had to be stopped', async () => {
+  const clock = new FakeClock();
+  await using sandbox = await TestSandbox.open({ clock, idleMs: 30_000 });
+  expect(await sandbox.run('(() => { for (;;) value; })()', 1)).toMatchObject({ error: 'timeout' });
+  expect(sandbox.pids).toHaveLength(1);
+  clock.advance(30_000);
+  expect(sandbox.pids).toEqual([]);
+});
