@@ -8,17 +8,17 @@ import { type Clock, sleep } from '../base/clock.ts';
 import { textAt, isJsonObject, type JsonObject } from '../base/json.ts';
 import { isReported, type Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
-import { microTime, type KubeObject, type NamespacedName, type Resource, type StringMap } from './object.ts';
+import {
+  microTime,
+  namespacedResource,
+  type KubeObject,
+  type NamespacedName,
+  type StringMap,
+} from './object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from './status-error.ts';
 import { TransportError, type ClusterClient } from './types.ts';
 
-export const LEASES: Resource = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  isNamespaced: true,
-};
+export const LEASES = namespacedResource('coordination.k8s.io/v1', 'Lease', 'leases');
 
 export interface LeaseOptions {
   readonly client: ClusterClient;

@@ -114,55 +114,21 @@ export function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
 }
 
-export const ENDPOINTS: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'Endpoints',
-  plural: 'endpoints',
-  isNamespaced: true,
-};
-export const ENDPOINT_SLICES: Resource = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  isNamespaced: true,
-};
-export const SERVICES: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'Service',
-  plural: 'services',
-  isNamespaced: true,
-};
+export function namespacedResource(apiVersion: string, kind: string, plural: string): Resource {
+  const group = groupOf(apiVersion);
+  return { group, version: apiVersion.slice(apiVersion.indexOf('/') + 1), kind, plural, isNamespaced: true };
+}
+
+export const ENDPOINTS = namespacedResource('v1', 'Endpoints', 'endpoints');
+export const ENDPOINT_SLICES = namespacedResource('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices');
+export const SERVICES = namespacedResource('v1', 'Service', 'services');
 export const NAMESPACES: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
+  ...namespacedResource('v1', 'Namespace', 'namespaces'),
   isNamespaced: false,
 };
-export const SECRETS: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'Secret',
-  plural: 'secrets',
-  isNamespaced: true,
-};
-export const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  isNamespaced: true,
-};
-export const EVENTS: Resource = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  isNamespaced: true,
-};
+export const SECRETS = namespacedResource('v1', 'Secret', 'secrets');
+export const CONFIG_MAPS = namespacedResource('v1', 'ConfigMap', 'configmaps');
+export const EVENTS = namespacedResource('events.k8s.io/v1', 'Event', 'events');
 
 /** Lists that a kube-apiserver returns as null when they are empty: they have no `omitempty` in its Go types. */
 const LISTS: ReadonlyMap<string, readonly string[]> = new Map([
