@@ -2,13 +2,12 @@
 
 import { setImmediate } from 'node:timers/promises';
 import type { KubeObject, NamespacedName, Resource } from '../object.ts';
-import { StatusError } from '../status-error.ts';
+import { failure, StatusError } from '../status-error.ts';
 import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asList, checkDeletion, requireObject, responseError } from './responses.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
-import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 import {
   MalformedResponseError,
@@ -61,12 +60,8 @@ class RestClient implements WatchClient {
   }
 
   async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
-    const path = objectPath(resource, key.namespace, key.name);
-    return requireObject(await this.#read({ method: 'GET', path, options }), {
-      resource,
-      key,
-      isStored: true,
-    });
+    const response = await this.#read({ method: 'GET', path: objectPath(resource, key), options });
+    return requireObject(response, { resource, key, isStored: true });
   }
 
   async list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
@@ -86,39 +81,27 @@ class RestClient implements WatchClient {
   }
 
   async create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
-    const { namespace = '', name } = object.metadata;
-    const path = namespacePath(resource, namespace) + writeQuery(options);
-    const response = await this.#send({ method: 'POST', path, body: object, options });
-    return requireObject(response, {
-      resource,
-      key: { namespace, name },
-      isStored: options.isDryRun !== true,
-    });
+    const key = nameOf(object);
+    const path = namespacePath(resource, key.namespace);
+    return await this.#write({ method: 'POST', path, body: object, options }, { resource, key });
   }
 
   async update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
-    const { namespace = '', name } = object.metadata;
-    const path = objectPath(resource, namespace, name) + writeQuery(options);
-    const response = await this.#send({ method: 'PUT', path, body: object, options });
-    return requireObject(response, {
-      resource,
-      key: { namespace, name },
-      isStored: options.isDryRun !== true,
-    });
+    const key = nameOf(object);
+    const path = objectPath(resource, key);
+    return await this.#write({ method: 'PUT', path, body: object, options }, { resource, key });
   }
 
   async patch(
     resource: Resource,
     key: NamespacedName,
-    patch: { type: PatchType; body: JsonValue },
+    { type, body }: { type: PatchType; body: JsonValue },
     options: PatchOptions = {},
   ): Promise<KubeObject> {
-    const { subresource } = options;
-    const below = subresource === undefined ? '' : `/${subresource}`;
-    const path = objectPath(resource, key.namespace, key.name) + below + writeQuery(options);
-    const contentType = CONTENT_TYPES[patch.type];
-    const response = await this.#send({ method: 'PATCH', path, body: patch.body, options, contentType });
-    return requireObject(response, { resource, key, isStored: options.isDryRun !== true });
+    const below = options.subresource === undefined ? '' : `/${options.subresource}`;
+    const path = objectPath(resource, key) + below;
+    const contentType = CONTENT_TYPES[type];
+    return await this.#write({ method: 'PATCH', path, body, options, contentType }, { resource, key });
   }
 
   async delete(
@@ -127,7 +110,7 @@ class RestClient implements WatchClient {
     preconditions: DeletePreconditions,
     options: WriteOptions = {},
   ): Promise<void> {
-    const path = objectPath(resource, key.namespace, key.name) + writeQuery(options);
+    const path = objectPath(resource, key) + writeQuery(options);
     const body: JsonObject = { apiVersion: 'v1', kind: 'DeleteOptions' };
     // A DELETE with a body has its options there: kube-apiserver ignores those in the query.
     if (options.isDryRun === true) body['dryRun'] = ['All'];
@@ -187,6 +170,15 @@ class RestClient implements WatchClient {
     }
   }
 
+  async #write(
+    call: Call & { readonly options: WriteOptions },
+    written: { readonly resource: Resource; readonly key: NamespacedName },
+  ): Promise<KubeObject> {
+    const { path, options } = call;
+    const response = await this.#send({ ...call, path: path + writeQuery(options) });
+    return requireObject(response, { ...written, isStored: options.isDryRun !== true });
+  }
+
   async #send(call: Call): Promise<JsonValue> {
     const response = await this.#transport.send(httpRequest(call));
     if (response.status > 299) throw this.#refusal(response, call);
@@ -244,9 +236,53 @@ function isOverloaded(error: unknown): error is StatusError {
   return error instanceof StatusError && (error.code === 429 || error.code === 503);
 }
 
-function writeQuery({
-  fieldManager,
-  isDryRun = false,
-}: Pick<WriteOptions, 'fieldManager' | 'isDryRun'>): string {
+function nameOf({ metadata: { namespace = '', name } }: KubeObject): NamespacedName {
+  return { namespace, name };
+}
+
+function writeQuery({ fieldManager, isDryRun = false }: WriteOptions): string {
   return queryString({ fieldManager, dryRun: isDryRun ? 'All' : undefined });
+}
+
+// URL paths of the Kubernetes API.
+
+/** `/api/v1/namespaces/NS/endpoints`, `/apis/GROUP/VERSION/…`; namespace '' means every namespace, or a cluster-scoped resource. */
+export function collectionPath(resource: Resource, namespace: string): string {
+  const base =
+    resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  return namespace === '' || !resource.isNamespaced
+    ? `${base}/${resource.plural}`
+    : `${base}/namespaces/${segment(namespace, 'namespace')}/${resource.plural}`;
+}
+
+/** The collection that an object of this namespace is created in. Throws a `StatusError` (400) without a namespace. */
+function namespacePath(resource: Resource, namespace: string): string {
+  if (resource.isNamespaced && namespace === '')
+    throw failure(400, 'BadRequest', `a ${resource.kind} needs a namespace`);
+  return collectionPath(resource, namespace);
+}
+
+/** The path of one object. Throws a `StatusError` (400) for a name that cannot be one: it must never reach another path. */
+function objectPath(resource: Resource, { namespace, name }: NamespacedName): string {
+  return `${namespacePath(resource, namespace)}/${segment(name, 'name')}`;
+}
+
+/** `?a=1&b=2` of the parameters that are set; '' when none is. */
+export function queryString(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const parts: string[] = [];
+  for (const [key, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== '') parts.push(`${key}=${encodeURIComponent(value)}`);
+  }
+  return parts.length === 0 ? '' : `?${parts.join('&')}`;
+}
+
+/** The names almost everything has; they travel as they are. */
+const PLAIN = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
+
+function segment(text: string, what: string): string {
+  if (PLAIN.test(text)) return text;
+  if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
+    throw failure(400, 'BadRequest', `${JSON.stringify(text)} cannot be the ${what} of an object`);
+  }
+  return encodeURIComponent(text);
 }

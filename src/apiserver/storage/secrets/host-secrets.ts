@@ -1,7 +1,7 @@
 /** Requests of the store to the host cluster: one attempt each, what a failure means, retries until a deadline, and since when the host has not responded. */
 
 import { asList } from '../../../kube/client/responses.ts';
-import { collectionPath, queryString } from '../../../kube/client/resource-path.ts';
+import { collectionPath, queryString } from '../../../kube/client/client.ts';
 import {
   type ObjectList,
   type RequestOptions,
