@@ -14,8 +14,7 @@ import type { ConfigChecks } from '../config/types.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';
-import { guardedClient } from '../kube/guarded-client.ts';
-import { checkHeld, LEASES } from '../kube/lease.ts';
+import { checkHeld, guardedClient, LEASES } from '../kube/lease.ts';
 import {
   asJson,
   keyOf,

@@ -16,7 +16,7 @@ import {
   type StringMap,
 } from './object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from './status-error.ts';
-import { TransportError, type ClusterClient } from './types.ts';
+import { TransportError, type ClusterClient, type RequestOptions, type WatchClient } from './types.ts';
 
 export const LEASES = namespacedResource('coordination.k8s.io/v1', 'Lease', 'leases');
 
@@ -276,9 +276,35 @@ export function releasedSpec(spec: JsonObject, now: string): JsonObject {
   return { ...spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
 }
 
-/** For a guarded client. Throws a `TransportError` if this process does not hold the lock. */
+/** For {@link guardedClient}. Throws a `TransportError` if this process does not hold the lock. */
 export function checkHeld(lock: Lock): void {
   if (!lock.isHeld) throw new TransportError('not sent: this replica does not hold the lease');
+}
+
+/**
+ * A client that checks each write immediately before it is sent. `checkWrite` throws if writes are not allowed. It is called when a connection is free, not when the request is queued, so a process
+ * that was suspended in between sends nothing. Disposing of the result does not dispose of `client`.
+ */
+export function guardedClient(client: WatchClient, checkWrite: () => void): WatchClient {
+  const guarded = <T extends RequestOptions>(options: T | undefined): T & RequestOptions => ({
+    ...(options ?? ({} as T)), // every member of T is optional
+    beforeSend: checkWrite,
+  });
+  return {
+    cluster: client.cluster,
+    get: (resource, key, options) => client.get(resource, key, options),
+    list: (resource, options) => client.list(resource, options),
+    watch: (resource, options, handler) => client.watch(resource, options, handler),
+    create: (resource, object, options) => client.create(resource, object, guarded(options)),
+    update: (resource, object, options) => client.update(resource, object, guarded(options)),
+    patch: (resource, key, patch, options) => client.patch(resource, key, patch, guarded(options)),
+    delete: (resource, key, preconditions, options) =>
+      client.delete(resource, key, preconditions, guarded(options)),
+    request: (method, path, body, options) =>
+      client.request(method, path, body, method === 'GET' ? options : guarded(options)),
+    // The client is owned by the caller.
+    [Symbol.asyncDispose]: async () => undefined,
+  };
 }
 
 /** Another client has created, changed or deleted the Lease. */

@@ -2,8 +2,7 @@
  * sets itself may be absent. */
 
 import { isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../base/json.ts';
-import { networkProblem, notationProblem, rangeProblem } from './addresses.ts';
-import { namedPorts } from './endpoint-rules.ts';
+import { namedPorts, networkProblem, notationProblem, rangeProblem } from './endpoint-rules.ts';
 import {
   flag,
   list,

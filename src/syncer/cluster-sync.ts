@@ -6,7 +6,7 @@ import { sleep } from '../base/clock.ts';
 import type { CheckResult, Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { CacheBudget } from '../kube/informer/cache-budget.ts';
-import { guardedClient } from '../kube/guarded-client.ts';
+import { guardedClient } from '../kube/lease.ts';
 import { type Clusters, type ClustersOptions, connectClusters } from './clusters.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import type { Generation } from './engine.ts';

@@ -4,7 +4,7 @@ import { createSemaphore } from '../base/semaphore.ts';
 import type { CheckResult, Checks } from '../base/health.ts';
 import type { Random } from '../base/random.ts';
 import { createInformer, type InformerOptions, type ObservableInformer } from '../kube/informer/informer.ts';
-import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
+import { createOwnedFieldsStripper } from '../kube/informer/object-cache.ts';
 import type { ClusterName } from '../kube/types.ts';
 import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import type { Controller } from './reconcile/controller.ts';

@@ -1,7 +1,7 @@
 /** Ranges of addresses, as a kube-apiserver accepts them. */
 
 import { expect, test } from 'vitest';
-import { networkProblem } from '../../src/kube/addresses.ts';
+import { networkProblem } from '../../src/kube/endpoint-rules.ts';
 import { BAD_RANGES, GOOD_RANGES } from '../syncer/patch/endpoint-rules.ts';
 
 test.each(GOOD_RANGES)('%s is a range', (range) => {

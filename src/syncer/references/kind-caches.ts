@@ -11,7 +11,7 @@
  */
 
 import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
-import { createOwnedFieldsStripper } from '../../kube/informer/owned-fields.ts';
+import { createOwnedFieldsStripper } from '../../kube/informer/object-cache.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
 import type { CacheEvent, ClusterClient, ClusterName, Informer, MalformedItem } from '../../kube/types.ts';

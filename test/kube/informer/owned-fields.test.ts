@@ -1,7 +1,7 @@
 /** The part of `metadata.managedFields` that a cache stores. */
 
 import { expect, test } from 'vitest';
-import { createOwnedFieldsStripper } from '../../../src/kube/informer/owned-fields.ts';
+import { createOwnedFieldsStripper } from '../../../src/kube/informer/object-cache.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 
 const ENTRY = { manager: 'kubectl', operation: 'Update', apiVersion: 'v1', time: '2026-11-22T10:00:00Z' };

@@ -6,7 +6,7 @@ import { withLiveChanges, type Config } from '../../../src/config/config.ts';
 import { ownerOf } from '../../../src/syncer/translation.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
 import { createEventRecorder } from '../../../src/kube/event-recorder.ts';
-import { guardedClient } from '../../../src/kube/guarded-client.ts';
+import { guardedClient } from '../../../src/kube/lease.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../../src/kube/types.ts';
