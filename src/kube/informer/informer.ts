@@ -1,6 +1,14 @@
 /** A cache of one resource, kept current by a list-watch, that publishes its changes to subscribers. */
 
-import { keyOf, objectKey, type KubeObject, type ObjectKey, type Resource, isOlder } from '../object.ts';
+import {
+  isOlder,
+  keyOf,
+  objectKey,
+  parseKey,
+  type KubeObject,
+  type ObjectKey,
+  type Resource,
+} from '../object.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -42,7 +50,7 @@ export interface InformerState {
 export interface InformerOptions {
   client: Pick<WatchClient, 'cluster' | 'list' | 'watch'>;
   resource: Resource;
-  /** Absent: every namespace. Several are watched one by one. */
+  /** Absent: every namespace. Several are watched one by one, so that a Role in each is enough. */
   namespaces?: readonly string[] | undefined;
   labelSelector?: string | undefined;
   /** Caches `metadata` alone. */
@@ -70,69 +78,39 @@ export interface ObservableInformer extends Informer {
   readonly condition: ListWatchCondition;
 }
 
-export function createInformer({ namespaces, ...options }: InformerOptions): ObservableInformer {
-  const caching = (namespaces ?? []).map(
-    (namespace) => [namespace, new CachingInformer({ ...options, namespace })] as const,
-  );
-  const [first, ...more] = caching;
-  if (more.length > 0) return new NamespacesInformer(new Map(caching), options.metrics);
-  return first?.[1] ?? new CachingInformer(options);
+export function createInformer(options: InformerOptions): ObservableInformer {
+  return new CachingInformer(options);
 }
 
-/** The gauges show an informer as long as it runs: the next configuration may not need it. */
-async function whileMeasured(
-  informer: ObservableInformer,
-  metrics: InformerMetrics,
-  run: () => Promise<unknown>,
-): Promise<void> {
-  const end = metrics.watchState(() => ({
-    objects: informer.size,
-    stalenessSeconds: informer.stalenessMs / 1000,
-    isSynced: informer.isSynced,
-  }));
-  try {
-    await run();
-  } finally {
-    end();
-  }
-}
-
-interface CachingOptions extends Omit<InformerOptions, 'namespaces'> {
-  /** Absent: every namespace. */
-  namespace?: string;
-}
-
-class CachingInformer implements ObservableInformer, ListWatchSink {
+class CachingInformer implements ObservableInformer {
   readonly resource: Resource;
-  readonly #options: CachingOptions;
+  readonly #options: InformerOptions;
   readonly #cache: ObjectCache;
-  readonly #listWatch: ListWatch;
+  /** At least one, by namespace; that of every namespace by `undefined`. */
+  readonly #parts: ReadonlyMap<string | undefined, CachePart>;
   readonly #handlers: ((event: CacheEvent) => void)[] = [];
   readonly #createdAtMs: number;
   readonly #isSelected: LabelPredicate;
   readonly #share: CacheShare | undefined;
   #synced = Promise.withResolvers<void>();
   #isSynced = false;
-  /** Cached keys that the list in progress has not returned yet. */
-  #unlisted = new Set<ObjectKey>();
-  #list: ListInCache = { version: undefined, requestedAtMs: 0 };
-  /** Of the list in progress, an empty page counted as one. */
-  #listed = 0;
-  /** Of the list in progress. */
-  #malformed: MalformedItem[] = [];
-  /** The list in progress shows an older state than the cache. */
-  #isContradicted = false;
-  #mayBeRestored = false;
 
-  constructor(options: CachingOptions) {
+  constructor(options: InformerOptions) {
+    const { namespaces = [], clock, budget, indexes = {}, labelSelector = '' } = options;
     this.resource = options.resource;
     this.#options = options;
-    this.#share = options.budget?.share();
-    this.#cache = new ObjectCache(options.indexes ?? {}, options.clock, this.#share);
-    this.#createdAtMs = options.clock.monotonicMs();
-    this.#isSelected = parseLabelSelector(options.labelSelector ?? '');
-    const leavesOutMalformed = options.onMalformed !== undefined;
-    this.#listWatch = new ListWatch({ ...options, leavesOutMalformed, sink: this });
+    this.#share = budget?.share();
+    this.#cache = new ObjectCache(indexes, clock, this.#share);
+    this.#createdAtMs = clock.monotonicMs();
+    this.#isSelected = parseLabelSelector(labelSelector);
+    const owner = {
+      publish: (event: CacheEvent | undefined) => this.#publish(event),
+      synced: () => this.#checkSynced(),
+    };
+    const places = namespaces.length === 0 ? [undefined] : namespaces;
+    this.#parts = new Map(
+      places.map((namespace) => [namespace, new CachePart(options, namespace, this.#cache, owner)]),
+    );
   }
 
   get(key: ObjectKey): KubeObject | undefined {
@@ -156,19 +134,23 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   get resourceVersion(): string {
-    return this.#listWatch.resourceVersion;
+    return newest(this.#listWatches.map(({ resourceVersion }) => resourceVersion));
   }
 
   get newestVersion(): string {
-    return this.#listWatch.newestVersion;
+    return newest(this.#listWatches.map(({ newestVersion }) => newestVersion));
   }
 
   get stalenessMs(): number {
-    return this.#options.clock.monotonicMs() - (this.condition.receivedAtMs ?? this.#createdAtMs);
+    const received = this.#listWatches.map(({ condition }) => condition.receivedAtMs ?? this.#createdAtMs);
+    return this.#options.clock.monotonicMs() - Math.min(...received);
   }
 
+  /** That of the namespace that is worst off. */
   get condition(): ListWatchCondition {
-    return this.#listWatch.condition;
+    const conditions = this.#listWatches.map(({ condition }) => condition);
+    const worst = conditions.toSorted((a, b) => b.failures - a.failures)[0] as ListWatchCondition; // there is at least one
+    return { ...worst, isRewound: conditions.some(({ isRewound }) => isRewound) };
   }
 
   async whenSynced(signal: AbortSignal): Promise<void> {
@@ -189,8 +171,9 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   observeWrite(object: KubeObject, knownWhenSent?: string): void {
-    if (this.#isElsewhere(object)) return;
-    this.#listWatch.observe(object.metadata.resourceVersion, knownWhenSent);
+    const part = this.#partOf(object.metadata.namespace);
+    if (part === undefined) return;
+    part.listWatch.observe(object.metadata.resourceVersion, knownWhenSent);
     this.#store(object);
   }
 
@@ -199,35 +182,125 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   observeRead(object: KubeObject): void {
-    if (this.#isElsewhere(object)) return;
-    this.#listWatch.observe(object.metadata.resourceVersion);
+    const part = this.#partOf(object.metadata.namespace);
+    if (part === undefined) return;
+    part.listWatch.observe(object.metadata.resourceVersion);
     const event = this.#store(object);
-    if (event !== undefined) this.#publish(event);
+    if (event !== undefined) part.publish(event);
   }
 
   observeAbsence(key: ObjectKey, uid: string): void {
+    const part = this.#partOf(parseKey(key).namespace);
     const held = this.get(key);
     this.#cache.forget(key, uid);
-    const { mayBeRestored } = this.#listWatch;
-    if (held?.metadata.uid === uid) this.#publish({ type: 'deleted', key, object: held, mayBeRestored });
+    if (part === undefined || held?.metadata.uid !== uid) return;
+    part.publish({ type: 'deleted', key, object: held, mayBeRestored: part.listWatch.mayBeRestored });
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await whileMeasured(this, this.#options.metrics, () => this.listWatch(signal));
+    const { budget, metrics } = this.#options;
+    // As long as it runs: the next configuration may not need it.
+    const endGauges = metrics.watchState(() => ({
+      objects: this.size,
+      stalenessSeconds: this.stalenessMs / 1000,
+      isSynced: this.#isSynced,
+    }));
+    const ending = budget === undefined ? signal : AbortSignal.any([signal, budget.signal]);
+    try {
+      await Promise.all(this.#listWatches.map((listWatch) => listWatch.run(ending)));
+    } finally {
+      this.#share?.release();
+      endGauges();
+    }
   }
 
-  /** Runs without gauges, as a part of another informer. */
-  async listWatch(signal: AbortSignal): Promise<void> {
-    const { budget } = this.#options;
-    await this.#listWatch.run(budget === undefined ? signal : AbortSignal.any([signal, budget.signal]));
-    this.#share?.release();
+  get #listWatches(): readonly ListWatch[] {
+    return Array.from(this.#parts.values(), ({ listWatch }) => listWatch);
+  }
+
+  /** Undefined: the namespace is not watched. */
+  #partOf(namespace: string | undefined): CachePart | undefined {
+    return this.#parts.get(undefined) ?? this.#parts.get(namespace);
+  }
+
+  #checkSynced(): void {
+    this.#isSynced = this.#parts.values().every(({ isSynced }) => isSynced);
+    if (this.#isSynced) this.#synced.resolve();
+  }
+
+  #store(object: KubeObject): CacheEvent | undefined {
+    // No watch event would ever remove an object that the selector leaves out.
+    if (!this.#isSelected(object.metadata.labels ?? {})) return this.#cache.remove(object);
+    // The caller may use its object later: the transformed one must be a copy.
+    return this.#cache.apply(kept({ ...object, metadata: { ...object.metadata } }, this.#options));
+  }
+
+  #publish(event: CacheEvent | undefined): void {
+    if (event === undefined) this.#options.metrics.ignored();
+    else for (const handler of this.#handlers) this.#call(handler, event);
+  }
+
+  /** A handler that throws affects neither the other handlers nor the cache. */
+  #call(handler: (event: CacheEvent) => void, event: CacheEvent): void {
+    try {
+      handler(event);
+    } catch (error) {
+      const stack = error instanceof Error ? error.stack : String(error);
+      this.#options.logger.error(
+        { resource: this.resource.plural, key: event.key, stack },
+        'event handler failed',
+      );
+    }
+  }
+}
+
+interface PartOwner {
+  publish(event: CacheEvent | undefined): void;
+  synced(): void;
+}
+
+/** What a list-watch, of one namespace or of all, keeps current in the cache of an informer. */
+class CachePart implements ListWatchSink {
+  readonly listWatch: ListWatch;
+  isSynced = false;
+  readonly #options: InformerOptions;
+  readonly #namespace: string | undefined;
+  readonly #cache: ObjectCache;
+  readonly #owner: PartOwner;
+  /** Cached keys that the list in progress has not returned yet. */
+  #unlisted = new Set<ObjectKey>();
+  #list: ListInCache = { version: undefined, requestedAtMs: 0 };
+  /** Of the list in progress, an empty page counted as one. */
+  #listed = 0;
+  /** Of the list in progress. */
+  #malformed: MalformedItem[] = [];
+  /** The list in progress shows an older state than the cache. */
+  #isContradicted = false;
+  #mayBeRestored = false;
+
+  constructor(
+    options: InformerOptions,
+    namespace: string | undefined,
+    ...[cache, owner]: [ObjectCache, PartOwner]
+  ) {
+    this.#options = options;
+    this.#namespace = namespace;
+    this.#cache = cache;
+    this.#owner = owner;
+    const leavesOutMalformed = options.onMalformed !== undefined;
+    const scope = namespace === undefined ? {} : { namespace };
+    this.listWatch = new ListWatch({ ...options, ...scope, leavesOutMalformed, sink: this });
+  }
+
+  publish(event: CacheEvent | undefined): void {
+    this.#owner.publish(this.isSynced ? event : event && { ...event, isInitial: true });
   }
 
   listStarted({ resourceVersion, isRewound, isInterrupted, requestedAtMs }: StartedList): void {
     this.#mayBeRestored = isRewound || isInterrupted;
     this.#list = { version: isRewound ? undefined : resourceVersion, requestedAtMs };
     this.#isContradicted = false;
-    this.#unlisted = new Set(this.#cache.indexer.keys());
+    this.#unlisted = new Set(this.#keys());
     this.#malformed = [];
     this.#listed = 0;
   }
@@ -243,177 +316,59 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     for (const object of objects) {
       if (budget?.excess !== undefined) return;
       this.#unlisted.delete(objectKey(object));
-      const { event, isContradiction } = this.#cache.applyListed(this.#keep(object), this.#list);
+      const { event, isContradiction } = this.#cache.applyListed(kept(object, this.#options), this.#list);
       this.#isContradicted ||= isContradiction;
-      this.#publish(event && { ...event, mayBeRestored: this.#mayBeRestored });
+      this.publish(event && { ...event, mayBeRestored: this.#mayBeRestored });
     }
   }
 
   listComplete(): boolean {
     if (this.#options.budget?.excess !== undefined) return false;
     const mayBeRestored = this.#mayBeRestored || this.#isContradicted;
-    if (this.#isSynced && (this.#list.version === undefined || this.#isContradicted)) this.#publishAll();
+    if (this.isSynced && (this.#list.version === undefined || this.#isContradicted)) this.#publishAll();
     for (const key of this.#unlisted) {
       const event = this.#cache.removeUnlisted(key, this.#list.version);
-      if (event !== undefined) this.#publish({ ...event, mayBeRestored });
+      if (event !== undefined) this.publish({ ...event, mayBeRestored });
     }
     this.#unlisted = new Set();
     this.#options.onMalformed?.(this.#malformed);
-    this.#isSynced = true;
-    this.#synced.resolve();
+    this.isSynced = true;
+    this.#owner.synced();
     return this.#isContradicted;
   }
 
   /** A cache of metadata does not show that the same version of an object has other data. */
   #publishAll(): void {
-    for (const key of this.#cache.indexer.keys()) {
-      const object = this.get(key);
+    for (const key of this.#keys()) {
+      const object = this.#cache.indexer.get(key);
       if (object === undefined || this.#unlisted.has(key)) continue;
-      this.#publish({ type: 'updated', key, object, previous: object, mayBeRestored: true });
+      this.publish({ type: 'updated', key, object, previous: object, mayBeRestored: true });
     }
   }
 
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void {
     if (this.#options.budget?.excess !== undefined) return;
-    const kept = this.#keep(object);
-    this.#publish(type === 'DELETED' ? this.#cache.remove(kept) : this.#cache.apply(kept));
+    const cached = kept(object, this.#options);
+    this.publish(type === 'DELETED' ? this.#cache.remove(cached) : this.#cache.apply(cached));
   }
 
   /** As {@link ObjectCache.apply} of a version that it holds, of which only the metadata has been read. */
   ignores({ uid, resourceVersion, ...name }: ObjectVersion): boolean {
-    const held = this.get(keyOf(name))?.metadata;
+    const held = this.#cache.indexer.get(keyOf(name))?.metadata;
     if (held?.uid !== uid || held.resourceVersion !== resourceVersion) return false;
     this.#options.metrics.ignored();
     return true;
   }
 
-  #store(object: KubeObject): CacheEvent | undefined {
-    // No watch event would ever remove an object that the selector leaves out.
-    if (!this.#isSelected(object.metadata.labels ?? {})) return this.#cache.remove(object);
-    // The caller may use its object later: the transformed one must be a copy.
-    return this.#cache.apply(this.#keep({ ...object, metadata: { ...object.metadata } }));
-  }
-
-  #keep(object: KubeObject): KubeObject {
-    return this.#options.transform?.(object) ?? object;
-  }
-
-  #publish(event: CacheEvent | undefined): void {
-    if (event === undefined) {
-      this.#options.metrics.ignored();
-      return;
-    }
-    const published = this.#isSynced ? event : { ...event, isInitial: true };
-    for (const handler of this.#handlers) this.#call(handler, published);
-  }
-
-  /** A handler that throws affects neither the other handlers nor the cache. */
-  #call(handler: (event: CacheEvent) => void, event: CacheEvent): void {
-    try {
-      handler(event);
-    } catch (error) {
-      const stack = error instanceof Error ? error.stack : String(error);
-      this.#options.logger.error(
-        { resource: this.resource.plural, key: event.key, stack },
-        'event handler failed',
-      );
-    }
-  }
-
-  #isElsewhere(object: KubeObject): boolean {
-    const { namespace } = this.#options;
-    return namespace !== undefined && object.metadata.namespace !== namespace;
+  #keys(): IteratorObject<ObjectKey> {
+    const keys = this.#cache.indexer.keys();
+    const prefix = `${this.#namespace}/`;
+    return this.#namespace === undefined ? keys : keys.filter((key) => key.startsWith(prefix));
   }
 }
 
-/** Informers of one resource by namespace, at least one, so that a Role in each is enough. Objects of other namespaces are never in the cache. */
-class NamespacesInformer implements ObservableInformer {
-  readonly #byNamespace: ReadonlyMap<string, CachingInformer>;
-  readonly #all: readonly CachingInformer[];
-  readonly #metrics: InformerMetrics;
-
-  constructor(informers: ReadonlyMap<string, CachingInformer>, metrics: InformerMetrics) {
-    this.#byNamespace = informers;
-    this.#all = [...informers.values()];
-    this.#metrics = metrics;
-  }
-
-  get resource(): ObservableInformer['resource'] {
-    return (this.#all[0] as ObservableInformer).resource; // there is at least one
-  }
-
-  get(key: ObjectKey): KubeObject | undefined {
-    return this.#of(key)?.get(key);
-  }
-
-  *list(): Iterable<KubeObject> {
-    for (const informer of this.#all) yield* informer.list();
-  }
-
-  byIndex(index: string, value: string): ReadonlySet<ObjectKey> {
-    return new Set(this.#all.flatMap((informer) => [...informer.byIndex(index, value)]));
-  }
-
-  get size(): number {
-    return this.#all.reduce((sum, { size }) => sum + size, 0);
-  }
-
-  get isSynced(): boolean {
-    return this.#all.every(({ isSynced }) => isSynced);
-  }
-
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#all.map((informer) => informer.whenSynced(signal)));
-  }
-
-  get resourceVersion(): string {
-    return newest(this.#all.map(({ resourceVersion }) => resourceVersion));
-  }
-
-  get newestVersion(): string {
-    return newest(this.#all.map(({ newestVersion }) => newestVersion));
-  }
-
-  get stalenessMs(): number {
-    return Math.max(...this.#all.map(({ stalenessMs }) => stalenessMs));
-  }
-
-  /** That of the informer that is worst off. */
-  get condition(): ListWatchCondition {
-    const conditions = this.#all.map(({ condition }) => condition);
-    const worst = conditions.toSorted((a, b) => b.failures - a.failures)[0] as ListWatchCondition; // there is at least one
-    return { ...worst, isRewound: conditions.some(({ isRewound }) => isRewound) };
-  }
-
-  subscribe(handler: (event: CacheEvent) => void): void {
-    for (const informer of this.#all) informer.subscribe(handler);
-  }
-
-  observeWrite(object: KubeObject, knownWhenSent?: string): void {
-    this.#byNamespace.get(object.metadata.namespace ?? '')?.observeWrite(object, knownWhenSent);
-  }
-
-  observeDelete(key: ObjectKey, uid: string): void {
-    this.#of(key)?.observeDelete(key, uid);
-  }
-
-  observeRead(object: KubeObject): void {
-    this.#byNamespace.get(object.metadata.namespace ?? '')?.observeRead(object);
-  }
-
-  observeAbsence(key: ObjectKey, uid: string): void {
-    this.#of(key)?.observeAbsence(key, uid);
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    await whileMeasured(this, this.#metrics, () =>
-      Promise.all(this.#all.map((informer) => informer.listWatch(signal))),
-    );
-  }
-
-  #of(key: ObjectKey): CachingInformer | undefined {
-    return this.#byNamespace.get(key.slice(0, key.indexOf('/')));
-  }
+function kept(object: KubeObject, { transform }: InformerOptions): KubeObject {
+  return transform?.(object) ?? object;
 }
 
 /** All namespaces of a collection share its versions. */

@@ -1,7 +1,9 @@
 /** The contract of an informer. */
 
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import { MemoryClient, MemoryCluster } from '../../../src/kube/memory-cluster.ts';
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { TransportError } from '../../../src/kube/types.ts';
 import { contents, prepare, published, quiet, until } from '../informer-harness.ts';
 import { bookmarkLine, eventLine, list, objectOf, watch, type Item } from '../scripted-server.ts';
 
@@ -164,5 +166,39 @@ describe('an informer', () => {
     harness.start();
     await until(() => later.length === 2);
     expect(harness.metrics.ends).toEqual([{ phase: 'listing', outcome: 'complete' }]);
+  });
+
+  test('of several namespaces is in sync when each is listed, and the list of one leaves the others alone', async () => {
+    const memory = new MemoryCluster({ name: 'host', now: () => 0 });
+    const endpoints = (namespace: string): KubeObject => ({ metadata: { name: 'x', namespace } });
+    for (const namespace of ['a', 'b', 'c'])
+      memory.create('endpoints', endpoints(namespace), { manager: 'm' });
+    const working = new MemoryClient(memory, { manager: 'm' });
+    let failures = 0;
+    await using harness = await prepare({
+      namespaces: ['a', 'b'],
+      client: {
+        cluster: 'host',
+        watch: (...args) => working.watch(...args),
+        async list(resource, options) {
+          if (options?.namespace === 'b' && failures++ === 0) throw new TransportError('not yet');
+          return working.list(resource, options);
+        },
+      },
+    });
+    const keys = (): string[] => [...harness.informer.list()].map(objectKey).toSorted();
+    harness.start();
+    await until(() => failures === 1 && harness.informer.size === 1);
+    expect([harness.informer.isSynced, keys()]).toEqual([false, ['a/x']]);
+    harness.clock.advance(30_000);
+    await until(() => harness.informer.isSynced);
+    expect(keys()).toEqual(['a/x', 'b/x']);
+    memory.delete('endpoints', { namespace: 'a', name: 'x' }, { manager: 'm' });
+    await until(() => harness.informer.size === 1);
+    expect(harness.events.map(({ type, key, isInitial }) => [type, key, isInitial])).toEqual([
+      ['added', 'a/x', true],
+      ['added', 'b/x', true],
+      ['deleted', 'a/x', undefined],
+    ]);
   });
 });

@@ -229,7 +229,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'list-watch: a list does not remove what is gone',
     file: INFORMER,
-    snippet: 'this.#unlisted = new Set(this.#cache.indexer.keys());',
+    snippet: 'this.#unlisted = new Set(this.#keys());',
     replacement: 'this.#unlisted = new Set();',
   },
   {
@@ -255,8 +255,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'list-watch: the same version of a restored object counts as unchanged',
     file: INFORMER,
-    snippet: 'this.#publish(event && { ...event, mayBeRestored: this.#mayBeRestored });',
-    replacement: 'this.#publish(event);',
+    snippet: 'this.publish(event && { ...event, mayBeRestored: this.#mayBeRestored });',
+    replacement: 'this.publish(event);',
   },
   {
     name: 'deletion: a copy that a restored host lacks counts as deleted by a user',
