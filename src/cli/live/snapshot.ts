@@ -39,7 +39,7 @@ import {
   type ReferencedKind,
 } from '../../syncer/references/referenced-kind.ts';
 import type { OwnerReference } from '../../syncer/translate/forge.ts';
-import { kindIdOf, recordedKinds } from '../../syncer/translate/last-synced.ts';
+import { recordedKinds } from '../../syncer/translate/last-synced.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { hostNamespaces } from '../../syncer/translate/namespace-mappings.ts';
@@ -159,10 +159,7 @@ async function referencedKinds(
   const missing = (): void => undefined; // there can be no object of it
   const named = await reaching('virtual', () => resolveNamedKinds(policy, discoveries, missing));
   const kinds = new Map(named.map((kind) => [kind.id, kind]));
-  const reachable = (policy.isOpen ? policy.reachable : []).map((groupKind) => {
-    const [group = '', kind = ''] = groupKind.split('/');
-    return kindIdOf({ apiVersion: apiVersionOf({ group, version: 'v1' }), kind });
-  });
+  const reachable = policy.isOpen ? policy.reachable : [];
   for (const id of new Set([...reachable, ...copies.flatMap(recordedKinds)])) {
     if (kinds.has(id)) continue;
     try {

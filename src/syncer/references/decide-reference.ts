@@ -246,7 +246,7 @@ function holderOf(
   const targetKey = keyOf(target);
   const isOther = (one: NamespacedName): boolean => keyOf(one) !== keyOf(virtual);
   const copy = view.host(targetKey);
-  const original = copy && copiedFrom(copy, kind, names);
+  const original = copy && namedVirtual(copy, kind.host, names);
   if (original !== undefined) return isOther(original) ? original : undefined;
   const long = names.toHost(virtual);
   const claims = (long === undefined ? [] : names.toVirtualCandidates(long)).flatMap((one) => {
@@ -298,7 +298,7 @@ export function virtualNamed(
   const { kind } = view;
   const key = keyOf(host);
   const copy = view.host(key);
-  const original = copy && copiedFrom(copy, kind, names);
+  const original = copy && namedVirtual(copy, kind.host, names);
   if (original !== undefined) return original;
   for (const object of view.virtuals()) {
     const { namespace = '', name } = object.metadata;
@@ -307,15 +307,6 @@ export function virtualNamed(
     if (target !== undefined && keyOf(target) === key && !isImported) return { namespace, name };
   }
   return undefined;
-}
-
-/** The virtual object that a host object was copied from, according to its bookkeeping. */
-export function copiedFrom(
-  object: KubeObject,
-  kind: ReferencedKind,
-  names: NameTranslator,
-): NamespacedName | undefined {
-  return namedVirtual(object, kind.host, names);
 }
 
 /** Only this program writes sync records. Copies of synced kinds (Endpoints) do not belong to the importer. */

@@ -58,7 +58,7 @@ export class FormerKinds {
     const { clock } = this.#environment;
     await withinTime(this.#removing, { clock, ms: REMOVAL_MS, signal });
     const left = policy.isOpen ? await this.#withImports(policy.reachable, signal) : [];
-    await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
+    await this.#kinds.open([...kinds.filter(isReachable).map(kindIdOf), ...left]);
     if (!signal.aborted) this.#inherited = [];
   }
 
@@ -104,16 +104,15 @@ export class FormerKinds {
     });
   }
 
-  /** Of the built-in kinds `reachable` (`group/Kind`), those with imports on the host. */
-  async #withImports(reachable: readonly string[], signal: AbortSignal): Promise<readonly KindParts[]> {
+  /** Of the built-in kinds `reachable`, those with imports on the host. */
+  async #withImports(reachable: readonly KindId[], signal: AbortSignal): Promise<readonly KindId[]> {
     const { discoveries, logger } = this.#environment;
-    const found: KindParts[] = [];
-    for (const groupKind of reachable) {
-      const [group = '', kind = ''] = groupKind.split('/');
-      const apiVersion = group === '' ? 'v1' : `${group}/v1`;
+    const found: KindId[] = [];
+    for (const id of reachable) {
+      const { apiVersion, kind } = partsOfKind(id);
       try {
         const resource = await discoveries.host.resolveNamespaced(apiVersion, kind, { signal });
-        if ((await this.#imports('host', resource, signal)).length > 0) found.push({ apiVersion, kind });
+        if ((await this.#imports('host', resource, signal)).length > 0) found.push(id);
       } catch (error) {
         // Without the right to list, no object of the kind can have been imported.
         logger.debug({ apiVersion, kind, err: error }, 'imports of this kind cannot be listed');

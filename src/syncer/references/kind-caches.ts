@@ -29,10 +29,11 @@ import { CONTROLLED_BY } from '../reconcile/decide.ts';
 import { createWriter, type Writer } from '../reconcile/writer.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
 import { isPrivateLabel, SERVICE_ACCOUNT_NAME } from './refusals.ts';
-import { copiedFrom, type KindView } from './decide-reference.ts';
+import type { KindView } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
 import { recordOf } from '../translate/last-synced.ts';
+import { namedVirtual } from '../translate/ownership.ts';
 
 export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
@@ -86,7 +87,7 @@ export class KindCaches implements KindView {
       namespaces: hostNamespaces(config),
       indexes: {
         [BY_VIRTUAL_KEY]: (object: KubeObject) => {
-          const virtual = copiedFrom(object, kind, names);
+          const virtual = namedVirtual(object, kind.host, names);
           return virtual === undefined ? [] : [keyOf(virtual)];
         },
       },

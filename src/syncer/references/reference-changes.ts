@@ -14,7 +14,8 @@ import {
 import type { ObjectReference } from '../patch/types.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { type KindId, kindIdOf } from '../translate/last-synced.ts';
-import { copiedFrom, decideReference, observeReference, sourceKeyOf } from './decide-reference.ts';
+import { namedVirtual } from '../translate/ownership.ts';
+import { decideReference, observeReference, sourceKeyOf } from './decide-reference.ts';
 import type { ReferenceDecision } from './decide-reference.ts';
 import type { RefusalRules } from './refusals.ts';
 import { isImport } from './import-forge.ts';
@@ -44,11 +45,11 @@ export interface ReferenceChangesOptions {
 
 export class ReferenceChanges implements ReferenceObserver {
   readonly #options: ReferenceChangesOptions;
-  readonly #hostNames: HostNames;
+  /** By kind and host key: what has this name on the host, translated or not. */
+  readonly #idsByPlace = new Map<string, Set<ReferenceId>>();
 
   constructor(options: ReferenceChangesOptions) {
     this.#options = options;
-    this.#hostNames = new HostNames(options.names);
   }
 
   recorded({ referrer, references, changed, wasUnknown }: RecordedReferences): void {
@@ -119,7 +120,7 @@ export class ReferenceChanges implements ReferenceObserver {
   #enqueueImportsOf({ kind, copies, virtualCache }: KindCaches): void {
     const { names, enqueue } = this.#options;
     for (const copy of copies.list()) {
-      const virtual = copiedFrom(copy, kind, names);
+      const virtual = namedVirtual(copy, kind.host, names);
       if (virtual !== undefined) enqueue(referenceIdOf(kind.id, virtual));
     }
     for (const object of virtualCache.list())
@@ -146,9 +147,9 @@ export class ReferenceChanges implements ReferenceObserver {
   }
 
   #idsOfHost({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
-    const ids = new Set(this.#hostNames.at(kind.id, key));
+    const ids = new Set(this.#idsByPlace.get(placeOf(kind.id, key)));
     for (const state of [object, previous]) {
-      const virtual = state && copiedFrom(state, kind, this.#options.names);
+      const virtual = state && namedVirtual(state, kind.host, this.#options.names);
       if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
     }
     return ids;
@@ -169,41 +170,20 @@ export class ReferenceChanges implements ReferenceObserver {
   }
 
   #linkHostNames(id: ReferenceId): void {
-    const { kinds, index } = this.#options;
-    const caches = kinds.caches(parseReferenceId(id).kind);
-    if (caches !== undefined) this.#hostNames.set(id, caches, index.isReferenced(id));
-  }
-}
-
-class HostNames {
-  readonly #names: NameTranslator;
-  /** By kind and host key. */
-  readonly #ids = new Map<string, Set<ReferenceId>>();
-
-  constructor(names: NameTranslator) {
-    this.#names = names;
-  }
-
-  at(kind: KindId, hostKey: ObjectKey): Iterable<ReferenceId> {
-    return this.#ids.get(placeOf(kind, hostKey)) ?? [];
-  }
-
-  set(id: ReferenceId, { kind }: KindCaches, isReferenced: boolean): void {
-    for (const hostKey of this.#namesOf(id, kind)) {
+    const { kinds, index, names } = this.#options;
+    const virtual = parseReferenceId(id);
+    const kind = kinds.caches(virtual.kind)?.kind;
+    if (kind === undefined) return;
+    const target = names.referenceToHost(virtual, kind.host);
+    for (const hostKey of [target && keyOf(target), sourceKeyOf(kind, virtual, names)]) {
+      if (hostKey === undefined) continue;
       const place = placeOf(kind.id, hostKey);
-      const ids = this.#ids.get(place) ?? new Set();
-      if (isReferenced) ids.add(id);
+      const ids = this.#idsByPlace.get(place) ?? new Set();
+      if (index.isReferenced(id)) ids.add(id);
       else ids.delete(id);
-      if (ids.size > 0) this.#ids.set(place, ids);
-      else this.#ids.delete(place);
+      if (ids.size > 0) this.#idsByPlace.set(place, ids);
+      else this.#idsByPlace.delete(place);
     }
-  }
-
-  #namesOf(id: ReferenceId, kind: KindCaches['kind']): ReadonlySet<ObjectKey> {
-    const { namespace, name } = parseReferenceId(id);
-    const target = this.#names.referenceToHost({ namespace, name }, kind.host);
-    const source = sourceKeyOf(kind, { namespace, name }, this.#names);
-    return new Set([target && keyOf(target), source].filter((key) => key !== undefined));
   }
 }
 

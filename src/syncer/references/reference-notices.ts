@@ -1,19 +1,12 @@
 /** Kubernetes Events about references, recorded on the referrers. */
 
-import type { Logger } from '../../base/logger.ts';
-import type { ClusterName, EventRecorder, RecordedEvent } from '../../kube/types.ts';
+import type { ClusterName, RecordedEvent } from '../../kube/types.ts';
 import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import { listedPaths } from '../reconcile/object-diff.ts';
 import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
+import type { ReferenceEnvironment } from './environment.ts';
 import { describeReference } from './referenced-kind.ts';
-import type { ReferenceIndex, Referrer, ReferrerId, ReferenceId } from './reference-index.ts';
-
-export interface NoticesOptions {
-  readonly recorder: EventRecorder;
-  readonly index: ReferenceIndex;
-  readonly referrer: (id: ReferrerId) => Referrer | undefined;
-  readonly logger: Logger;
-}
+import type { ReferenceIndex, ReferenceId, ReferrerId, Referrers } from './reference-index.ts';
 
 interface Reported {
   readonly problem: ReferenceProblem;
@@ -22,12 +15,20 @@ interface Reported {
 }
 
 export class ReferenceNotices {
-  readonly #options: NoticesOptions;
+  readonly #environment: Pick<ReferenceEnvironment, 'recorder' | 'logger'>;
+  readonly #index: ReferenceIndex;
+  readonly #referrers: Pick<Referrers, 'virtual'>;
   /** Uids of the referrers to which the current problem has been reported; one that is created again gets a report of its own. */
   readonly #reported = new Map<ReferenceId, Reported>();
 
-  constructor(options: NoticesOptions) {
-    this.#options = options;
+  constructor(
+    environment: Pick<ReferenceEnvironment, 'recorder' | 'logger'>,
+    index: ReferenceIndex,
+    referrers: Pick<Referrers, 'virtual'>,
+  ) {
+    this.#environment = environment;
+    this.#index = index;
+    this.#referrers = referrers;
   }
 
   /** Reports a problem once to each referrer; undefined: the problem is solved. */
@@ -39,15 +40,15 @@ export class ReferenceNotices {
     const { reason, note } = problem.event ?? problem;
     const reported = this.#reported.get(id);
     if (problem.event !== undefined && problem.note !== reported?.problem.note)
-      this.#options.logger.info(
+      this.#environment.logger.info(
         { reason: problem.reason, note: problem.note },
         'a referenced object of the host is refused',
       );
     const uids = reported?.note === note ? reported.uids : new Map<ReferrerId, string>();
     const current = { problem, note, uids };
     this.#reported.set(id, current);
-    for (const key of this.#options.index.referrersOf(id)) {
-      const uid = this.#options.referrer(key)?.object.metadata.uid ?? '';
+    for (const key of this.#index.referrersOf(id)) {
+      const uid = this.#referrers.virtual(key)?.object.metadata.uid ?? '';
       if (current.uids.get(key) === uid) continue;
       current.uids.set(key, uid);
       this.warn(key, reason, note);
@@ -55,12 +56,12 @@ export class ReferenceNotices {
   }
 
   imported(id: ReferenceId, note: string): void {
-    for (const key of this.#options.index.referrersOf(id))
+    for (const key of this.#index.referrersOf(id))
       this.#event(key, { type: 'Normal', reason: 'ReferenceImported', note });
   }
 
   alert(id: ReferenceId, reason: string, note: string): void {
-    for (const key of this.#options.index.referrersOf(id)) this.warn(key, reason, note);
+    for (const key of this.#index.referrersOf(id)) this.warn(key, reason, note);
   }
 
   warn(key: ReferrerId, reason: string, note: string): void {
@@ -68,8 +69,8 @@ export class ReferenceNotices {
   }
 
   #event(key: ReferrerId, event: RecordedEvent): void {
-    const referrer = this.#options.referrer(key);
-    if (referrer !== undefined) this.#options.recorder.event(referrer.object, referrer.resource, event);
+    const referrer = this.#referrers.virtual(key);
+    if (referrer !== undefined) this.#environment.recorder.event(referrer.object, referrer.resource, event);
   }
 }
 

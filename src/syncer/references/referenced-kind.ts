@@ -15,34 +15,33 @@ import { messageOf, TerminalError } from '../../base/errors.ts';
 import { isCopiedByKind } from '../translate/names.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
 
-/** Keys of `sync.toHost` (vCluster's names) → kinds as `group/Kind`. */
-const KINDS: Readonly<Record<string, string>> = {
-  configMaps: '/ConfigMap',
-  endpointSlices: 'discovery.k8s.io/EndpointSlice',
-  endpoints: '/Endpoints',
-  ingresses: 'networking.k8s.io/Ingress',
-  networkPolicies: 'networking.k8s.io/NetworkPolicy',
-  persistentVolumeClaims: '/PersistentVolumeClaim',
-  podDisruptionBudgets: 'policy/PodDisruptionBudget',
-  pods: '/Pod',
-  resourceClaimTemplates: 'resource.k8s.io/ResourceClaimTemplate',
-  resourceClaims: 'resource.k8s.io/ResourceClaim',
-  secrets: '/Secret',
-  serviceAccounts: '/ServiceAccount',
-  services: '/Service',
-};
+/** Keys of `sync.toHost` (vCluster's names) → kinds. */
+const KINDS: ReadonlyMap<string, KindId> = new Map([
+  ['configMaps', 'v1 ConfigMap'],
+  ['endpointSlices', 'discovery.k8s.io/v1 EndpointSlice'],
+  ['endpoints', 'v1 Endpoints'],
+  ['ingresses', 'networking.k8s.io/v1 Ingress'],
+  ['networkPolicies', 'networking.k8s.io/v1 NetworkPolicy'],
+  ['persistentVolumeClaims', 'v1 PersistentVolumeClaim'],
+  ['podDisruptionBudgets', 'policy/v1 PodDisruptionBudget'],
+  ['pods', 'v1 Pod'],
+  ['resourceClaimTemplates', 'resource.k8s.io/v1 ResourceClaimTemplate'],
+  ['resourceClaims', 'resource.k8s.io/v1 ResourceClaim'],
+  ['secrets', 'v1 Secret'],
+  ['serviceAccounts', 'v1 ServiceAccount'],
+  ['services', 'v1 Service'],
+]);
 
 export interface KindPolicy {
   isAllowed(apiVersion: string, kind: string): boolean;
   /** A patch names this kind. Only then are host objects imported. */
   isNamed(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
   isSynced(resource: Resource): boolean;
-  isImportable(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
   readonly named: readonly NamedKind[];
   /** Objects of the virtual cluster can choose the kind (`kindPath`, `apiVersionPath`). */
   readonly isOpen: boolean;
-  /** Kinds that no patch names but that objects can choose, as `group/Kind`. */
-  readonly reachable: readonly string[];
+  /** Kinds that no patch names but that objects can choose. */
+  readonly reachable: readonly KindId[];
 }
 
 export interface KindParts {
@@ -62,28 +61,35 @@ export interface NamedKind extends KindParts {
 
 export function kindPolicy(sync: SyncConfig): KindPolicy {
   const named = namedKinds(sync);
-  const namedIds = new Set(named.map(({ apiVersion, kind }) => groupKind(apiVersion, kind)));
-  const enabled = new Set(
-    [...sync.enabledResources].flatMap((key) => (Object.hasOwn(KINDS, key) ? (KINDS[key] ?? []) : [])),
-  );
+  const namedGroupKinds = new Set(named.map(groupKindOf));
+  const enabled = [...sync.enabledResources].flatMap((key) => KINDS.get(key) ?? []);
+  const enabledGroupKinds = new Set(enabled.map((id) => groupKindOf(partsOfKind(id))));
   const references = patchesOf(sync).flatMap(({ reference }) => reference ?? []);
-  const isImportable: KindPolicy['isImportable'] = (kind) => !isCopiedByKind(kind);
   return {
     isAllowed(apiVersion, kind) {
-      const id = groupKind(apiVersion, kind);
-      return namedIds.has(id) || enabled.has(id) || isEnabledCustomResource(sync, apiVersion, kind);
+      const id = groupKindOf({ apiVersion, kind });
+      return (
+        namedGroupKinds.has(id) ||
+        enabledGroupKinds.has(id) ||
+        isEnabledCustomResource(sync, apiVersion, kind)
+      );
     },
-    isNamed: ({ group, kind }) => namedIds.has(`${group}/${kind}`),
+    isNamed: ({ group, kind }) => namedGroupKinds.has(`${group}/${kind}`),
     isSynced: (resource) =>
-      enabled.has(`${resource.group}/${resource.kind}`) ||
+      enabledGroupKinds.has(`${resource.group}/${resource.kind}`) ||
       sync.enabledCustomResources.has(`${resource.plural}.${resource.group}`) ||
       (resource.plural === '' && isEnabledCustomResource(sync, apiVersionOf(resource), resource.kind)),
-    isImportable,
     named,
     isOpen: references.some(
       ({ kindPath, apiVersionPath }) => kindPath !== undefined || apiVersionPath !== undefined,
     ),
-    reachable: [...enabled].filter((id) => !namedIds.has(id) && isImportable(partsOf(id))),
+    reachable: enabled.filter((id) => {
+      const { apiVersion, kind } = partsOfKind(id);
+      return (
+        !namedGroupKinds.has(groupKindOf({ apiVersion, kind })) &&
+        !isCopiedByKind({ group: groupOf(apiVersion), kind })
+      );
+    }),
   };
 }
 
@@ -109,13 +115,8 @@ function patchesOf({ endpoints, endpointSlices, services }: SyncConfig) {
     );
 }
 
-function groupKind(apiVersion: string, kind: string): string {
+function groupKindOf({ apiVersion, kind }: KindParts): string {
   return `${groupOf(apiVersion)}/${kind}`;
-}
-
-function partsOf(groupAndKind: string): Pick<GroupVersionKind, 'group' | 'kind'> {
-  const [group = '', kind = ''] = groupAndKind.split('/');
-  return { group, kind };
 }
 
 /** Custom resources are enabled as `<plural>.<group>`. Without discovery, the plural is guessed from the kind. */
@@ -169,7 +170,7 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
     host,
     isNamed: policy.isNamed(virtual),
     isSynced: policy.isSynced(virtual),
-    isImportable: policy.isImportable(virtual),
+    isImportable: !isCopiedByKind(virtual),
   };
 }
 

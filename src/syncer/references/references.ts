@@ -16,6 +16,7 @@ import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { Controller } from '../reconcile/controller.ts';
 import type { VirtualObjectId } from '../reconcile/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/last-synced.ts';
+import { isCopiedByKind } from '../translate/names.ts';
 import { sourceKeyOf, virtualNamed } from './decide-reference.ts';
 import { refusalRules } from './refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
@@ -45,23 +46,18 @@ export class References {
   readonly #changes: ReferenceChanges;
 
   constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], referrers: Referrers) {
-    const { config, names, recorder } = environment;
+    const { names } = environment;
     const { index } = this;
     this.#environment = environment;
     this.#referrers = referrers;
-    this.#notices = new ReferenceNotices({
-      recorder,
-      index,
-      referrer: (id) => referrers.virtual(id),
-      logger: environment.logger,
-    });
+    this.#notices = new ReferenceNotices(environment, index, referrers);
     this.kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
       opened: (caches) => this.#changes.kindOpened(caches),
       retry: (kind) => this.#changes.kindRetried(kind),
     });
     this.former = new FormerKinds(environment, this.kinds);
-    const parts = { index, rules: refusalRules(config), kinds: this.kinds, notices: this.#notices };
+    const parts = { index, rules: refusalRules(environment.config), kinds: this.kinds, notices: this.#notices };
     const enqueue = (id: ReferenceId): void => this.controller.queue.add(id);
     this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
     this.#importer = new Importer({ ...parts, environment, changes: this.#changes });
@@ -124,7 +120,7 @@ export class References {
   #kept(reference: ObjectReference, onHost: NamespacedName | undefined): NamespacedName | undefined {
     const { policy } = this.kinds;
     const kind = { group: groupOf(reference.apiVersion), kind: reference.kind };
-    const parts = { isNamed: policy.isNamed(kind), isImportable: policy.isImportable(kind) };
+    const parts = { isNamed: policy.isNamed(kind), isImportable: !isCopiedByKind(kind) };
     const source = sourceKeyOf(parts, reference, this.#environment.names);
     return onHost && keyOf(onHost) === source ? onHost : undefined;
   }

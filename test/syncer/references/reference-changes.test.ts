@@ -29,7 +29,7 @@ async function changesIn(world: ReturnType<typeof kindWorld>) {
     enqueue: (id: string) => void again.push(id),
     all: () => [],
   };
-  const { discoveries, config, names, recorder, logger } = environment;
+  const { discoveries, config, names } = environment;
   const kinds = new KindRegistry(
     environment,
     await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
@@ -42,7 +42,7 @@ async function changesIn(world: ReturnType<typeof kindWorld>) {
     names,
     rules: refusalRules(config),
     kinds,
-    notices: new ReferenceNotices({ recorder, index, referrer: () => undefined, logger }),
+    notices: new ReferenceNotices(environment, index, referrers),
     referrers,
     enqueue: (id) => void enqueued.push(id),
   });
