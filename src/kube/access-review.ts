@@ -1,6 +1,6 @@
 /** Checks our own rights: a SelfSubjectRulesReview proves most of them at once, a SelfSubjectAccessReview decides each of the others. */
 
-import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
+import { isJsonObject, objectList, textAt, type JsonObject, type JsonValue } from '../base/json.ts';
 import { StatusError } from './status-error.ts';
 import { MalformedResponseError, type ClusterClient, type RequestOptions } from './types.ts';
 
@@ -16,9 +16,11 @@ export interface WantedRight {
   readonly name?: string;
 }
 
-const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-const RULES_REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
-const WHO_AM_I = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+type Requester = Pick<ClusterClient, 'request'>;
+
+const ACCESS_REVIEW = ['authorization.k8s.io/v1', 'SelfSubjectAccessReview'] as const;
+const RULES_REVIEW = ['authorization.k8s.io/v1', 'SelfSubjectRulesReview'] as const;
+const WHO_AM_I = ['authentication.k8s.io/v1', 'SelfSubjectReview'] as const;
 /** Each new connection takes more processor time, on both sides, than the reviews that it carries. */
 const CONCURRENCY = 3;
 
@@ -30,7 +32,7 @@ const NO_NAMESPACE = '-';
 
 /** Returns the rights of `wanted` that are denied, in the given order. Rejects with `StatusError` or `TransportError`. */
 export async function missingRights<R extends WantedRight>(
-  client: Pick<ClusterClient, 'request'>,
+  client: Requester,
   wanted: readonly R[],
   options: RequestOptions = {},
 ): Promise<readonly R[]> {
@@ -91,21 +93,13 @@ function isAbsentOrEmpty(list: JsonValue | undefined): boolean {
 
 /** Empty if the API server does not answer the review: it proves nothing then. */
 async function rulesIn(
-  client: Pick<ClusterClient, 'request'>,
+  client: Requester,
   namespace: string,
   options: RequestOptions,
 ): Promise<readonly ResourceRule[]> {
-  const review: JsonObject = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectRulesReview',
-    metadata: {},
-    spec: { namespace },
-  };
   try {
-    const response = await client.request('POST', RULES_REVIEWS, review, options);
-    const status = isJsonObject(response) ? response['status'] : undefined;
-    const rules = isJsonObject(status) ? status['resourceRules'] : undefined;
-    return Array.isArray(rules) ? rules.filter(isJsonObject) : [];
+    const status = await review(client, RULES_REVIEW, { namespace }, options);
+    return objectList(status ?? {}, 'resourceRules');
   } catch (error) {
     if (error instanceof StatusError) return [];
     throw error;
@@ -113,19 +107,14 @@ async function rulesIn(
 }
 
 /** The name of our own user, as `kubectl auth whoami` prints it. Rejects with `StatusError` (404 before Kubernetes 1.28) or `TransportError`. */
-export async function ownUserName(client: Pick<ClusterClient, 'request'>): Promise<string> {
-  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} };
-  const response = await client.request('POST', WHO_AM_I, review);
-  const status = isJsonObject(response) ? response['status'] : undefined;
-  const user = isJsonObject(status) ? status['userInfo'] : undefined;
-  const name = isJsonObject(user) ? user['username'] : undefined;
-  if (typeof name !== 'string')
-    throw new MalformedResponseError('the response to a SelfSubjectReview has no user name');
+export async function ownUserName(client: Requester): Promise<string> {
+  const name = textAt(await review(client, WHO_AM_I), 'userInfo', 'username');
+  if (name === '') throw new MalformedResponseError('the response to a SelfSubjectReview has no user name');
   return name;
 }
 
 async function isAllowed(
-  client: Pick<ClusterClient, 'request'>,
+  client: Requester,
   { verb, group, resource, namespace, name }: WantedRight,
   options: RequestOptions,
 ): Promise<boolean> {
@@ -138,15 +127,26 @@ async function isAllowed(
     ...(namespace === '' ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
   };
-  const review: JsonObject = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectAccessReview',
-    metadata: {},
-    spec: { resourceAttributes },
-  };
-  const response = await client.request('POST', ACCESS_REVIEWS, review, options);
-  const status = isJsonObject(response) ? response['status'] : undefined;
-  if (!isJsonObject(status))
+  const status = await review(client, ACCESS_REVIEW, { resourceAttributes }, options);
+  if (status === undefined)
     throw new MalformedResponseError('the response to a SelfSubjectAccessReview has no status');
   return status['allowed'] === true;
+}
+
+/** The status of a review of our own identity; undefined: the response has none. */
+async function review(
+  client: Requester,
+  [apiVersion, kind]: readonly [string, string],
+  spec?: JsonObject,
+  options?: RequestOptions,
+): Promise<JsonObject | undefined> {
+  const path = `/apis/${apiVersion}/${kind.toLowerCase()}s`;
+  const response = await client.request(
+    'POST',
+    path,
+    { apiVersion, kind, metadata: {}, ...(spec && { spec }) },
+    options,
+  );
+  const status = isJsonObject(response) ? response['status'] : undefined;
+  return isJsonObject(status) ? status : undefined;
 }

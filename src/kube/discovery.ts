@@ -2,7 +2,7 @@
 
 import { TerminalError } from '../base/errors.ts';
 import { isDnsLabel } from './names.ts';
-import type { Resource } from './object.ts';
+import { groupOf, type Resource } from './object.ts';
 import { isNotFound } from './status-error.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { MalformedResponseError, type ClusterClient, type RequestOptions } from './types.ts';
@@ -67,8 +67,7 @@ class CachingDiscovery implements Discovery {
 
 /** Validates group and version, because they become part of a URL path. */
 function splitVersion(apiVersion: string): { group: string; version: string } {
-  const slash = apiVersion.indexOf('/');
-  const [group, version] = [apiVersion.slice(0, Math.max(0, slash)), apiVersion.slice(slash + 1)];
+  const [group, version] = [groupOf(apiVersion), apiVersion.slice(apiVersion.indexOf('/') + 1)];
   if (!/^([a-z0-9][a-z0-9.-]*)?$/.test(group) || !isDnsLabel(version)) {
     throw new TerminalError(`${JSON.stringify(apiVersion)} is not an apiVersion: write v1 or group/version`);
   }

@@ -5,6 +5,7 @@ import {
   apiVersionOf,
   asObject,
   keyOf,
+  metadataOf,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
@@ -12,7 +13,7 @@ import {
   withLists,
 } from '../object.ts';
 import { isPlain } from '../../base/excerpt.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, text, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { MalformedResponseError, type ListOptions, type MalformedItem, type ObjectList } from '../types.ts';
 import { StatusError, type Status } from '../status-error.ts';
 
@@ -39,7 +40,7 @@ export function requireObject(value: JsonValue, { resource, key, isStored }: Req
     is(metadata.name, key.name) &&
     is(metadata.namespace ?? '', key.namespace);
   if (!isIt) {
-    const wanted = `${apiVersion} ${resource.kind} ${keyText(key)}`;
+    const wanted = `${apiVersion} ${resource.kind} ${keyOf(key)}`;
     throw new MalformedResponseError(`the response is not the object ${wanted}: ${excerptOf(value)}`);
   }
   if (isStored && !(isText(metadata.uid) && isText(metadata.resourceVersion))) {
@@ -85,8 +86,8 @@ export function asList(
     objects.push(withLists(object));
   }
   return {
-    resourceVersion: text(metadata['resourceVersion']),
-    continueToken: text(metadata['continue']),
+    resourceVersion: text(metadata, 'resourceVersion'),
+    continueToken: text(metadata, 'continue'),
     items: objects,
     ...(leavesOutMalformed ? { malformed } : {}),
   };
@@ -130,21 +131,13 @@ function isTextMap(value: JsonValue): boolean {
 }
 
 function readableKey(value: JsonValue): ObjectKey | undefined {
-  const metadata = isJsonObject(value) && isJsonObject(value['metadata']) ? value['metadata'] : {};
-  const name = text(metadata['name']);
-  return name === '' ? undefined : keyOf({ namespace: text(metadata['namespace']), name });
+  const metadata = isJsonObject(value) ? metadataOf(value) : {};
+  const name = text(metadata, 'name');
+  return name === '' ? undefined : keyOf({ namespace: text(metadata, 'namespace'), name });
 }
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function keyText({ namespace, name }: NamespacedName): string {
-  return namespace === '' ? name : `${namespace}/${name}`;
 }
 
 function excerptOf(value: JsonValue): string {

@@ -66,7 +66,6 @@ export interface InformerOptions {
   logger: Logger;
   metrics: InformerMetrics;
   pageSize?: number;
-  silenceLimitMs?: number;
   /** Shared by the informers of a cluster. */
   server?: ServerHistory;
   /** Shared by the informers of a caller. When it is exceeded, nothing more is read. Absent: everything is cached. */

@@ -73,8 +73,6 @@ export interface ListWatchOptions {
   metrics: ListWatchMetrics;
   /** Objects per page of a list. Default 500. */
   pageSize?: number;
-  /** A watch without even a bookmark for this long is aborted. Default 150 s; bookmarks come about every minute. */
-  silenceLimitMs?: number;
   /** Shared by the list-watches of an API server. Default: one of its own. */
   server?: ServerHistory;
   /** The longest delay before another attempt, unless the server asks for more. Default 30 s. */
@@ -97,6 +95,7 @@ export interface ListWatchCondition {
 const PAGE_SIZE = 500;
 const PAGE_SIZE_MAX = 8000;
 const LIST_TIMEOUT_MS = 60_000;
+/** A watch without even a bookmark for this long is aborted; bookmarks come about every minute. */
 const SILENCE_LIMIT_MS = 150_000;
 /** After this long without data the server is asked for its version: a restored one may never reach the version that a watch waits for. */
 const IDLE_MS = 60_000;
@@ -312,7 +311,7 @@ export class ListWatch {
   }
 
   async #watch(signal: AbortSignal): Promise<AttemptEnd> {
-    const { client, resource, random, clock, silenceLimitMs = SILENCE_LIMIT_MS } = this.#options;
+    const { client, resource, random, clock } = this.#options;
     const seconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN + 1));
     const attempt = new AbortController();
     this.#attempt = attempt;
@@ -321,8 +320,8 @@ export class ListWatch {
     let startedAtMs: number | undefined;
     using timers = new DisposableStack();
     timers.use(
-      onSilence(clock, silenceLimitMs, received, () =>
-        attempt.abort(new SilenceError(`nothing was received for ${silenceLimitMs} ms`)),
+      onSilence(clock, SILENCE_LIMIT_MS, received, () =>
+        attempt.abort(new SilenceError(`nothing was received for ${SILENCE_LIMIT_MS} ms`)),
       ),
     );
     timers.use(onSilence(clock, IDLE_MS, received, () => void this.#checkVersionWhileIdle(ending)));
