@@ -45,15 +45,6 @@ export interface ServerAccess {
   unreachable?(): void;
 }
 
-/** Certificates and settings of a TLS connection. */
-export interface TlsMaterial {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly servername?: string;
-  readonly rejectUnauthorized: boolean;
-}
-
 /** Access to a server without a kubeconfig: the embedded API servers, and tests. */
 export function plainAccess(server: string, token = ''): ServerAccess {
   const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
