@@ -105,19 +105,11 @@ class AggregatingRecorder implements EventRecorder {
     return series;
   }
 
-  /** Prefers a series that has been sent, because then only the link to its Event is lost. */
   #evict(): void {
-    let victim: EventSeries | undefined;
-    for (const series of this.#series.values()) {
-      victim ??= series;
-      if (!this.#due.has(series) && !this.#later.has(series)) {
-        victim = series;
-        break;
-      }
-    }
-    if (victim === undefined) return;
-    this.#series.delete(victim.key);
-    if (this.#due.delete(victim) || this.#later.delete(victim)) this.#options.metrics.event('dropped');
+    const [oldest] = this.#series.values();
+    if (oldest === undefined) return;
+    this.#series.delete(oldest.key);
+    if (this.#due.delete(oldest) || this.#later.delete(oldest)) this.#options.metrics.event('dropped');
   }
 
   #delay(series: EventSeries): void {
