@@ -154,8 +154,9 @@ export function refusalOfContent(
   const content = isJsonObject(data) ? data : {};
   if (CONTROL_PLANE_KEYS.some((key) => Object.hasOwn(content, key)))
     return 'it holds keys of a control plane';
-  if (holdsKubeconfig(content)) return 'it holds a kubeconfig';
-  if (holdsPlatformKey(content)) return PLATFORM_KEY;
+  const values = textsOf(content);
+  if (values.some(isKubeconfig)) return 'it holds a kubeconfig';
+  if (values.some((value) => PLATFORM_KEY_TEXT.test(value))) return PLATFORM_KEY;
   const texts = [typeOf(object), ...Object.keys(content)];
   return refusalOfType(object) ?? texts.flatMap((text) => refusalByPattern(text, rules) ?? [])[0];
 }
@@ -253,14 +254,6 @@ const CLUSTERS = /["']?clusters["']?\s*:/;
 const USERS = /["']?users["']?\s*:/;
 /** The shape of a key of the key and token API: id, secret, checksum. */
 const PLATFORM_KEY_TEXT = /\bpak_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/;
-
-function holdsKubeconfig(data: JsonObject): boolean {
-  return textsOf(data).some(isKubeconfig);
-}
-
-function holdsPlatformKey(data: JsonObject): boolean {
-  return textsOf(data).some((text) => PLATFORM_KEY_TEXT.test(text));
-}
 
 function isKubeconfig(text: string): boolean {
   const escaped = text.includes('\\u');
