@@ -169,7 +169,7 @@ export class MemoryCluster {
 
   /** PUT: `metadata.resourceVersion`, when set, is a precondition. */
   update(plural: string, given: KubeObject, context: WriteContext): KubeObject {
-    const previous = this.#existing(plural, objectKey(given));
+    const previous = this.existing(plural, objectKey(given));
     checkVersion(given.metadata.resourceVersion, previous);
     return this.#replace(plural, previous, given, context);
   }
@@ -181,7 +181,7 @@ export class MemoryCluster {
     patch: JsonObject,
     { isStatus = false, ...context }: WriteContext & { readonly isStatus?: boolean },
   ): KubeObject {
-    const previous = this.#existing(plural, keyOf(name));
+    const previous = this.existing(plural, keyOf(name));
     const merged = asObject(mergePatch(asJson(previous), patch));
     checkVersion(merged.metadata.resourceVersion, previous);
     checkUid(merged.metadata.uid, previous);
@@ -195,7 +195,7 @@ export class MemoryCluster {
     name: NamespacedName,
     { manager, isDryRun = false, uid, resourceVersion }: DeletePreconditions & WriteContext,
   ): void {
-    const previous = this.#existing(plural, keyOf(name));
+    const previous = this.existing(plural, keyOf(name));
     if (uid !== undefined && uid !== previous.metadata.uid)
       throw failure(409, 'Conflict', 'the uid in the precondition is another');
     checkVersion(resourceVersion, previous);
@@ -280,7 +280,8 @@ export class MemoryCluster {
       });
   }
 
-  #existing(plural: string, key: ObjectKey): KubeObject {
+  /** Throws a `StatusError` if there is none. */
+  existing(plural: string, key: ObjectKey): KubeObject {
     const object = this.get(plural, key);
     if (object === undefined) throw failure(404, 'NotFound', `${plural} "${key}" not found`);
     return object;
@@ -332,7 +333,7 @@ export class MemoryClient implements WatchClient {
   }
 
   async get(resource: Resource, name: NamespacedName): Promise<KubeObject> {
-    return getObject(this.#memory, qualifiedPlural(resource), name);
+    return copyOf(this.#memory.existing(qualifiedPlural(resource), keyOf(name)));
   }
 
   async list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
@@ -412,19 +413,11 @@ export class MemoryClient implements WatchClient {
   }
 }
 
-/** A copy of the object. Throws a `StatusError` if there is none. */
-export function getObject(cluster: MemoryCluster, plural: string, name: NamespacedName): KubeObject {
-  const object = cluster.get(plural, keyOf(name));
-  if (object === undefined) throw failure(404, 'NotFound', `${plural} "${keyOf(name)}" not found`);
-  return copyOf(object);
-}
-
 export interface PageOptions extends Scope {
   readonly limit: number;
   readonly continueToken: string;
   /** Of the first page; the newest if absent. All pages of a list show the same revision. */
   readonly atRevision?: number;
-  readonly isMetadataOnly?: boolean;
 }
 
 /** One page of a list, sorted by key. Throws a `StatusError` when the revision of the continue token is compacted. */
@@ -445,16 +438,13 @@ export function listPage(cluster: MemoryCluster, plural: string, options: PageOp
   };
 }
 
-interface Scope {
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-}
+type Scope = Pick<ListOptions, 'namespace' | 'labelSelector' | 'isMetadataOnly'>;
 
 /** The watch event of a change; undefined if the watch does not show it. */
 export function eventOf(
   { plural, object, previous, isDeletion, revision }: Change,
   watched: string,
-  scope: Scope & { readonly resourceVersion: string; readonly isMetadataOnly?: boolean },
+  scope: Scope & Pick<WatchOptions, 'resourceVersion'>,
 ): { readonly type: WatchEventType; readonly object: KubeObject } | undefined {
   if (plural !== watched || revision <= Number(scope.resourceVersion)) return undefined;
   const was = previous !== undefined && isInScope(previous, scope);

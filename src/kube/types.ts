@@ -37,13 +37,13 @@ export interface DeletePreconditions {
 
 export interface ListOptions extends RequestOptions {
   /** Absent: every namespace. */
-  namespace?: string;
-  labelSelector?: string;
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
   limit?: number;
   continueToken?: string;
   resourceVersion?: string;
   /** Requests `PartialObjectMetadata`: only `metadata` is returned. */
-  isMetadataOnly?: boolean;
+  isMetadataOnly?: boolean | undefined;
   /** Malformed items are reported; otherwise one of them makes the list a `MalformedResponseError`. */
   leavesOutMalformed?: boolean;
 }
@@ -94,12 +94,12 @@ export interface ClusterClient {
 
 export interface WatchOptions extends RequestOptions {
   /** Absent: every namespace. */
-  namespace?: string;
-  labelSelector?: string;
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
   resourceVersion: string;
   /** After this many seconds the server ends the watch. */
   timeoutSeconds?: number;
-  isMetadataOnly?: boolean;
+  isMetadataOnly?: boolean | undefined;
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';

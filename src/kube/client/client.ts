@@ -127,7 +127,7 @@ class RestClient implements WatchClient {
     body?: JsonValue,
     options: RequestOptions = {},
   ): Promise<JsonValue> {
-    const call: Call = { method, path, options, ...(body === undefined ? {} : { body }) };
+    const call = { method, path, options, body };
     return await (method === 'GET' ? this.#read(call) : this.#send(call));
   }
 
@@ -226,9 +226,9 @@ function httpRequest({ options, body, ...call }: Call): HttpRequest {
   return {
     ...call,
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-    ...(options.beforeSend === undefined ? {} : { beforeSend: options.beforeSend }),
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal: options.signal,
+    beforeSend: options.beforeSend,
   };
 }
 

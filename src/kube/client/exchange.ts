@@ -12,16 +12,16 @@ export interface HttpRequest {
   readonly method: string;
   /** Starts with `/`; the base path of the server is put before it. */
   readonly path: string;
-  readonly body?: string;
+  readonly body?: string | undefined;
   readonly contentType?: string;
   readonly accept?: string;
   /** The response may be large: over a network, compression is requested. */
   readonly isBulky?: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Until the complete response has arrived; for a stream, its headers. */
   readonly timeoutMs: number;
   /** Called when a connection is free, before the request is sent. If it throws, the request is not sent. */
-  readonly beforeSend?: () => void;
+  readonly beforeSend?: (() => void) | undefined;
   /** Makes the response a stream: a successful response is passed on chunk by chunk, without limits of size and time. */
   readonly stream?: StreamHandler;
 }

@@ -287,8 +287,7 @@ class CachePart implements ListWatchSink {
     this.#cache = cache;
     this.#owner = owner;
     const leavesOutMalformed = options.onMalformed !== undefined;
-    const scope = namespace === undefined ? {} : { namespace };
-    this.listWatch = new ListWatch({ ...options, ...scope, leavesOutMalformed, sink: this });
+    this.listWatch = new ListWatch({ ...options, namespace, leavesOutMalformed, sink: this });
   }
 
   publish(event: CacheEvent | undefined): void {

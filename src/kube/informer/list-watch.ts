@@ -20,6 +20,7 @@ import {
 } from './transitions.ts';
 import {
   MalformedResponseError,
+  type ListOptions,
   type MalformedItem,
   type ObjectList,
   type ObjectVersion,
@@ -61,7 +62,7 @@ export interface ListWatchOptions {
   client: Pick<WatchClient, 'cluster' | 'list' | 'watch'>;
   resource: Resource;
   /** Absent: every namespace. */
-  namespace?: string;
+  namespace?: string | undefined;
   labelSelector?: string | undefined;
   isMetadataOnly?: boolean;
   /** Malformed items do not make a list fail. */
@@ -445,13 +446,9 @@ export class ListWatch {
     this.#receivedAtMs = this.#options.clock.monotonicMs();
   }
 
-  #scope(): { namespace?: string; labelSelector?: string; isMetadataOnly?: boolean } {
+  #scope(): Pick<ListOptions, 'namespace' | 'labelSelector' | 'isMetadataOnly'> {
     const { namespace, labelSelector, isMetadataOnly } = this.#options;
-    return {
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(isMetadataOnly === undefined ? {} : { isMetadataOnly }),
-    };
+    return { namespace, labelSelector, isMetadataOnly };
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type WatchHandler,
 } from '../../../src/kube/types.ts';
 import { WatchStream } from '../../../src/kube/client/watch-stream.ts';
-import { bookmarkLine, errorLine, eventLine } from '../scripted-server.ts';
+import { errorLine, eventLine } from '../scripted-server.ts';
 
 function record(): { handler: WatchHandler; seen: string[] } {
   const seen: string[] = [];
@@ -49,11 +49,6 @@ describe('a watch stream', () => {
         expect(feed(bytes, [])).toHaveLength(lines.length);
       }),
     );
-  });
-
-  test('byte by byte', () => {
-    const bytes = Buffer.from(eventLine('ADDED', { name: 'ä€😀', version: 1 }) + bookmarkLine(5));
-    expect(feed(bytes, [...bytes.keys()])).toEqual(['ADDED ä€😀 {}', 'BOOKMARK  {}']);
   });
 
   test('ignores empty lines', () => {

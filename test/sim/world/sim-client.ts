@@ -1,9 +1,9 @@
 /** The client of one process for one API server: with latency, and with every fault that a network and a server can have. */
 
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { copyOf, getObject, listPage } from '../../../src/kube/memory-cluster.ts';
+import { copyOf, listPage } from '../../../src/kube/memory-cluster.ts';
 import { failure } from '../../../src/kube/status-error.ts';
-import type { KubeObject, NamespacedName, Resource } from '../../../src/kube/object.ts';
+import { keyOf, type KubeObject, type NamespacedName, type Resource } from '../../../src/kube/object.ts';
 import type {
   ClusterName,
   DeletePreconditions,
@@ -66,7 +66,9 @@ export class SimClient implements WatchClient {
   }
 
   get(resource: Resource, name: NamespacedName, options?: RequestOptions): Promise<KubeObject> {
-    return this.#request('read', options, () => getObject(this.#options.cluster, resource.plural, name));
+    return this.#request('read', options, () =>
+      copyOf(this.#options.cluster.existing(resource.plural, keyOf(name))),
+    );
   }
 
   list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
