@@ -5,17 +5,6 @@ import type { ClusterName } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey } from '../../kube/object.ts';
 import { objectDiff } from './object-diff.ts';
 
-export interface PlannedWrite {
-  readonly cluster: ClusterName;
-  readonly group: string;
-  readonly kind: string;
-  readonly verb: string;
-  readonly key: ObjectKey;
-  readonly reason: string;
-}
-
-export type VirtualObjectId = Pick<DryRunRow, 'group' | 'kind' | 'key'>;
-
 /** One line of the table at the end. */
 export interface DryRunRow {
   readonly cluster: ClusterName;
@@ -26,6 +15,8 @@ export interface DryRunRow {
   readonly action: string;
   readonly reason: string;
 }
+
+export type VirtualObjectId = Pick<DryRunRow, 'group' | 'kind' | 'key'>;
 
 export class DryRun {
   readonly #logger: Logger;
@@ -39,16 +30,15 @@ export class DryRun {
   }
 
   /** Records a write that the API server accepted. Logged once per object and content. */
-  planned(write: PlannedWrite, before: KubeObject | undefined, after: KubeObject | undefined): void {
-    const { group, ...fields } = write;
-    const { cluster, kind, verb, key, reason } = fields;
+  planned(write: DryRunRow, before: KubeObject | undefined, after: KubeObject | undefined): void {
+    const { cluster, group, kind, key, action: verb, reason } = write;
     const id = `${cluster} ${kind} ${group} ${key}`;
     const { lines, digest } = objectDiff(before, after, kind);
     const content = `${verb} ${digest}`;
-    this.#writes.set(`${id} ${verb}`, { cluster, group, kind, key, action: verb, reason });
+    this.#writes.set(`${id} ${verb}`, write);
     if (this.#logged.get(id) === content) return;
     this.#logged.set(id, content);
-    this.#logger.info({ ...fields, diff: lines }, 'would write');
+    this.#logger.info({ cluster, kind, verb, key, reason, diff: lines }, 'would write');
   }
 
   /** `reason` undefined: the object can be synced. */

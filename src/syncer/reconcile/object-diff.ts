@@ -10,43 +10,35 @@ const VALUE_CHARS_MAX = 120;
 const SERVER_SET = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields'];
 const SECRET_MEMBER = /^(data|stringData)\b/;
 
-export interface ObjectDiff {
-  /** `- path: value` and `+ path: value`; empty if both are equal. */
-  readonly lines: readonly string[];
-  /** Hash of the second state, including values that the lines omit. */
-  readonly digest: string;
-}
-
-/** Undefined: the object does not exist. */
+/** `lines`: `- path: value` and `+ path: value`; empty if both are equal. `digest`: hash of the second state, with the values that the lines omit.
+ * Undefined: the object does not exist. */
 export function objectDiff(
   before: KubeObject | undefined,
   after: KubeObject | undefined,
   kind: string,
-): ObjectDiff {
-  const [old, next] = [valuesOf(before), valuesOf(after)];
-  const digest = hash(
-    'sha256',
-    JSON.stringify([...next.keys()].toSorted().map((path) => [path, next.get(path)])),
-    'hex',
-  );
-  const lines: string[] = [];
-  for (const path of [...new Set([...old.keys(), ...next.keys()])].toSorted()) {
-    const [was, is] = [old.get(path), next.get(path)];
-    if (was === is) continue;
-    if (was !== undefined) lines.push(`- ${path}: ${shown(path, was, kind)}`);
-    if (is !== undefined) lines.push(`+ ${path}: ${shown(path, is, kind)}`);
-  }
+): { readonly lines: readonly string[]; readonly digest: string } {
+  const digest = hash('sha256', JSON.stringify([...valuesOf(after)].toSorted()), 'hex');
+  const lines = differences(before, after).flatMap(({ path, was, is }) => [
+    ...(was === undefined ? [] : [`- ${path}: ${shown(path, was, kind)}`]),
+    ...(is === undefined ? [] : [`+ ${path}: ${shown(path, is, kind)}`]),
+  ]);
   const left = lines.length - LINES_MAX;
   return { lines: left > 0 ? [...lines.slice(0, LINES_MAX), `… ${left} more`] : lines, digest };
 }
 
 /** Where two states of an object differ, the record of the sync aside; a missing member and null are the same. Sorted. */
 export function changedPaths(before: KubeObject, after: KubeObject): readonly string[] {
+  return differences(before, after).flatMap(({ path, was = 'null', is = 'null' }) =>
+    was === is ? [] : [path],
+  );
+}
+
+function differences(before: KubeObject | undefined, after: KubeObject | undefined) {
   const [old, next] = [valuesOf(before), valuesOf(after)];
-  const valueAt = (values: ReadonlyMap<string, string>, path: string): string => values.get(path) ?? 'null';
   return [...new Set([...old.keys(), ...next.keys()])]
-    .filter((path) => valueAt(old, path) !== valueAt(next, path))
-    .toSorted();
+    .toSorted()
+    .map((path) => ({ path, was: old.get(path), is: next.get(path) }))
+    .filter(({ was, is }) => was !== is);
 }
 
 const PATHS_MAX = 5;

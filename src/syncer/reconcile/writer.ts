@@ -119,23 +119,24 @@ function createSender(options: WriterOptions) {
   const { client, resource, cache, inFlight, dryRun, logger, metrics, listener } = options;
   return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
     const { verb, key, reason } = intent;
-    const fields = { cluster: client.cluster, kind: resource.kind, verb, key, reason };
+    const { cluster } = client;
+    const { group, kind } = resource;
     if (dryRun !== undefined) {
       const before = cache.get?.(key);
       const result = await inFlight.run(request);
       const after = verb === 'delete' ? undefined : (result as KubeObject); // other verbs return the object
-      dryRun.planned({ ...fields, group: resource.group }, before, after);
+      dryRun.planned({ cluster, group, kind, key, action: verb, reason }, before, after);
       return undefined;
     }
     try {
       const result = await inFlight.run(request);
-      metrics.sync.written(client.cluster, verb, 'ok');
-      listener?.written(client.cluster, resource, key, reason);
-      logger.debug(fields, 'written');
+      metrics.sync.written(cluster, verb, 'ok');
+      listener?.written(cluster, resource, key, reason);
+      logger.debug({ cluster, kind, verb, key, reason }, 'written');
       return result;
     } catch (error) {
-      metrics.sync.written(client.cluster, verb, 'error');
-      if (error instanceof StatusError || error instanceof TransportError) error.cluster = client.cluster;
+      metrics.sync.written(cluster, verb, 'error');
+      if (error instanceof StatusError || error instanceof TransportError) error.cluster = cluster;
       if (error instanceof MalformedResponseError) await readBack(options, intent);
       throw error;
     }
