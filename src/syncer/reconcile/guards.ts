@@ -285,34 +285,28 @@ export class Arrivals {
 /** After a lost response the event may take as long as a silent watch. */
 const RESPONSE_MAX_MS = 10 * 60_000;
 
-export class OwnDeletions {
-  readonly #sent: Expiring<string, true>;
+/** Uids of objects that this process is deleting, or that an API server deletes together with one of them. */
+export type OwnDeletions = Expiring<string, true>;
 
-  constructor(clock: Clock) {
-    this.#sent = new Expiring(clock, () => RESPONSE_MAX_MS);
-  }
+export function ownDeletions(clock: Clock): OwnDeletions {
+  return new Expiring(clock, () => RESPONSE_MAX_MS);
+}
 
-  has(uid: string): boolean {
-    return this.#sent.get(uid) === true;
-  }
-
-  /** An API server deletes this object together with one that this process is about to delete. */
-  note(uid: string): void {
-    this.#sent.set(uid, true);
-  }
-
-  /** The same writer; its deletions are noted here. `deleting` is called before each. */
-  noting(writer: Writer, deleting: (key: NamespacedName) => void): Writer {
-    return {
-      ...writer,
-      delete: async (key, uid, reason) => {
-        deleting(key);
-        this.note(uid);
-        const outcome = await writer.delete(key, uid, reason);
-        // From here on the cache ignores the event.
-        this.#sent.delete(uid);
-        return outcome;
-      },
-    };
-  }
+/** The same writer; its deletions are noted. `deleting` is called before each. */
+export function notingDeletions(
+  writer: Writer,
+  noted: OwnDeletions,
+  deleting: (key: NamespacedName) => void,
+): Writer {
+  return {
+    ...writer,
+    delete: async (key, uid, reason) => {
+      deleting(key);
+      noted.set(uid, true);
+      const outcome = await writer.delete(key, uid, reason);
+      // From here on the cache ignores the event.
+      noted.delete(uid);
+      return outcome;
+    },
+  };
 }

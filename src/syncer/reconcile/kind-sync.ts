@@ -25,7 +25,15 @@ import { Controller, type Reconcile, type ReconcileResult } from './controller.t
 import { CopyForge, type ForeignService } from './copy.ts';
 import { isOptedOut, type DecideOptions } from './decide.ts';
 import type { ReferenceRecords, SyncEnvironment } from './environment.ts';
-import { FoughtDeletions, hasLostCopy, noteDeletion, OwnDeletions, type ServiceDeletions } from './guards.ts';
+import {
+  FoughtDeletions,
+  hasLostCopy,
+  noteDeletion,
+  notingDeletions,
+  ownDeletions,
+  type OwnDeletions,
+  type ServiceDeletions,
+} from './guards.ts';
 import { ObjectStates } from './object-state.ts';
 import { createWriter, type Writer } from './writer.ts';
 
@@ -85,9 +93,11 @@ export class KindSync {
     this.foreignService = foreignServices(kind, names, hostServices);
     this.forge = new CopyForge({ ...environment, kind, pipeline, foreignService: this.foreignService });
     this.foughtDeletions = new FoughtDeletions(clock);
-    this.#ownDeletions = new OwnDeletions(clock);
+    this.#ownDeletions = ownDeletions(clock);
     this.writers = {
-      host: this.#ownDeletions.noting(this.#createWriter('host'), (target) => this.#deleting(target)),
+      host: notingDeletions(this.#createWriter('host'), this.#ownDeletions, (target) =>
+        this.#deleting(target),
+      ),
       virtual: this.#createWriter('virtual'),
     };
     this.controller = this.#createController((key) => reconcile(this, key), hasExpressions);
@@ -215,7 +225,7 @@ export class KindSync {
   /** A host object was deleted. What only was in the place of this key's copy is not the copy. */
   #noteDeletion(key: ObjectKey, { key: hostKey, object }: CacheEvent): void {
     const { uid = '' } = object.metadata;
-    if (this.#ownDeletions.has(uid)) return;
+    if (this.#ownDeletions.get(uid) === true) return;
     const virtualUid = this.#copiedUid(key, object);
     if (virtualUid === undefined) return;
     const isConsequence = this.environment.serviceDeletions.get(hostKey) === true;
@@ -262,7 +272,7 @@ export class KindSync {
 
   #noteDeletedAlong(hostKey: ObjectKey): void {
     const uid = this.host.get(hostKey)?.metadata.uid;
-    if (uid !== undefined) this.#ownDeletions.note(uid);
+    if (uid !== undefined) this.#ownDeletions.set(uid, true);
   }
 
   /** A user has deleted the copy of this object, which is deleted for that. The event of the copy's deletion may still be on its way. */
