@@ -3,25 +3,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import { ServerHistory } from '../kube/informer/list-watch.ts';
-import type { CacheBudget } from '../kube/informer/cache-budget.ts';
 import { keyOf, objectKey, parseKey } from '../kube/object.ts';
-import type { EventRecorder, WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/config.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
 import type { Clusters } from './clusters.ts';
-import type { Clock } from '../base/clock.ts';
-import type { Random } from '../base/random.ts';
-import type { Logger } from '../base/logger.ts';
-import type { Metrics } from './metrics/metrics.ts';
-import type { Leadership } from './leadership.ts';
 import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';
 import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './patch/pipeline.ts';
 import type { PatchPipeline } from './patch/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
-import { CopyOwner, type SyncListener } from './reconcile/environment.ts';
+import { CopyOwner } from './reconcile/environment.ts';
 import { prune } from './sandbox/program-entry.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
-import { Engine, type Generation } from './engine.ts';
+import { Engine, type EngineOptions, type Generation } from './engine.ts';
 import type { ReferenceListener } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
 import {
@@ -31,33 +24,18 @@ import {
   type Referrers,
 } from './references/reference-index.ts';
 import { References } from './references/references.ts';
-import type { DryRun } from './reconcile/dry-run.ts';
 import type { KindSync } from './reconcile/kind-sync.ts';
 import type { NameTranslator } from './translate/types.ts';
-import type { VirtualIdentity } from './virtual-identity.ts';
 import { createTranslators, pipelineOptions, sandboxSettings } from './translation.ts';
 
-export interface GenerationOptions {
-  readonly config: Config;
+export interface GenerationOptions extends Omit<
+  EngineOptions,
+  'kinds' | 'labels' | 'names' | 'owner' | 'references' | 'sandbox' | 'servers' | 'virtualCaches'
+> {
   readonly references: readonly ReferencedKind[];
   readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
-  /** All writes go through these clients. They reject writes while another replica leads. */
-  readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
-  readonly leadership: Leadership;
-  readonly recorder: EventRecorder;
   readonly createSandbox: typeof createSandbox;
-  readonly dryRun: DryRun | undefined;
-  /** Undefined: copies of objects that are gone are deleted. */
-  readonly identity?: Pick<VirtualIdentity, 'objection'> | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  /** For a rehearsal; undefined in the daemon. */
-  readonly listener?: SyncListener | undefined;
-  readonly readsUnsynced?: boolean;
-  /** Of the caches; undefined: everything is cached. */
-  readonly budget?: CacheBudget | undefined;
+  /** Undefined in the daemon. */
   readonly referenceDecided?: ReferenceListener | undefined;
   /** Default: {@link createPatchPipeline}. */
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
@@ -99,8 +77,8 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   );
   const { lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
-    const parts = { config, kind, compiled: patches, evaluator: sandbox, lookup, prepare };
-    const pipeline = createPipeline(kind, pipelineOptions(parts));
+    const parts = { compiled: patches, evaluator: sandbox, lookup, prepare };
+    const pipeline = createPipeline(kind, pipelineOptions(config, kind, parts));
     return {
       kind,
       pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync),

@@ -5,27 +5,13 @@ import { mergeConfig } from '../config/vcluster-values.ts';
 import { Fields } from '../config/finding.ts';
 import type { Config } from '../config/config.ts';
 import type { SyncedKind } from './kinds/kind.ts';
-import type { CompiledPatches } from './patch/compile.ts';
 import type { PipelineOptions } from './patch/pipeline.ts';
 import type { ReferenceRules } from './patch/reference-translation.ts';
-import type { ReferenceLookup } from './patch/types.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
-import type { Evaluator } from './sandbox/types.ts';
 import { createLabelTranslator } from './translate/labels.ts';
 import { createNameTranslator } from './translate/names.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
 import { kindPolicy } from './references/referenced-kind.ts';
-
-export interface TranslationOptions {
-  readonly config: Config;
-  readonly kind: SyncedKind;
-  readonly compiled: CompiledPatches;
-  /** Undefined where no patch has an expression. */
-  readonly evaluator: Evaluator | undefined;
-  /** Finds referenced objects that go by another name than the rule gives. */
-  readonly lookup: ReferenceLookup;
-  readonly prepare?: ReferenceRules['prepare'];
-}
 
 export interface Translators {
   readonly names: NameTranslator;
@@ -88,17 +74,20 @@ function loadedByVcluster({ name, sync, vclusterValues }: Config): JsonObject {
 }
 
 /** The options of a translation's patch pipeline; a trace of its patches needs the same. */
-export function pipelineOptions({
-  config,
-  kind,
-  compiled,
-  evaluator,
-  lookup,
-  prepare,
-}: TranslationOptions): PipelineOptions {
+export function pipelineOptions(
+  config: Config,
+  kind: SyncedKind,
+  {
+    compiled,
+    evaluator,
+    lookup,
+    prepare,
+  }: Pick<PipelineOptions, 'compiled' | 'evaluator'> & Pick<ReferenceRules, 'lookup' | 'prepare'>,
+): PipelineOptions {
   const { names, labels } = createTranslators(config);
   const policy = kindPolicy(config.sync);
-  const isKindAllowed = (apiVersion: string, kind: string): boolean => policy.isAllowed(apiVersion, kind);
+  const isKindAllowed = (apiVersion: string, kindName: string): boolean =>
+    policy.isAllowed(apiVersion, kindName);
   return {
     compiled,
     evaluator,

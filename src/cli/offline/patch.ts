@@ -145,9 +145,7 @@ async function apply(
     clock: systemClock,
     logger: await createLogger({ level: 'error', format: 'json' }),
   });
-  const options = pipelineOptions({
-    config,
-    kind: endpointsKind,
+  const options = pipelineOptions(config, endpointsKind, {
     compiled,
     evaluator: sandbox,
     lookup: () => undefined,

@@ -20,6 +20,7 @@ import { isAlreadyExists } from '../../kube/status-error.ts';
 
 export interface SyncEnvironment {
   readonly config: Config;
+  /** All writes go through these clients. They reject writes while another replica leads. */
   readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
   /** Shared by the caches of a cluster. */
   readonly servers: Readonly<Record<ClusterName, ServerHistory>>;
