@@ -18,10 +18,11 @@ export function objectDiff(
   kind: string,
 ): { readonly lines: readonly string[]; readonly digest: string } {
   const digest = hash('sha256', JSON.stringify([...valuesOf(after)].toSorted()), 'hex');
-  const lines = differences(before, after).flatMap(({ path, was, is }) => [
-    ...(was === undefined ? [] : [`- ${path}: ${shown(path, was, kind)}`]),
-    ...(is === undefined ? [] : [`+ ${path}: ${shown(path, is, kind)}`]),
-  ]);
+  const lines: string[] = [];
+  for (const { path, was, is } of differences(before, after)) {
+    if (was !== undefined) lines.push(`- ${path}: ${shown(path, was, kind)}`);
+    if (is !== undefined) lines.push(`+ ${path}: ${shown(path, is, kind)}`);
+  }
   const left = lines.length - LINES_MAX;
   return { lines: left > 0 ? [...lines.slice(0, LINES_MAX), `… ${left} more`] : lines, digest };
 }
