@@ -17,7 +17,12 @@ export function objectDiff(
   after: KubeObject | undefined,
   kind: string,
 ): { readonly lines: readonly string[]; readonly digest: string } {
-  const digest = hash('sha256', JSON.stringify([...valuesOf(after)].toSorted()), 'hex');
+  const next = valuesOf(after);
+  const digest = hash(
+    'sha256',
+    JSON.stringify([...next.keys()].toSorted().map((path) => [path, next.get(path)])),
+    'hex',
+  );
   const lines: string[] = [];
   for (const { path, was, is } of differences(before, after)) {
     if (was !== undefined) lines.push(`- ${path}: ${shown(path, was, kind)}`);
