@@ -7,7 +7,6 @@ import {
   type NamespacedName,
   type ObjectKey,
   type ObjectMeta,
-  type StringMap,
 } from '../../kube/object.ts';
 import {
   isJsonObject,
@@ -252,41 +251,34 @@ function withoutRecord(metadata: ObjectMeta): ObjectMeta {
   return { ...metadata, annotations };
 }
 
+/** Guarded by the version and the uid of `from`. */
 export function virtualPatch({ content }: SyncedKind, from: KubeObject, to: KubeObject): JsonObject {
   const { uid = null, resourceVersion = null } = from.metadata;
   const metadata: JsonObject = { uid, resourceVersion };
-  const annotations = mapPatch(from.metadata.annotations ?? {}, to.metadata.annotations ?? {});
-  const labels = mapPatch(from.metadata.labels ?? {}, to.metadata.labels ?? {});
-  if (annotations !== undefined) metadata['annotations'] = annotations;
-  if (labels !== undefined) metadata['labels'] = labels;
+  for (const member of ['annotations', 'labels'] as const) {
+    const changes = objectPatch(from.metadata[member] ?? {}, to.metadata[member] ?? {});
+    if (Object.keys(changes).length > 0) metadata[member] = changes;
+  }
   const patch: JsonObject = { metadata };
   for (const member of content.members) {
     const [before, after] = [memberOf(from, member), memberOf(to, member)];
-    if (!memberEquals(content, member, before, after)) patch[member] = contentPatch(before, after);
+    if (!memberEquals(content, member, before, after)) patch[member] = valuePatch(before, after);
   }
   return patch;
 }
 
-/** A JSON merge patch for a value: it replaces lists, and removes members by null. */
-function contentPatch(before: JsonValue, after: JsonValue): JsonValue {
-  if (!isJsonObject(before) || !isJsonObject(after)) return after;
+/** A JSON merge patch for a value: it replaces lists. */
+function valuePatch(before: JsonValue, after: JsonValue): JsonValue {
+  return isJsonObject(before) && isJsonObject(after) ? objectPatch(before, after) : after;
+}
+
+/** The members of a JSON merge patch that turn one object into another: values to set, null to remove. */
+function objectPatch(before: Readonly<JsonObject>, after: Readonly<JsonObject>): JsonObject {
   const patch: JsonObject = {};
   for (const [key, value] of Object.entries(after)) {
     const old = ownValue(before, key);
-    if (!jsonEquals(old, value)) setOwn(patch, key, old === undefined ? value : contentPatch(old, value));
+    if (!jsonEquals(old, value)) setOwn(patch, key, old === undefined ? value : valuePatch(old, value));
   }
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) setOwn(patch, key, null);
   return patch;
-}
-
-/** The members of a JSON merge patch that turn one map into another: values to set, null to remove. Undefined: equal. */
-export function mapPatch(from: StringMap, to: StringMap): JsonObject | undefined {
-  const patch: JsonObject = {};
-  for (const [key, value] of Object.entries(to)) {
-    if (!Object.hasOwn(from, key) || from[key] !== value) setOwn(patch, key, value);
-  }
-  for (const key of Object.keys(from)) {
-    if (!Object.hasOwn(to, key)) setOwn(patch, key, null);
-  }
-  return Object.keys(patch).length === 0 ? undefined : patch;
 }

@@ -1,14 +1,14 @@
-/** How often patches run for one decision: once on each state of the virtual object, however long a referenced kind takes to open. Merge patches
- * between maps. */
+/** How often patches run for one decision: once on each state of the virtual object, however long a referenced kind takes to open. Patches
+ * of the virtual object. */
 
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { valueAt, type JsonObject } from '../../../src/base/json.ts';
+import { expect, test } from 'vitest';
+import { mergePatch, valueAt, type JsonObject } from '../../../src/base/json.ts';
 import type { PatchConfig } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
-import { CopyForge, mapPatch } from '../../../src/syncer/reconcile/copy.ts';
+import { CopyForge, virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
@@ -118,21 +118,16 @@ test('the watch of a kind that only data names starts during the run of the patc
   expect(references).toMatchObject([{ kind: 'ConfigMap', written: { name: 'known' } }]);
 });
 
-describe('mapPatch', () => {
+test('property: a patch of the virtual object, applied, changes its annotations to the wanted ones', () => {
   const map = fc.dictionary(fc.string({ minLength: 1, maxLength: 3 }), fc.string({ maxLength: 2 }));
-
-  test('property: applied as a merge patch it changes one map to the other; equal maps need no patch', () => {
-    fc.assert(
-      fc.property(map, map, (from, to) => {
-        const patch = mapPatch(from, to);
-        const result = new Map(Object.entries(from));
-        for (const [key, value] of Object.entries(patch ?? {})) {
-          if (value === null) result.delete(key);
-          else result.set(key, value as string); // maps of strings
-        }
-        expect(result).toEqual(new Map(Object.entries(to)));
-        expect(mapPatch(to, to)).toBeUndefined();
-      }),
-    );
-  });
+  const withAnnotations = (annotations: Record<string, string>) => ({ metadata: { name: 'a', annotations } });
+  fc.assert(
+    fc.property(map, map, (from, to) => {
+      const patch = virtualPatch(endpointsKind, withAnnotations(from), withAnnotations(to));
+      const applied = mergePatch({ metadata: { annotations: from } }, patch);
+      expect(valueAt(applied, ['metadata', 'annotations'])).toEqual(to);
+      const none = virtualPatch(endpointsKind, withAnnotations(to), withAnnotations(to));
+      expect(none).toEqual({ metadata: { uid: null, resourceVersion: null } });
+    }),
+  );
 });
