@@ -136,7 +136,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deletion: our own counts as that of another client',
     file: KIND_SYNC,
-    snippet: 'if (this.#ownDeletions.has(uid)) return;',
+    snippet: 'if (this.#ownDeletions.get(uid) === true) return;',
     replacement: 'this.#ownDeletions.has(uid);',
   },
   {
