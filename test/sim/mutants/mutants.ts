@@ -137,7 +137,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'deletion: our own counts as that of another client',
     file: KIND_SYNC,
     snippet: 'if (this.#ownDeletions.get(uid) === true) return;',
-    replacement: 'this.#ownDeletions.has(uid);',
+    replacement: 'this.#ownDeletions.get(uid);',
   },
   {
     name: 'decide: a selector does not gate',
