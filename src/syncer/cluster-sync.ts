@@ -56,7 +56,7 @@ const IDLE_CHECK_MS = 50;
 /** A replica that starts alone takes the lease at about the time at which its caches are filled. */
 const STANDBY_AFTER_MS = 1000;
 
-/** The next start reconciles the remaining objects. The process exits within 8 s, of which a second is for the steps after the drain. */
+/** The process exits within 8 s, of which a second is for the steps after the drain. The next start reconciles what remains. */
 const DRAIN_MS = 6500;
 
 /** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
@@ -207,7 +207,6 @@ class RunningSync implements ClusterSync {
     ]);
   }
 
-  /** One line for all its writes. */
   async #reportFirstPass(seconds: () => number): Promise<void> {
     const { signal } = this.#stopping;
     await this.firstPass(signal);

@@ -51,9 +51,7 @@ export interface ClustersOptions {
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
   /** A client of the virtual cluster. Absent: over HTTP. */
   readonly connect?: ((access: ServerAccess) => WatchClient) | undefined;
-  /** Of the client of the virtual cluster. */
   readonly virtualClient?: TransportLimits | undefined;
-  /** Called with the reason for which connecting waits. */
   readonly onWait?: ((reason: string) => void) | undefined;
 }
 
@@ -126,7 +124,6 @@ function accessTo(
 }
 
 interface ConnectOptions extends ClustersOptions {
-  /** Likely reason why the virtual cluster does not respond. */
   readonly virtualHint?: string | undefined;
 }
 
@@ -136,7 +133,6 @@ function hintForServer(server: string): string | undefined {
   return "the kubeconfig Secret names localhost, which only vCluster's own Pod reaches; outside of it, set endpointSyncer.virtual.server to the URL of its Service";
 }
 
-/** What every client of this program has. */
 export interface ClientParts extends Pick<ClustersOptions, 'clock' | 'metrics' | 'version'> {
   /** Default: enough for one sync. */
   readonly limits?: TransportLimits | undefined;
@@ -289,7 +285,6 @@ export class Clusters implements AsyncDisposable {
   }
 }
 
-/** A dry run sends no Events. */
 const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => undefined };
 
 /** Retries until the API server responds, and logs why it waits. A permanent error becomes a `TerminalError`. */

@@ -34,13 +34,11 @@ export interface Generation {
   readonly isCached: boolean;
   /** The workers have processed all objects of the first lists and all changes since. */
   readonly isIdle: boolean;
-  /** By cache. */
   readonly objects: Readonly<Record<string, number>>;
   readonly initialOutcomes: Readonly<Record<string, number>>;
   readonly importedKinds: readonly KindId[];
   /** `inherited`: the imported kinds of the generation before it. */
   start(inherited?: readonly KindId[]): void;
-  /** Drains the queues. */
   stop(): Promise<void>;
   /** Gives up what is queued or in progress; returns how many keys that are. */
   abandon(): number;
@@ -64,7 +62,6 @@ export class Engine implements Generation {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
   readonly #hostServices: ObservableInformer;
-  /** Aborts the informers. */
   readonly #stopping = new AbortController();
   /** Aborts what does not wait in a queue, as soon as the queues are drained. */
   readonly #draining = new AbortController();
@@ -206,7 +203,7 @@ export class Engine implements Generation {
       await this.#options.leadership.whenLeading(signal);
       signal.throwIfAborted();
       await references.former.recover(this.#recordedKinds(), signal);
-      // Stopped before all imports of removed kinds are gone: a reconcile would drop these kinds from the records.
+      // Before all imports of removed kinds are gone, a reconcile would drop these kinds from the records.
       signal.throwIfAborted();
       // Before this process writes a copy, which would count as one of a known object. A failure is that of the first deletion.
       await this.objection().catch(() => undefined);

@@ -37,7 +37,6 @@ export interface GenerationOptions extends Omit<
   readonly createSandbox: typeof createSandbox;
   /** Undefined in the daemon. */
   readonly referenceDecided?: ReferenceListener | undefined;
-  /** Default: {@link createPatchPipeline}. */
   readonly createPipeline?: (kind: SyncedKind, options: PipelineOptions) => PatchPipeline;
 }
 

@@ -24,7 +24,6 @@ export interface Right {
 
 export interface RightsOptions {
   readonly isDryRun: boolean;
-  /** The kinds that patches reference. */
   readonly references?: readonly ReferencedKind[];
 }
 

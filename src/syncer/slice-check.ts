@@ -1,9 +1,7 @@
-/** Detects EndpointSlices of our copies that another syncer also writes. vCluster copies the slices that the virtual cluster's mirroring controller
- * generates. The host's mirroring controller adopts such a slice for our copy, and from then on both write it, alternately with and without the
- * patches. Such a slice can be recognized by the mirroring controller's label and our marker, together with a name that the controller would not
- * generate. (`generateName` is no evidence, because the controller drops it with its first update of the metadata.) The name alone proves no fight:
- * after a clean take-over, the controller goes on with the slice that vCluster has named. So the other syncer must have written lately, or last.
- * Slices are listed periodically instead of watched. */
+/** Detects EndpointSlices of our copies that another syncer also writes: vCluster copies what the virtual cluster's mirroring controller generates, the
+ * host's mirroring controller adopts it for our copy, and both write it, with and without the patches. Such a slice has the controller's label, our
+ * marker, and a name that the controller would not generate (`generateName` is dropped with the first update of the metadata). After a clean take-over
+ * the name stays, so the other syncer must also have written lately, or last. */
 
 import { messageOf } from '../base/errors.ts';
 import { sleep, type Clock } from '../base/clock.ts';
@@ -42,7 +40,6 @@ const PERIOD_MS = 5 * 60_000;
  * quarter of it. Found by search; no regular distances have that. */
 const READ_AGAIN_MS = [64, 95, 87, 126, 47, 48, 187, 33, 51, 151, 40, 49, 23, 13, 101, 17, 15, 157];
 const REPORTED_MAX = 100;
-/** Slices that are read so in one check. */
 const READ_AGAIN_MAX = 20;
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';

@@ -1,5 +1,5 @@
-/** Which virtual cluster this is. A kubeconfig that leads to another cluster, or to a new and empty one, makes every copy look like that of a
- * deleted object: such deletions wait until the cluster is known, while everything else is synced. */
+/** Which virtual cluster this is. In another, or a new and empty one, every copy looks like that of a deleted object: such deletions wait until the
+ * cluster is known, while everything else is synced. */
 
 import type { Clock } from '../base/clock.ts';
 import type { CheckResult } from '../base/health.ts';
@@ -49,14 +49,12 @@ export interface Identity {
   readonly lease: KubeObject | undefined;
 }
 
-/** As {@link readIfAllowed}, of one of the clusters. */
 type ReadIfAllowed = (
   cluster: ClusterName,
   resource: Resource,
   name: NamespacedName,
 ) => Promise<KubeObject | undefined>;
 
-/** Rejects as `read` does. */
 export async function readIdentity({ name, host, virtual }: Config, read: ReadIfAllowed): Promise<Identity> {
   const [namespace, lease] = await Promise.all([
     read('virtual', NAMESPACES, KUBE_SYSTEM),

@@ -18,9 +18,8 @@ import type { KindSync } from './kind-sync.ts';
 /** Objects that the caches leave out, read from their API servers. */
 export type LeftOut = Pick<Partial<Observation>, 'virtual' | 'host'>;
 
-/** Reads the virtual object if the host object was made from a later version than the cached one. `isOfAnother`: it was made from another object,
- * which is a later one, too, for all that an object without a record tells. A virtual object with a record of its copy may hold values of that
- * copy, too, which nothing proves if the copy has lost its record. True: the cache has a later version now. */
+/** Reads the virtual object if the host object was made from a later version than the cached one, or may have been: `isOfAnother`, it was made from
+ * another object; or it has lost its record, and the virtual object has one of it. True: the cache has a later version now. */
 export async function isVirtualBehind(
   sync: KindSync,
   virtual: KubeObject,
@@ -85,8 +84,8 @@ export function readHostService(sync: KindSync, target: NamespacedName): Promise
   return ignoreNotFound(sync.environment.clients.host.get(SERVICES, target));
 }
 
-/** Reads the Service before the first copy of an object whose Service is not in the cache. This is not needed if the cache has reached the version
- * of the object, because a Service with a selector exists before its Endpoints and slices. True: the cache has the Service now. */
+/** Reads a Service that is not in the cache before the first copy of its object, unless the cache has reached the version of the object: a Service
+ * with a selector exists before its Endpoints and slices. True: the cache has the Service now. */
 export async function learnService(sync: KindSync, seen: Observation, virtual: KubeObject): Promise<boolean> {
   const { environment, kind, services } = sync;
   const serviceKey = kind.serviceKey(seen.key, virtual);
@@ -98,8 +97,7 @@ export async function learnService(sync: KindSync, seen: Observation, virtual: K
   return service !== undefined;
 }
 
-/** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. The state is published,
- * because it may concern the copies of other objects too, and a deletion by another client counts. */
+/** After a conflict, the host cache is behind. What is read is published: it may concern other copies, and a deletion by another client counts. */
 export async function afterConflict(
   sync: KindSync,
   error: unknown,

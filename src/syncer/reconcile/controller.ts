@@ -60,9 +60,7 @@ export interface ControllerOptions extends Pick<
   'config' | 'clients' | 'names' | 'dryRun' | 'clock' | 'logger' | 'metrics'
 > {
   readonly reconcile: Reconcile;
-  /** In logs and metrics: `endpoints`, `references`. */
   readonly name: string;
-  /** Default: {@link DECISIONS_MAX}. */
   readonly decisionsMax?: number | undefined;
   readonly identify: (key: ObjectKey) => VirtualObjectId;
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
@@ -79,7 +77,6 @@ class Progress {
   /** Arrival time of the oldest event that is not synced yet; undefined: none is pending. */
   sinceMs: number | undefined;
   isInitial = false;
-  /** The last logged problem, and how often it occurred in a row. */
   problem: { readonly text: string; readonly count: number } | undefined;
   blockedBy: string | undefined;
   /** In a row. The change that unblocks a rejected key causes an event; the periodic retry is only a safety net. */

@@ -38,7 +38,6 @@ import { refuseForeignService, type Refusal } from './decide.ts';
 export class RefusedCopy extends Error {
   override readonly name = 'RefusedCopy';
   readonly refusal: Refusal;
-  /** The host Service whose traffic it would get. */
   readonly service: ObjectKey;
 
   constructor(service: ObjectKey) {
@@ -49,8 +48,7 @@ export class RefusedCopy extends Error {
   }
 }
 
-/** The host Service at this key, unless it is the copy of the virtual Service of `virtual`. Undefined: the host has none, or that one. Without a
- * virtual object, any copy of this virtual cluster will do. */
+/** The host Service at this key, unless it is the copy of the virtual Service of `virtual`, or of any if that is undefined. Undefined: none. */
 export type ForeignService = (
   key: ObjectKey | undefined,
   virtual: KubeObject | undefined,
@@ -166,8 +164,7 @@ export class CopyForge {
   }
 }
 
-/** Throws it if the copy is invalid with what its paths keep: then nothing of the object is written. What the other patches wrote is validated
- * already. */
+/** Throws it if the copy is invalid with what its paths keep. What the other patches wrote is validated already. */
 function failureOf(
   host: KubeObject,
   { desired, patched }: PatchedCopy,

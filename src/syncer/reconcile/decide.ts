@@ -53,8 +53,7 @@ export type Decision =
   | { readonly kind: 'update' }
   /** Replace the host object with a new translation, in one guarded PUT. */
   | { readonly kind: 'rewrite'; readonly reason: 'virtual object was re-created' }
-  /** As `rewrite`, over an object that the host's endpoints controller created. That controller writes it while the host Service still has a
-   * selector, so the caller reads the Service first (`hasSelector`). */
+  /** As `rewrite`, over an object of the host's endpoints controller, which writes it while the host Service, to be read first, has a selector. */
   | { readonly kind: 'takeOver' };
 
 export type IgnoreReason =
@@ -105,7 +104,6 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   return overExisting(seen, seen.virtual, { target: seen.target, kind });
 }
 
-/** The object is written over its own copy. */
 export function isOverOwnCopy({ kind }: Decision): boolean {
   return kind === 'update' || kind === 'rewrite';
 }
@@ -135,7 +133,6 @@ function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
   return { kind: 'delete', reason: 'virtual object is gone' };
 }
 
-/** The claim that takes precedence over this key, if there is one. */
 function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {
   const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
   const isLeftBehind = isLeftByController(seen, kind);
@@ -190,7 +187,6 @@ function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Deci
   };
 }
 
-/** A copy to which a host Service would send the traffic of others. */
 export function refuseForeignService(service: ObjectKey): Refusal {
   return {
     kind: 'refuse',

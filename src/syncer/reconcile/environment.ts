@@ -22,11 +22,9 @@ export interface SyncEnvironment {
   readonly config: Config;
   /** All writes go through these clients. They reject writes while another replica leads. */
   readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
-  /** Shared by the caches of a cluster. */
   readonly servers: Readonly<Record<ClusterName, ServerHistory>>;
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
-  /** Owns the copies in the virtual cluster's own host namespace. */
   readonly owner: CopyOwner;
   readonly recorder: EventRecorder;
   /** Undefined: changes are written. */
@@ -54,7 +52,6 @@ export interface ReferenceRecords {
   /** The references of the copy have to be written again, although neither side of the pair changed. */
   isStale(key: ObjectKey): boolean;
   recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void;
-  /** There is no copy. */
   clearReferences(key: ObjectKey): void;
   /** The key was reconciled, successfully or not. */
   markReconciled(key: ObjectKey): void;
@@ -62,14 +59,12 @@ export interface ReferenceRecords {
 
 type NamespaceSettings = Pick<Config, 'createNamespaces' | 'sync'>;
 
-/** What the user can do about a missing host namespace. */
 export function namespaceAdvice({ createNamespaces, sync }: NamespaceSettings): string {
   if (createNamespaces) return 'create it';
   const correct = sync.namespaces.kind === 'single' ? 'correct endpointSyncer.host.namespace, ' : '';
   return `create it, ${correct}or set endpointSyncer.createNamespaces to true`;
 }
 
-/** Creates the host namespace of a virtual one. */
 export async function createHostNamespace(
   { clients, names, logger }: Pick<SyncEnvironment, 'clients' | 'names' | 'logger'>,
   virtualNamespace: string,

@@ -1,5 +1,5 @@
-/** What keeps a reconcile from working against others: another writer that keeps overwriting our data, another client that keeps deleting copies,
- * another syncer, another daemon. What belongs to one object is a value in its {@link ObjectState}, which these functions turn into the next one. */
+/** Back-offs from others: a writer that keeps overwriting our data, a client that keeps deleting copies, another syncer, another daemon. What belongs
+ * to one object is a value in its {@link ObjectState}, which these functions turn into the next one. */
 
 import type { Clock } from '../../base/clock.ts';
 import { Expiring } from '../../base/expiring.ts';
@@ -16,7 +16,6 @@ export const OVERWRITES_MAX = 5;
 /** The same where the other writer is certainly a program: another syncer of the same objects, or the host's admission. */
 export const AUTOMATIC_OVERWRITES_MAX = 2;
 const BASE_MS = 1000;
-/** No back-off waits longer. */
 const MAX_MS = 5 * 60_000;
 /** Another client has given up after this long. */
 const QUIET_MS = 10 * 60_000;
@@ -100,9 +99,8 @@ export interface KeyVerdict extends DriftVerdict {
   readonly id: string;
 }
 
-/** Annotations and labels of one object that two writers, one on each side, keep rewriting: changes of such a key go to and fro without end. After
- * five times within a minute, the key alone backs off, like the correction of a contested object, and the rest of the object is synced as before.
- * Only keys that have gone to the virtual side are listed, with the side that the last change went to. */
+/** Annotations and labels that one writer on each side keeps rewriting. After five times within a minute, the key alone backs off. Only keys that
+ * have gone to the virtual side are listed, with the side that the last change went to. */
 export type KeyContests = ReadonlyMap<
   string,
   { readonly to: KeyChange['to']; readonly contest: Contest | undefined }
@@ -194,9 +192,8 @@ interface Fight {
   isReported: boolean;
 }
 
-/** Copies of another syncer that this program deletes: that of vCluster then deletes the virtual object, a controller creates a new one, with
- * another name, and everything begins again. After the second time within a minute, such a deletion waits for five minutes. By group, which is the
- * Service of a slice. */
+/** Deletions of another syncer's copies: vCluster then deletes the virtual object, a controller creates one with another name, and all begins again.
+ * After the second time within a minute, such a deletion waits for five minutes. By group, which is the Service of a slice. */
 export class FoughtDeletions {
   readonly #clock: Clock;
   readonly #fights: Expiring<string, Fight>;

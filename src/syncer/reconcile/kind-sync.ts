@@ -1,5 +1,4 @@
-/** What the sync of one kind consists of: the caches of both sides, the states of its objects, the work queue, the writers, and what a change of an
- * object means to objects of other kinds. The reconciler works on it. */
+/** The sync of one kind: caches, states, controller and writers, and what a change means to objects of other kinds. The reconciler works on it. */
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
@@ -104,7 +103,6 @@ export class KindSync {
     this.#connect();
   }
 
-  /** Called when something that the copy depends on has changed. */
   enqueue(key: ObjectKey): void {
     this.controller.enqueue(key, 'live');
   }
@@ -129,7 +127,6 @@ export class KindSync {
       for (const notice of notices) recorder.event(virtual, this.kind.resource, notice);
   }
 
-  /** Of the virtual object, in a write of its own. */
   patchStatus(virtual: KubeObject, patch: JsonObject, reason: string): Promise<KubeObject | undefined> {
     const { name, namespace = '', uid = null, resourceVersion = null } = virtual.metadata;
     const body = { ...patch, metadata: { uid, resourceVersion } };
@@ -194,7 +191,7 @@ export class KindSync {
     });
   }
 
-  /** This process has created a copy, or deleted one, which may be the host Service that other copies get traffic from. Our own writes cause no event. */
+  /** Our own writes cause no event, and the copy may be the host Service that other copies get traffic from. */
   hostChanged(target: NamespacedName): void {
     if (this.host !== this.environment.hostServices) return;
     for (const sync of this.environment.kinds())
@@ -253,8 +250,7 @@ export class KindSync {
     return this.kind.deletesAlong.some(({ plural }) => plural === kind.resource.plural);
   }
 
-  /** The copies that get traffic from the host Service of this name have no change on the host that is still to be read. They are deleted when it is
-   * created for another virtual Service than theirs, and API servers delete Endpoints along with it. */
+  /** No change of the copies that get traffic from this host Service is still to be read: they are deleted with it, or when it is another's. */
   areDependentsRead(target: NamespacedName): boolean {
     if (this.host !== this.environment.hostServices) return true;
     return this.environment
@@ -356,8 +352,7 @@ function rivalsOf(key: ObjectKey, { virtual, names }: Omit<EventContext, 'kind'>
   return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
 }
 
-/** A host object changed: the key in its bookkeeping, read from these states of it, which is the only link to an orphan, and the keys of all
- * virtual objects with this host name. */
+/** A host object changed: all virtual objects with this host name, and the key in its bookkeeping, which is the only link to an orphan. */
 function keysOfHostObject(
   key: ObjectKey,
   states: readonly (KubeObject | undefined)[],
@@ -371,8 +366,7 @@ function keysOfHostObject(
   return [...keys];
 }
 
-/** Objects without a copy, or whose copy records another version of them. At the start, these are processed before the rest of the first list. A
- * changed host copy does not move an object forward. */
+/** Objects without a copy, or whose copy records another version of them: they are processed before the rest of the first list. */
 export function keysChangedSinceCopied({
   virtual,
   host,

@@ -1,7 +1,5 @@
-/** Copies that the caches need not cover, found by the marker of this virtual cluster. Those in host namespaces that the configuration does not map
- * any more are deleted: they are listed once, after the start and after each reload, where the rights allow it. The marker alone proves nothing
- * there: another virtual cluster of this name may have its copies in another namespace. So a copy is deleted only if this virtual cluster has the
- * object that it was made from. */
+/** Copies found by the marker of this virtual cluster, once after the start and each reload, where the rights allow it. Those in host namespaces that
+ * are not mapped any more are deleted, if this virtual cluster has the object that they were made from: another one of this name may have the marker. */
 
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';

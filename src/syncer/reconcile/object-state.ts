@@ -1,5 +1,5 @@
-/** What this process knows of one key, beyond what both caches hold: all of it in one {@link ObjectState}, so that one call forgets it and one look
- * shows it. A restart loses it, and nothing is wrong afterwards: it saves requests, restores values exactly, and slows down fights. */
+/** What this process knows of one key beyond both caches, in one {@link ObjectState}. A restart may lose it: it saves requests, restores values
+ * exactly, and slows down fights. */
 
 import { objectKey, type KubeObject, type ObjectKey, type StringMap } from '../../kube/object.ts';
 import type { Lister } from '../../kube/types.ts';
@@ -150,7 +150,6 @@ export class ObjectStates {
   /** The few objects that are refused because of a host Service, and its key: an index, so that an event of a Service finds them. */
   readonly #awaitedServices = new Map<ObjectKey, ObjectKey>();
 
-  /** Creates it where there is none. */
   of(key: ObjectKey): ObjectState {
     const known = this.#states.get(key);
     if (known !== undefined) return known;
@@ -184,8 +183,7 @@ export function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean
   return a.metadata.resourceVersion === b?.metadata.resourceVersion && a.metadata.uid === b?.metadata.uid;
 }
 
-/** True if the virtual object differs from that of the last sync only by what another syncer has copied back from the host copy: that is no change
- * of a user. */
+/** The virtual object differs from that of the last sync only by what another syncer has copied back from the host copy. */
 function isEchoOnly(pair: SyncedPair, { metadata, ...content }: KubeObject): boolean {
   const { metadata: before, ...contentBefore } = pair.virtual;
   if (metadata.uid !== before.uid || !jsonEquals(content as JsonObject, contentBefore as JsonObject))

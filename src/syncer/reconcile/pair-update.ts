@@ -197,16 +197,14 @@ async function patchVirtual(
     }
     return stored;
   } catch (error) {
-    // Without a response, the patch may have been applied; then the virtual object shows its values. That it was applied and reverted
-    // meanwhile is far less likely than that it was lost.
+    // Without a response it may have been applied, and the virtual object shows it; applied and reverted is far less likely than lost.
     arrivals.note(record, 'due');
     if (isConflict(error)) await readVirtual(sync, virtual);
     throw error;
   }
 }
 
-/** How many times within a minute others may do what they did since our last write: on the host, or on the virtual side to what the host has.
- * Undefined: they did nothing, or a user changed the virtual object. */
+/** How many times within a minute others may do what they did since our last write. Undefined: nothing, or a user changed the virtual object. */
 function overwritesOf(
   sync: KindSync,
   seen: SeenPair,

@@ -148,8 +148,8 @@ function claimsOn(hostKey: ObjectKey, options: KindSync): readonly Claim[] {
   });
 }
 
-/** The host Services that the copy of `object` would get traffic from: that of its Service, and, where another syncer has copied the translated name
- * of the Service back to the virtual object, which its copy then keeps, the one of that name. */
+/** The host Services that the copy of `object` would get traffic from: that of its Service, and, if another syncer has copied the translated name of
+ * the Service back to the virtual object, the one of that name. */
 function hostServicesOf(
   object: KubeObject,
   target: NamespacedName,
@@ -194,7 +194,6 @@ function ignore(sync: KindSync, seen: Observation, reason: string): ReconcileRes
   return { outcome: 'ignored', reason };
 }
 
-/** Reports each change of the reason once. */
 function reportIgnored(sync: KindSync, seen: Observation, reason: string): void {
   const state = sync.states.of(seen.key);
   const ignored = `${seen.virtual?.metadata.uid} ${reason}`;

@@ -1,5 +1,4 @@
-/** All writes go through a writer. It limits requests in flight, passes every response to the cache before the next reconcile, and in a dry run lets
- * the API server validate the write without storing it. */
+/** Sends all writes: limits requests in flight, passes each response to the cache, and in a dry run lets the API server only validate the write. */
 
 import {
   MalformedResponseError,
@@ -38,7 +37,6 @@ export interface WriterOptions {
   /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
   publishesDeletions?: boolean;
   inFlight: Semaphore;
-  /** Undefined: writes are stored. */
   dryRun: DryRun | undefined;
   logger: Logger;
   metrics: { readonly sync: Pick<SyncSeries, 'written'> };
@@ -50,8 +48,7 @@ export interface Writer {
   create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
   /** PUT; requires `metadata.resourceVersion` as precondition. */
   update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
-  /** JSON merge patch; `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: after a restore from a backup, another object
-   * may have the version. */
+  /** JSON merge patch, with `metadata.uid` and `resourceVersion` as preconditions: after a restore, another object may have the version. */
   mergePatch(
     key: NamespacedName,
     body: JsonObject,
@@ -152,8 +149,7 @@ function rejectPatch(error: unknown): never {
   throw isOtherObject ? failure(409, 'Conflict', error.message) : error;
 }
 
-/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. The change may be another client's, so it
- * is published. */
+/** After a write with unknown outcome. The current object is published, because its change may be another client's. */
 async function readBack({ client, resource, cache }: WriterOptions, { key, uid }: Intent): Promise<void> {
   try {
     cache.observeRead(await client.get(resource, parseKey(key)));
