@@ -62,6 +62,7 @@ const HOST_ONLY = 'h';
 const INCOMING = 'i';
 const ABSENT = '-'.repeat(HASH_CHARS);
 const EARLIER_MAX = 2;
+const FLAGS = 'edvhiEDVHI';
 
 export function shortHash(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, HASH_CHARS);
@@ -176,50 +177,29 @@ function decodeSection(text: JsonValue | undefined): SyncedSection | undefined {
   const section = new Map<string, SyncedEntry>();
   for (let at = 0; at < text.length;) {
     const flag = text.charAt(at);
-    if (flag.toLowerCase() === INCOMING) {
-      const end = decodeIncoming(text, at, section);
-      if (end === undefined) return undefined;
-      at = end;
-      continue;
-    }
-    const count = flag.toLowerCase() === DIFFERENT ? 2 : 1;
-    const end = at + 1 + HASH_CHARS * (1 + count);
-    if (!'edvhEDVH'.includes(flag) || end > text.length) return undefined;
-    const key = text.slice(at + 1, at + 1 + HASH_CHARS);
-    section.set(key, decodeEntry(flag, text.slice(at + 1 + HASH_CHARS, end)));
+    const keyEnd = at + 1 + HASH_CHARS;
+    const isIncoming = flag.toLowerCase() === INCOMING;
+    const from = isIncoming ? keyEnd + 1 : keyEnd;
+    const count = isIncoming ? 3 + Number(text.charAt(keyEnd)) : flag.toLowerCase() === DIFFERENT ? 2 : 1;
+    const end = from + HASH_CHARS * count;
+    if (!FLAGS.includes(flag) || !(count <= 3 + EARLIER_MAX) || end > text.length) return undefined;
+    section.set(text.slice(at + 1, keyEnd), decodeEntry(flag, text.slice(from, end)));
     at = end;
   }
   return section;
 }
 
-/** Adds the entry at this position and returns the position of the next one; undefined: the text is invalid. */
-function decodeIncoming(text: string, at: number, section: Map<string, SyncedEntry>): number | undefined {
-  const keyEnd = at + 1 + HASH_CHARS;
-  const count = Number(text.charAt(keyEnd));
-  const end = keyEnd + 1 + HASH_CHARS * (3 + count);
-  if (!(count <= EARLIER_MAX) || end > text.length) return undefined;
-  const valueAt = (index: number): string | undefined => {
-    const from = keyEnd + 1 + HASH_CHARS * index;
-    const value = text.slice(from, from + HASH_CHARS);
-    return value === ABSENT ? undefined : value;
-  };
-  section.set(text.slice(at + 1, keyEnd), {
-    virtual: valueAt(0),
-    host: valueAt(1),
-    isFromHost: text.charAt(at) !== INCOMING,
-    incoming: { virtual: valueAt(2), earlier: Array.from({ length: count }, (_, i) => valueAt(3 + i)) },
-  });
-  return end;
-}
-
-function decodeEntry(flag: string, values: string): SyncedEntry {
+function decodeEntry(flag: string, text: string): SyncedEntry {
   const kind = flag.toLowerCase();
-  const [first, second] = [values.slice(0, HASH_CHARS), values.slice(HASH_CHARS)];
-  return {
-    virtual: kind === HOST_ONLY ? undefined : first,
-    host: kind === VIRTUAL_ONLY ? undefined : kind === DIFFERENT ? second : first,
-    isFromHost: flag !== kind,
-  };
+  const isFromHost = flag !== kind;
+  const first = text.slice(0, HASH_CHARS);
+  if (kind === EQUAL) return { virtual: first, host: first, isFromHost };
+  if (kind === VIRTUAL_ONLY) return { virtual: first, host: undefined, isFromHost };
+  if (kind === HOST_ONLY) return { virtual: undefined, host: first, isFromHost };
+  if (kind === DIFFERENT) return { virtual: first, host: text.slice(HASH_CHARS), isFromHost };
+  const values = (text.match(/.{8}/g) ?? []).map((value) => (value === ABSENT ? undefined : value));
+  const [virtual, host, incoming, ...earlier] = values;
+  return { virtual, host, isFromHost, incoming: { virtual: incoming, earlier } };
 }
 
 /*
