@@ -11,7 +11,7 @@ import {
 import type { RecordedEvent } from '../../kube/types.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
-import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
+import { mapElements, mapTargetRef, podReferences } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpointSlice } from '../patch/validate-object.ts';
@@ -51,16 +51,7 @@ export interface EndpointSliceOptions {
 export const endpointSliceContent: ContentRules = {
   members: [ENDPOINTS_MEMBER, PORTS_MEMBER],
   ownMembers: [],
-  toHost(virtual, { names }) {
-    const namespace = virtual.metadata.namespace ?? '';
-    const endpoints = memberOf(virtual, ENDPOINTS_MEMBER);
-    return { [ENDPOINTS_MEMBER]: podRefsToHost(endpoints, { namespace, names, mapRefs }) };
-  },
-  toVirtual(host, { names, namespace, original }) {
-    const own = original === undefined ? null : memberOf(original, ENDPOINTS_MEMBER);
-    const endpoints = memberOf(host, ENDPOINTS_MEMBER);
-    return { [ENDPOINTS_MEMBER]: podRefsToVirtual(endpoints, { namespace, names, mapRefs }, own) };
-  },
+  ...podReferences(ENDPOINTS_MEMBER, mapRefs),
   ownLabels,
   isOwnLabel: (key) => key === SERVICE_NAME || key === MANAGED_BY,
   ownLabelsToVirtual,

@@ -5,7 +5,7 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../b
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateEndpoints } from '../patch/validate-object.ts';
 import { asStored, isEmpty, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
-import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
+import { mapElements, mapTargetRef, podReferences } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
 import {
   OBJECT_FIELDS,
@@ -25,16 +25,7 @@ const ENDPOINTS_CONTROLLER = 'endpoint-controller';
 export const endpointsContent: ContentRules = {
   ...NO_CONTENT,
   members: [SUBSETS],
-  toHost(virtual, { names }) {
-    const subsets = memberOf(virtual, SUBSETS);
-    const namespace = virtual.metadata.namespace ?? '';
-    return { [SUBSETS]: podRefsToHost(subsets, { namespace, names, mapRefs }) };
-  },
-  toVirtual(host, { names, namespace, original }) {
-    const subsets = memberOf(host, SUBSETS);
-    const own = original === undefined ? null : memberOf(original, SUBSETS);
-    return { [SUBSETS]: podRefsToVirtual(subsets, { namespace, names, mapRefs }, own) };
-  },
+  ...podReferences(SUBSETS, mapRefs),
   // Empty strings count as absent: kube-apiserver rejects an empty ip, nodeName or appProtocol, and omits the other fields when empty.
   stored(object) {
     const subsets = asStored(ownValue(object, SUBSETS) ?? null);

@@ -2,38 +2,38 @@
 
 import { keyOf, type NamespacedName } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import type { NameTranslator } from './types.ts';
+import { memberOf } from './content.ts';
+import type { ContentRules, NameTranslator } from './types.ts';
 
-/** Applies a function to every `targetRef` of a kind's content; what it returns unchanged costs no copy. */
-export type MapTargetRefs = (content: JsonValue, map: (ref: JsonObject) => JsonObject) => JsonValue;
+/** Applies a function to every `targetRef` in a member; what it returns unchanged costs no copy. */
+type MapTargetRefs = (member: JsonValue, map: (ref: JsonObject) => JsonObject) => JsonValue;
 
-export interface PodReferences {
-  /** The namespace of the object, for references without one. */
-  readonly namespace: string;
-  readonly names: NameTranslator;
-  readonly mapRefs: MapTargetRefs;
-}
-
-/** Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. What is not understood stays as it
- * is, and unchanged parts are shared with the input. */
-export function podRefsToHost(content: JsonValue, { namespace, names, mapRefs }: PodReferences): JsonValue {
-  return mapRefs(content, (ref) => podRefToHost(ref, namespace, names));
-}
-
-/** The other way: by what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the name rule, if
- * it has one result, or one in the namespace of the object. Other references are not changed. */
-export function podRefsToVirtual(
-  content: JsonValue,
-  { namespace, names, mapRefs }: PodReferences,
-  original: JsonValue = null,
-): JsonValue {
-  const known = new Map<string, JsonObject>();
-  mapRefs(original, (ref) => {
-    const host = podRefToHost(ref, namespace, names);
-    if (host !== ref) known.set(refKey(host), ref);
-    return ref;
-  });
-  return mapRefs(content, (ref) => podRefToVirtual(ref, namespace, { names, known }));
+/** Translates the Pod references in one member of a kind's content. What is not understood stays as it is, and unchanged parts are shared with the
+ * input. */
+export function podReferences(
+  member: string,
+  mapRefs: MapTargetRefs,
+): Pick<ContentRules, 'toHost' | 'toVirtual'> {
+  return {
+    /** Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. */
+    toHost(virtual, { names }) {
+      const { namespace = '' } = virtual.metadata;
+      return { [member]: mapRefs(memberOf(virtual, member), (ref) => podRefToHost(ref, namespace, names)) };
+    },
+    /** By what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the name rule, if it has one
+     * result, or one in the namespace of the object. Other references are not changed. */
+    toVirtual(host, { names, namespace, original }) {
+      const known = new Map<string, JsonObject>();
+      mapRefs(original === undefined ? null : memberOf(original, member), (ref) => {
+        const translated = podRefToHost(ref, namespace, names);
+        if (translated !== ref) known.set(refKey(translated), ref);
+        return ref;
+      });
+      return {
+        [member]: mapRefs(memberOf(host, member), (ref) => podRefToVirtual(ref, namespace, { names, known })),
+      };
+    },
+  };
 }
 
 export function mapTargetRef(holder: JsonObject, map: (ref: JsonObject) => JsonObject): JsonObject {
