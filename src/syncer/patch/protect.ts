@@ -3,7 +3,14 @@
 import { withMember } from '../translate/paths.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
 import { isBookkeepingLabel } from '../translate/labels.ts';
-import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import {
+  isJsonObject,
+  objectField,
+  ownValue,
+  setOwn,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
 export const IDENTITY_KEYS: readonly string[] = ['name', 'namespace', 'uid'];
@@ -34,7 +41,7 @@ export function restoreProtected(
   if (now !== undefined && !isJsonObject(now)) {
     return { ok: false, path: ['metadata'], message: 'metadata must stay an object' };
   }
-  const oldMeta = isJsonObject(old) ? old : {};
+  const oldMeta = objectField(before, 'metadata');
   let metadata = now ?? {};
   for (const key of IDENTITY_KEYS) {
     const [was, is] = [ownValue(oldMeta, key), ownValue(metadata, key)];
@@ -56,25 +63,14 @@ function restoreKeys(
   field: 'annotations' | 'labels',
   isBookkeeping: (key: string) => boolean,
 ): JsonObject {
-  const [old, now] = [ownValue(before, field), ownValue(after, field)];
-  if (old === now) return after;
-  const [oldMap, nowMap] = [mapOf(old), mapOf(now)];
-  if (now !== undefined && nowMap === undefined) return after; // no longer a map: the validation reports it
-  const differing = [...Object.keys(oldMap ?? {}), ...Object.keys(nowMap ?? {})]
+  const [old, now] = [objectField(before, field), ownValue(after, field) ?? {}];
+  if (old === now || !isJsonObject(now)) return after; // no longer a map: the validation reports it
+  const differing = Object.keys({ ...old, ...now })
     .filter(isBookkeeping)
-    .filter((key) => oldMap?.[key] !== nowMap?.[key]);
+    .filter((key) => old[key] !== now[key]);
   if (differing.length === 0) return after;
-  const map: JsonObject = { ...nowMap };
-  for (const key of differing) {
-    const value = oldMap?.[key];
-    if (value === undefined) delete map[key];
-    else setOwn(map, key, value);
-  }
+  const map = differing.reduce((changed, key) => withMember(changed, key, ownValue(old, key)), now);
   return withMember(after, field, map);
-}
-
-function mapOf(value: JsonValue | undefined): JsonObject | undefined {
-  return isJsonObject(value) ? value : undefined;
 }
 
 export function withKind(object: JsonValue, own: JsonObject): JsonValue {

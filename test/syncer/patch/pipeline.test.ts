@@ -158,15 +158,11 @@ describe('results', () => {
     expect(await apply([{ path: 'metadata.annotations', expression: shout }], object)).toEqual({
       metadata: { ...object.metadata, annotations: { 'vcluster.loft.sh/object-name': 'v', own: '1!' } },
     });
-    expect(await apply([{ path: 'metadata', expression: '({})' }], object)).toEqual({
-      metadata: {
-        name: 'n',
-        namespace: 's',
-        uid: 'u',
-        annotations: { 'vcluster.loft.sh/object-name': 'v' },
-        labels: { 'vcluster.loft.sh/managed-by': 'vc' },
-      },
-    });
+    const bare = {
+      metadata: { ...object.metadata, annotations: { 'vcluster.loft.sh/object-name': 'v' } },
+    };
+    for (const expression of ['({})', '({ annotations: null, labels: null })'])
+      expect(await apply([{ path: 'metadata', expression }], object)).toEqual(bare);
     const forged =
       '({ ...value, annotations: { ...value.annotations, "vcluster.loft.sh/object-uid": "forged" } })';
     expect(await apply([{ path: 'metadata', expression: forged }], object)).toEqual(object);
