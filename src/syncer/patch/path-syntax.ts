@@ -168,7 +168,7 @@ class PathScanner {
     const start = this.#at;
     const text = this.#untilClosing(open).trim();
     if (text === '') this.#fail('unexpected empty segment: a bracket needs an index, * or a key', start);
-    const problem = bracketProblem(text);
+    const problem = problemIn(REFUSED_IN_BRACKETS, text);
     if (problem !== undefined) this.#fail(problem, start);
     if (text !== '*' && !isIndex(text)) {
       this.#key(start, text);
@@ -246,45 +246,52 @@ function isIndex(text: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(text);
 }
 
+type Refusals = readonly (readonly [form: RegExp, problem: (text: string) => string])[];
+
+function problemIn(refusals: Refusals, text: string): string | undefined {
+  return refusals.find(([form]) => form.test(text))?.[1](text);
+}
+
 /** The error for a name that is not allowed without quotes; undefined if it is allowed. */
 function plainNameProblem(name: string): string | undefined {
-  if (name === '') return 'an empty name needs quotes: ""';
-  if (name.startsWith('?')) return 'a filter stands in brackets: [?(@.name === "http")]';
-  if (name.startsWith('(')) return `scripts such as ${show(name)} are not supported`;
-  if (name.trim() !== name) return 'a name with blanks at its edge needs quotes';
-  if (/[.[\]]/.test(name)) return 'a name that holds ".", "[" or "]" needs quotes';
-  if (name.includes('"') || name.startsWith("'"))
-    return 'a name that holds a quote needs quotes around all of it';
-  if (name.startsWith('@'))
-    return `type selectors such as ${show(name)} are not supported; quote it if it is a key`;
-  if (name.endsWith('()'))
-    return `functions such as ${show(name)} are not supported; quote it if it is a key`;
-  if (name.includes(','))
-    return `unions such as ${show(name)} are not supported; quote it if the comma is part of the key`;
-  if (name.includes('*')) return `a wildcard stands alone; quote ${show(name)} if the * is part of the key`;
-  if (/^-?\d*:-?\d*(?::-?\d*)?$/.test(name)) return `slices such as ${show(name)} are not supported`;
-  if (/^-\d+$/.test(name))
-    return `negative indices such as ${show(name)} are not supported; quote it if it is a key`;
-  if (/[\^~]$/.test(name))
-    return `the operator at the end of ${show(name)} is not supported; quote it if it is part of the key`;
-  if (name === '$') return '"$" may only stand at the start';
-  return undefined;
+  return problemIn(REFUSED_NAMES, name);
 }
+
+const QUOTE_KEY = 'are not supported; quote it if it is a key';
+
+const REFUSED_NAMES: Refusals = [
+  [/^$/, () => 'an empty name needs quotes: ""'],
+  [/^\?/, () => 'a filter stands in brackets: [?(@.name === "http")]'],
+  [/^\(/, (name) => `scripts such as ${show(name)} are not supported`],
+  [/^\s|\s$/, () => 'a name with blanks at its edge needs quotes'],
+  [/[.[\]]/, () => 'a name that holds ".", "[" or "]" needs quotes'],
+  [/"|^'/, () => 'a name that holds a quote needs quotes around all of it'],
+  [/^@/, (name) => `type selectors such as ${show(name)} ${QUOTE_KEY}`],
+  [/\(\)$/, (name) => `functions such as ${show(name)} ${QUOTE_KEY}`],
+  [/,/, (name) => `unions such as ${show(name)} are not supported; quote it if the comma is part of the key`],
+  [/\*/, (name) => `a wildcard stands alone; quote ${show(name)} if the * is part of the key`],
+  [/^-?\d*:-?\d*(?::-?\d*)?$/, (name) => `slices such as ${show(name)} are not supported`],
+  [/^-\d+$/, (name) => `negative indices such as ${show(name)} ${QUOTE_KEY}`],
+  [
+    /[\^~]$/,
+    (name) => `the operator at the end of ${show(name)} is not supported; quote it if it is part of the key`,
+  ],
+  [/^\$$/, () => '"$" may only stand at the start'],
+];
 
 /** In a name: what jsonpath-plus splits at, or uses itself while it splits. */
 const READ_DIFFERENTLY = /[;^~']|#\d|%@%|@[\w$-]+\(/;
 
-/** The error for text that is not allowed in a bracket without quotes; undefined for an index, `*` and a key as vCluster reads it. */
-function bracketProblem(text: string): string | undefined {
-  if (text.startsWith('(')) return `scripts such as ${show(`[${text}]`)} are not supported`;
-  if (/^-?\d*\s*:/.test(text)) return `slices such as ${show(`[${text}]`)} are not supported`;
-  if (/^-\d+$/.test(text)) return `negative indices such as ${show(`[${text}]`)} are not supported`;
-  if (text.includes('[')) return `unexpected bracket in bracket: ${show(`[${text}]`)}`;
-  if (text.includes(',')) return `unions such as ${show(`[${text}]`)} are not supported`;
-  if (/^\d+$/.test(text) && !isIndex(text))
-    return `${show(text)} is not an index: no leading zeros, at most ten digits`;
-  return /["']/.test(text) ? 'a key that holds a quote needs quotes around all of it' : undefined;
-}
+/** Text that is not allowed in a bracket without quotes: neither an index, `*`, nor a key as vCluster reads it. */
+const REFUSED_IN_BRACKETS: Refusals = [
+  [/^\(/, (text) => `scripts such as ${show(`[${text}]`)} are not supported`],
+  [/^-?\d*\s*:/, (text) => `slices such as ${show(`[${text}]`)} are not supported`],
+  [/^-\d+$/, (text) => `negative indices such as ${show(`[${text}]`)} are not supported`],
+  [/\[/, (text) => `unexpected bracket in bracket: ${show(`[${text}]`)}`],
+  [/,/, (text) => `unions such as ${show(`[${text}]`)} are not supported`],
+  [/^(?:0\d+|\d{11,})$/, (text) => `${show(text)} is not an index: no leading zeros, at most ten digits`],
+  [/["']/, () => 'a key that holds a quote needs quotes around all of it'],
+];
 
 function show(part: string): string {
   return JSON.stringify(part.length > 40 ? `${part.slice(0, 40)}…` : part);
