@@ -126,15 +126,13 @@ export function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean 
 export function contentEquals(wanted: KubeObject, actual: KubeObject, rules: ContentRules): boolean {
   const members = new Set([...Object.keys(wanted), ...Object.keys(actual)]);
   for (const member of ['metadata', 'apiVersion', 'kind', ...rules.ownMembers]) members.delete(member);
-  for (const member of members) {
+  return [...members].every((member) => {
     const [a, b] = [contentOf(wanted, member), contentOf(actual, member)];
-    const isEqual = rules.members.includes(member) ? memberEquals(rules, member, a, b) : jsonEquals(a, b);
-    if (!isEqual) return false;
-  }
-  return true;
+    return rules.members.includes(member) ? memberEquals(rules, member, a, b) : jsonEquals(a, b);
+  });
 }
 
 function contentOf(object: KubeObject, member: string): JsonValue {
-  const value = Object.hasOwn(object, member) ? (object[member] as JsonValue | undefined) : undefined; // metadata is left out above
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0) ? null : value;
+  const value = memberOf(object, member);
+  return Array.isArray(value) && value.length === 0 ? null : value;
 }
