@@ -106,12 +106,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     validate: validateEndpointSlice,
     serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),
     hostService: serviceKeyOf,
-    indexes: {
-      [BY_SERVICE]: (object) => {
-        const key = serviceKeyOf(object);
-        return key === undefined ? [] : [key];
-      },
-    },
+    indexes: { [BY_SERVICE]: serviceKeysOf },
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     needsRecreation: (wanted, actual) => wanted['addressType'] !== actual['addressType'],
@@ -138,9 +133,15 @@ function generatorsOf({
   return isEndpointsSynced ? [SLICE_CONTROLLER, MIRRORING_CONTROLLER] : [SLICE_CONTROLLER];
 }
 
-export function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): ObjectKey | undefined {
+function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): ObjectKey | undefined {
   const name = labels?.[SERVICE_NAME];
   return name === undefined || name === '' ? undefined : keyOf({ namespace, name });
+}
+
+/** At most one. */
+export function serviceKeysOf(slice: KubeObject): readonly ObjectKey[] {
+  const key = serviceKeyOf(slice);
+  return key === undefined ? [] : [key];
 }
 
 function ownLabels({ metadata: { namespace = '', labels } }: KubeObject, names: NameTranslator): StringMap {

@@ -1,8 +1,8 @@
 /** The interface between the engine and a synced kind. Each kind is one file of this folder; no other code branches on the kind. */
 
 import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
-import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { asJson, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
+import { objectField, type JsonObject } from '../../base/json.ts';
 import type { Fields } from '../patch/check-patch.ts';
 import type { ResultProblem } from '../patch/pipeline.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
@@ -88,10 +88,7 @@ export const PLAIN_KIND = {
 
 /** True when the Service selects Pods, so that a controller of its cluster writes its Endpoints and slices. */
 export function hasSelector(service: KubeObject): boolean {
-  const spec = service['spec'];
-  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return false;
-  const selector = (spec as Record<string, unknown>)['selector']; // raw JSON below
-  return typeof selector === 'object' && selector !== null && Object.keys(selector).length > 0;
+  return Object.keys(objectField(objectField(asJson(service), 'spec'), 'selector')).length > 0;
 }
 
 /** Undefined when the Service, or its absence, lets what belongs to it be synced. */

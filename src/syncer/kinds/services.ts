@@ -2,15 +2,29 @@
  * Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back. */
 
 import type { AddressField } from '../../config/config.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
-import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import {
+  asJson,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  objectKey,
+  SERVICES,
+  type KubeObject,
+} from '../../kube/object.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  objectField,
+  ownValue,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateService } from '../patch/validate-object.ts';
 import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/dns-names.ts';
-import { asStored, listAt, memberOf, NO_CONTENT } from '../translate/content.ts';
+import { asStored, listAt, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
-import { serviceKeyOf } from './endpoint-slices.ts';
+import { serviceKeysOf } from './endpoint-slices.ts';
 import {
   hasSelector,
   OBJECT_FIELDS,
@@ -128,10 +142,7 @@ export function createServiceKind({ hasSyncedEndpoints, allow }: ServiceKindOpti
     keysOfService: () => [],
     relatedKinds: {
       [ENDPOINTS.plural]: (object) => [objectKey(object)],
-      [ENDPOINT_SLICES.plural]: (object) => {
-        const key = serviceKeyOf(object);
-        return key === undefined ? [] : [key];
-      },
+      [ENDPOINT_SLICES.plural]: serviceKeysOf,
     },
     deletesAlong: [ENDPOINTS],
     gate: (virtual) => gate(virtual, hasSyncedEndpoints),
@@ -217,7 +228,7 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
   if (!isVirtualHeadless && Object.hasOwn(spec, FAMILIES)) spec[FAMILIES] = familiesToHost(virtual, host);
   for (const [field, value] of Object.entries(host ?? {})) {
     if (Object.hasOwn(spec, field) || WITHOUT_DEFAULT.has(field)) continue;
-    const isKept = (TYPES_OF_COPIED[field]?.includes(type) ?? true) && isStillValid(field, spec);
+    const isKept = isOfType(field, spec) && isStillValid(field, spec);
     const isAlike = !ALLOCATED.has(field) || isVirtualHeadless === isHeadless(host ?? {});
     if (isKept && isAlike) spec[field] = field === 'clusterIPs' ? addressesOf(spec, value) : value;
   }
@@ -242,14 +253,14 @@ function addressesOf(spec: JsonObject, allocated: JsonValue): JsonValue {
 
 /** Without what a patch has left of another type, as an API server drops it when the type changes. */
 function specOfType(patched: JsonObject): JsonObject {
-  const type = typeOf(patched);
-  return Object.fromEntries(
-    Object.entries(patched).filter(
-      ([field]) =>
-        (TYPES_OF_COPIED[field]?.includes(type) ?? true) &&
-        (field !== 'sessionAffinityConfig' || patched['sessionAffinity'] === 'ClientIP'),
-    ),
-  );
+  const spec = Object.fromEntries(Object.entries(patched).filter(([field]) => isOfType(field, patched)));
+  if (patched['sessionAffinity'] !== 'ClientIP') delete spec['sessionAffinityConfig'];
+  return spec;
+}
+
+/** A Service of the type of this one may have the field. */
+function isOfType(field: string, spec: JsonObject): boolean {
+  return TYPES_OF_COPIED[field]?.includes(typeOf(spec)) ?? true;
 }
 
 /** The spec of the copy, with what the virtual cluster has allocated and what the copy does not get, without defaults of the host. */
@@ -297,8 +308,7 @@ function portId({ port, protocol }: JsonObject): string {
 /** `externalTrafficPolicy` needs an external address; `healthCheckNodePort` needs the policy Local. */
 function isStillValid(field: string, spec: JsonObject): boolean {
   if (field === 'healthCheckNodePort') return spec['externalTrafficPolicy'] === 'Local';
-  if (field !== 'externalTrafficPolicy') return true;
-  return isExternallyAccessible(spec);
+  return field !== 'externalTrafficPolicy' || isExternallyAccessible(spec);
 }
 
 function keep(spec: JsonObject, host: JsonObject | undefined, field: string): void {
@@ -308,9 +318,8 @@ function keep(spec: JsonObject, host: JsonObject | undefined, field: string): vo
 
 function storedSpec(spec: JsonObject): JsonObject {
   const { publishNotReadyAddresses, ...rest } = spec;
-  const stored = asStored(rest);
-  if (!isJsonObject(stored)) return {};
-  const ports = listAt(stored, 'ports').map((port) =>
+  const stored = asStored(rest) as JsonObject; // an object stays one
+  const ports = listAt(stored, PORTS).map((port) =>
     isJsonObject(port) ? { targetPort: port['port'] ?? 0, ...port } : port,
   );
   return {
@@ -345,9 +354,7 @@ export function statusPatch(virtual: KubeObject, host: KubeObject | undefined): 
 }
 
 function balancerOf(service: KubeObject): JsonObject {
-  const status = memberOf(service, STATUS);
-  const balancer = isJsonObject(status) ? ownValue(status, 'loadBalancer') : undefined;
-  return isJsonObject(balancer) ? balancer : {};
+  return objectField(objectField(asJson(service), STATUS), 'loadBalancer');
 }
 
 function addressOf(host: KubeObject): CopyAddress {
@@ -373,6 +380,5 @@ function addressOf(host: KubeObject): CopyAddress {
 }
 
 function specOf(service: KubeObject): JsonObject {
-  const spec = memberOf(service, SPEC);
-  return isJsonObject(spec) ? spec : {};
+  return objectField(asJson(service), SPEC);
 }

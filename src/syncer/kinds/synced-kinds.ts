@@ -40,7 +40,7 @@ export function patchedKinds({ services }: Pick<Config, 'services'>): readonly P
 }
 
 /** Every kind that a current or an earlier configuration can sync. */
-export const SYNCABLE_RESOURCES: readonly Resource[] = [ENDPOINTS, ENDPOINT_SLICES, SERVICES];
+export const SYNCABLE_RESOURCES: readonly Resource[] = PATCHED_KINDS.map(({ resource }) => resource);
 
 /** By plural, for the kinds whose status is synced: see `SyncedKind.statusPatch`. */
 export const STATUS_PATCHES: ReadonlyMap<string, SyncedKind['statusPatch']> = new Map([
@@ -74,14 +74,13 @@ export function syncedKinds(
     const slice = virtualCaches.get(ENDPOINT_SLICES.plural)?.get(key);
     return slice !== undefined && (selection(slice) ?? exclusion(slice, sliceOptions)) === undefined;
   };
-  const slicesOf = (service: ObjectKey): readonly ObjectKey[] => [
-    ...(virtualCaches.get(ENDPOINT_SLICES.plural)?.byIndex(BY_SERVICE, service) ?? []),
-  ];
+  const slicesOf = (service: ObjectKey): Iterable<ObjectKey> =>
+    virtualCaches.get(ENDPOINT_SLICES.plural)?.byIndex(BY_SERVICE, service) ?? [];
   const serviceKind = createServiceKind({
     hasSyncedEndpoints: (service) => {
       const own = sliceOptions.endpointsOf(objectKey(service));
       const isSynced = own !== undefined && selection(own) === undefined;
-      return isSynced || slicesOf(objectKey(service)).some(isSyncedSlice);
+      return isSynced || Iterator.from(slicesOf(objectKey(service))).some(isSyncedSlice);
     },
     allow,
   });
