@@ -71,23 +71,24 @@ export function formatPath(path: ConfigPath): string {
   return text;
 }
 
+/** '' is the whole file. */
 export function pathOf(dotted: string): ConfigPath {
-  return dotted.split('.');
+  return dotted === '' ? [] : dotted.split('.');
 }
 
 // Single fields of a configuration that may be invalid elsewhere.
 
 /** Typed access to the file's content. A value of another type counts as absent; the schema reports it. */
 export class Fields {
-  readonly root: JsonObject;
+  readonly #root: JsonObject;
 
   constructor(root: JsonObject) {
-    this.root = root;
+    this.#root = root;
   }
 
   /** `dotted` has plain keys only. */
   value(dotted: string): JsonValue | undefined {
-    return valueAt(this.root, dotted.split('.'));
+    return valueAt(this.#root, pathOf(dotted));
   }
 
   text(dotted: string, fallback = ''): string {
@@ -103,6 +104,11 @@ export class Fields {
   object(dotted: string): JsonObject {
     const value = this.value(dotted);
     return isJsonObject(value) ? value : {};
+  }
+
+  /** '' is the whole file. */
+  keys(section: string): string[] {
+    return Object.keys(section === '' ? this.#root : this.object(section));
   }
 }
 

@@ -2,7 +2,15 @@
 
 import { readFileSync } from 'node:fs';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../base/json.ts';
-import { errorAtKey, formatPath, warningAtKey, type ConfigPath, type Finding, Fields } from './finding.ts';
+import {
+  errorAtKey,
+  formatPath,
+  pathOf,
+  warningAtKey,
+  type ConfigPath,
+  type Finding,
+  Fields,
+} from './finding.ts';
 import { nearestWord } from './schema/suggest.ts';
 
 /** Sections of this program. They may name secrets, so expressions cannot read them. */
@@ -174,25 +182,23 @@ function umbrellaValues(values: JsonObject, defaults: JsonObject): Finding | und
 
 /** A key that vCluster does not know, which resembles one that it does. */
 function misspeltKeys(values: JsonObject, defaults: JsonObject): Finding[] {
-  return ['', 'sync', 'sync.toHost', 'sync.fromHost', 'controlPlane'].flatMap((section) => {
-    const [ours, theirs] = [values, defaults].map((file) =>
-      Object.keys(section === '' ? file : new Fields(file).object(section)),
-    ) as [string[], string[]]; // as many as given
-    const known = [
-      ...theirs,
-      ...(section === '' ? OTHER_KEYS : []),
-      ...(section.startsWith('sync.') ? ['customResources'] : []),
-    ];
-    const path = section === '' ? [] : section.split('.');
-    return ours
-      .filter((key) => !known.includes(key))
-      .flatMap((key) => {
-        const near = nearestWord(key, known);
-        if (near === undefined) return [];
-        return [warningAtKey([...path, key], `vCluster does not know this key: did you mean "${near}"?`)];
-      });
+  const [ours, theirs] = [new Fields(values), new Fields(defaults)];
+  return Object.entries(OTHER_KEYS).flatMap(([section, others]) => {
+    const known = [...theirs.keys(section), ...others];
+    return ours.keys(section).flatMap((key) => {
+      const near = known.includes(key) ? undefined : nearestWord(key, known);
+      if (near === undefined) return [];
+      const message = `vCluster does not know this key: did you mean "${near}"?`;
+      return [warningAtKey([...pathOf(section), key], message)];
+    });
   });
 }
 
-/** Top-level keys of vCluster that its default values leave out. */
-const OTHER_KEYS = ['external', 'global', 'plugin', 'pro', 'serviceCIDR', 'sleepMode', 'sync'];
+/** Sections, each with the keys of vCluster that its default values leave out. */
+const OTHER_KEYS = {
+  '': ['external', 'global', 'plugin', 'pro', 'serviceCIDR', 'sleepMode', 'sync'],
+  sync: [],
+  'sync.toHost': ['customResources'],
+  'sync.fromHost': ['customResources'],
+  controlPlane: [],
+};

@@ -140,10 +140,11 @@ function riskyChoices(fields: Fields): Finding[] {
 function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
   const theirs = new Fields(defaults);
   return ['', 'sync', 'sync.toHost'].flatMap((section) => {
-    const path = section === '' ? [] : pathOf(section);
+    const path = pathOf(section);
     const known = knownKeys(path);
-    return keysOf(fields, section)
-      .filter((key) => !known.includes(key) && !keysOf(theirs, section).includes(key))
+    return fields
+      .keys(section)
+      .filter((key) => !known.includes(key) && !theirs.keys(section).includes(key))
       .flatMap((key) => {
         const hint = misplaced(section, key);
         const near = hint === undefined ? nearestWord(key, known) : undefined;
@@ -153,10 +154,6 @@ function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
         return hint === undefined ? [] : [warning];
       });
   });
-}
-
-function keysOf(fields: Fields, section: string): string[] {
-  return Object.keys(section === '' ? fields.root : fields.object(section));
 }
 
 /** A known key above its section. */
