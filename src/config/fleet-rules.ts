@@ -7,6 +7,7 @@ import { errorAtKey, errorAtValue, type Fields, type Finding, pathOf, warningAtK
 const SECTION = 'endpointSyncer';
 const FLEET = `${SECTION}.fleet`;
 const INCLUDE = `${FLEET}.namespaces.include`;
+const EXCLUDE = `${FLEET}.namespaces.exclude`;
 
 /** What a fleet shares, or is about the fleet itself. */
 const OF_THE_PROCESS: ReadonlySet<string> = new Set(['host', 'http', 'log', 'fleet', 'defaults']);
@@ -17,8 +18,6 @@ const OF_ONE_CLUSTER: Readonly<Record<string, string>> = {
   virtual: 'each member has the access in the Secret vc-NAME of its vCluster',
   vclusterConfig: 'each member has the values in the Secret vc-config-NAME of its vCluster',
 };
-
-const NAMESPACE_PATTERN = /^[a-z0-9*](?:[-a-z0-9*]*[a-z0-9*])?$/u;
 
 export function isFleet(fields: Fields): boolean {
   return fields.isOn(`${FLEET}.enabled`);
@@ -67,25 +66,17 @@ function unusedDefaults(fields: Fields): Finding[] {
 }
 
 function namespaceFindings(fields: Fields): Finding[] {
-  const [include, exclude] = [INCLUDE, `${FLEET}.namespaces.exclude`].map((name) => textsAt(fields, name));
-  if (include?.length === 0) {
+  const include = textsAt(fields, INCLUDE);
+  if (include.length === 0) {
     const message =
       'is required: the host namespaces in which vClusters are looked for, such as ["team-a"] or ["team-*"]';
     return [errorAtKey(pathOf(INCLUDE), message)];
   }
-  const findings = Object.entries({ include, exclude }).flatMap(([key, patterns = []]) =>
-    patterns.flatMap((pattern, at) => {
-      if (NAMESPACE_PATTERN.test(pattern)) return [];
-      const message = 'must be the name of a namespace, in which * may stand for any text';
-      return [errorAtValue([...pathOf(`${FLEET}.namespaces`), key, at], message)];
-    }),
-  );
   const own = fields.text(`${SECTION}.host.namespace`);
-  if (own !== '' && isFleetNamespace(own, { include: include ?? [], exclude: exclude ?? [] })) {
-    const message = `includes the fleet's own namespace "${own}" (${SECTION}.host.namespace), whose Secrets are not those of virtual clusters: add it to ${FLEET}.namespaces.exclude`;
-    findings.push(errorAtValue(pathOf(INCLUDE), message));
-  }
-  return findings;
+  const exclude = textsAt(fields, EXCLUDE);
+  if (own === '' || !isFleetNamespace(own, { include, exclude })) return [];
+  const message = `includes the fleet's own namespace "${own}" (${SECTION}.host.namespace), whose Secrets are not those of virtual clusters: add it to ${EXCLUDE}`;
+  return [errorAtValue(pathOf(INCLUDE), message)];
 }
 
 /** `namespaces` has names and patterns. */

@@ -214,6 +214,13 @@ const namespaces = section(
   },
 );
 
+const namespacePattern = z
+  .string()
+  .regex(
+    /^[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?$/u,
+    'must be the name of a namespace, in which * may stand for any text',
+  );
+
 const fleet = section('One process for many vClusters of a host.', {
   enabled: flag(
     'Whether this process syncs every selected vCluster of the host. What the others have in common is in endpointSyncer.defaults, and what differs in their own values.',
@@ -223,11 +230,11 @@ const fleet = section('One process for many vClusters of a host.', {
     'Host namespaces in which vClusters are looked for. With names alone, rights in these namespaces are enough; a pattern needs rights in the whole cluster.',
     {
       include: z
-        .array(z.string().min(1))
+        .array(namespacePattern)
         .default([])
         .meta({ description: 'Host namespaces with vClusters; * stands for any text. Required.' }),
       exclude: z
-        .array(z.string().min(1))
+        .array(namespacePattern)
         .default([])
         .meta({ description: 'Host namespaces whose vClusters are not synced; * stands for any text.' }),
     },
