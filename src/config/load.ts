@@ -3,23 +3,16 @@
 import { existsSync } from 'node:fs';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
-import { parseConfig, type ParseResult } from './parse.ts';
-import { overridesOfCommandLine, type CommandLine } from './overrides.ts';
+import { parseConfig, type ParseOptions, type ParseResult } from './parse.ts';
+import { overridesOfCommandLine } from './overrides.ts';
 import { displayName, readTextFile } from './source-file.ts';
 import type { Config } from './config.ts';
-import type { ConfigChecks, ConfigFlags } from './types.ts';
+import type { ConfigFlags } from './types.ts';
 import { withoutHeading } from './vcluster-values.ts';
 
-export interface LoadOptions extends CommandLine {
+export interface LoadOptions extends Omit<ParseOptions, 'overrides' | 'fileExists'> {
   /** `-` is standard input; absent: ENDPOINT_SYNCER_CONFIG, else no file at all. */
   readonly file?: string;
-  readonly checks: ConfigChecks;
-  /** For commands that need no virtual cluster. */
-  readonly isNameOptional?: boolean;
-  /** See `ParseOptions`. */
-  readonly isStart?: boolean;
-  /** See `ParseOptions`. */
-  readonly acceptsFleet?: boolean;
   /** Instead of files: what they name may not exist here. */
   readonly given?: { readonly source: ConfigText; readonly vcluster?: VclusterText };
 }

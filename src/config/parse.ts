@@ -26,7 +26,7 @@ import { type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json
 import { readDocument } from './document.ts';
 import { syntaxProblems } from './source-file.ts';
 
-interface ParseOptions extends CommandLine {
+export interface ParseOptions extends CommandLine {
   readonly checks: ConfigChecks;
   /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;

@@ -11,21 +11,20 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
 ]);
 
-/** The pattern for editors: a bare zero, or numbers that each have a unit. */
-export const DURATION_PATTERN = '^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$';
+const AMOUNT = String.raw`([0-9]+(\.[0-9]*)?|\.[0-9]+)`;
+const PART = `${AMOUNT}(${[...UNIT_MS.keys()].join('|')})`;
 
-const WHOLE = new RegExp(DURATION_PATTERN, 'u');
-const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gu;
+/** The pattern for editors: a bare zero, or numbers that each have a unit. */
+export const DURATION_PATTERN = `^(0|(${PART})+)$`;
 /** Longer text is rejected, also as a quantity. */
 export const TEXT_MAX = 64;
 
 /** Milliseconds, possibly fractional; undefined when the text is not a duration of zero or more. */
 export function parseDuration(text: string): number | undefined {
-  if (text.length > TEXT_MAX || !WHOLE.test(text)) return undefined;
+  if (text.length > TEXT_MAX || !new RegExp(DURATION_PATTERN, 'u').test(text)) return undefined;
   let totalMs = 0;
-  for (const [, amount = '0', unit = ''] of text.matchAll(PART)) {
+  for (const [, amount = '0', , unit = ''] of text.matchAll(new RegExp(PART, 'gu')))
     totalMs += Number(amount) * (UNIT_MS.get(unit) ?? 0);
-  }
   return Number.isFinite(totalMs) ? totalMs : undefined;
 }
 
@@ -58,18 +57,15 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The pattern for editors. Fractions of a byte (`m`, `u`, `n`) make no sense for a size. */
-export const QUANTITY_PATTERN =
-  '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$';
-
-const QUANTITY = /^(\d+(?:\.\d*)?|\.\d+)(?:([kMGTPE]|[KMGTPE]i)|[eE](\d{1,2}))?$/u;
+export const QUANTITY_PATTERN = `^${AMOUNT}(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$`;
 
 /** Bytes, rounded up as Kubernetes does; undefined when the text is not a size of zero or more, or too large to count. */
 export function parseBytes(text: string): number | undefined {
   if (text.length > TEXT_MAX) return undefined;
-  const [, amount, suffix = '', exponent = '0'] = QUANTITY.exec(text) ?? [];
-  const factor = FACTORS.get(suffix);
-  if (amount === undefined || factor === undefined) return undefined;
-  const bytes = Math.ceil(Number(amount) * factor * 10 ** Number(exponent));
+  const [, amount, , suffix = ''] = new RegExp(QUANTITY_PATTERN, 'u').exec(text) ?? [];
+  const factor = FACTORS.get(suffix) ?? 10 ** Number(suffix.slice(1));
+  if (amount === undefined) return undefined;
+  const bytes = Math.ceil(Number(amount) * factor);
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
