@@ -15,7 +15,6 @@ const BOUNDED: ReadonlyMap<string, string> = new Map([
   [String.raw`\((.*)\)`, 'the notation of a schema in the source'],
   [String.raw`[.-]+$`, 'at most 100 characters'],
   [String.raw`^(\s*)[\w"'.-]+:\n\1- `, "the user's own test file"],
-  [String.raw`(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)`, 'at most 64 characters'],
   [String.raw`:(?!latest$)[^/]+$`, 'an image in the cluster of the demo'],
   [String.raw`<(script|style)[^]*?<\/\1>`, 'at most 4096 characters'],
   [String.raw`<[^>]*>`, 'at most 4096 characters'],
