@@ -4,7 +4,15 @@
 
 import { dirname, isAbsolute, resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
-import { type Finding, errorAtKey, errorAtValue, formatPath, Fields, pathOf } from './finding.ts';
+import {
+  type Finding,
+  errorAtKey,
+  errorAtValue,
+  formatPath,
+  Fields,
+  PATCHED_KEYS,
+  pathOf,
+} from './finding.ts';
 import type { JsonObject } from '../base/json.ts';
 import { applyOverrides, originOf, type Override } from './overrides.ts';
 import {
@@ -49,12 +57,6 @@ export interface Layers {
 }
 
 const VCLUSTER_CONFIG = 'endpointSyncer.vclusterConfig';
-
-/**
- * Kinds that this program patches. `enabled: false` in vCluster's file leaves them to this program, so only its own file enables or disables
- * them.
- */
-export const PATCHED_KEYS = ['endpoints', 'endpointSlices'] as const;
 
 export function readLayers(
   source: ConfigText,

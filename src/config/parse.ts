@@ -6,12 +6,13 @@ import {
   withoutConsequences,
   type Finding,
   Fields,
+  patchedKinds,
   pathOf,
   syncsServices,
   type ConfigPath,
   errorAtKey,
 } from './finding.ts';
-import { PATCHED_KEYS, readLayers, type ConfigText, type VclusterText } from './layers.ts';
+import { readLayers, type ConfigText, type VclusterText } from './layers.ts';
 import { applyOverrides, overridesOfCommandLine, type CommandLine, type Override } from './overrides.ts';
 import { isFleet, refusedFleet } from './fleet-rules.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
@@ -64,13 +65,11 @@ export function parseConfig(
   const { own, merged, written, vcluster } = layers;
   const defaults = vclusterDefaults();
   const fields = new Fields(merged);
-  const isSyncingServices = syncsServices(fields);
-  const patchedKeys = [...PATCHED_KEYS, ...(isSyncingServices ? ['services'] : [])];
-  const ours = isSyncingServices ? merged : withoutServicePatches(merged);
+  const ours = syncsServices(fields) ? merged : withoutServicePatches(merged);
   const { config: parsed, findings } = checkSchema(ours, options.isNameOptional === true || isFleet(fields));
   const all = withoutConsequences([
     ...findings,
-    ...patchedKeys
+    ...patchedKinds(fields)
       .map((key) => `sync.toHost.${key}.patches`)
       .flatMap((list) => checkPatches(new Fields(written).value(list), pathOf(list), options.checks)),
     ...checkRules(merged, options.checks),

@@ -4,7 +4,8 @@ import { type JsonObject, isJsonObject, ownValue, type JsonValue } from '../base
 import {
   Fields,
   pathOf,
-  syncsServices,
+  PATCHED_KEYS,
+  patchedKinds,
   errorAtValue,
   type Finding,
   warningAtKey,
@@ -47,16 +48,13 @@ function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Fi
     });
 }
 
-/** The kinds that both can sync, and both sync by default. */
-const SHARED_KINDS = [
-  { key: 'endpoints', kind: 'Endpoints' },
-  { key: 'endpointSlices', kind: 'EndpointSlices' },
-];
+/** The words for them. */
+const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' };
 
 /** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
 export function syncedByVcluster(vcluster: JsonObject): readonly string[] {
   const theirs = new Fields(vcluster);
-  return SHARED_KINDS.map(({ key }) => key).filter((key) => theirs.isOn(`sync.toHost.${key}.enabled`, true));
+  return PATCHED_KEYS.filter((key) => theirs.isOn(`sync.toHost.${key}.enabled`, true));
 }
 
 /**
@@ -68,7 +66,8 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
   const isError = isStart && fields.text('endpointSyncer.besideVcluster') !== 'force';
   const findings: Finding[] = [];
   const shared = syncedByVcluster(vcluster);
-  for (const { key, kind } of SHARED_KINDS) {
+  for (const key of PATCHED_KEYS) {
+    const kind = KINDS[key];
     const name = `sync.toHost.${key}.enabled`;
     if (!shared.includes(key) || !fields.isOn(name, true)) continue;
     const add = isError ? errorAtValue : warningAtValue;
@@ -81,10 +80,10 @@ export function vclusterFindings(merged: JsonObject, vcluster: JsonObject, isSta
 }
 
 function syncedByNone(fields: Fields, shared: readonly string[]): Finding[] {
-  return SHARED_KINDS.flatMap(({ key, kind }) => {
+  return PATCHED_KEYS.flatMap((key) => {
     const name = `sync.toHost.${key}.enabled`;
     if (shared.includes(key) || fields.isOn(name, true)) return [];
-    const message = `neither this program nor vCluster syncs ${kind}, so existing copies on the host are no longer updated: set it to true here or in vCluster's values`;
+    const message = `neither this program nor vCluster syncs ${KINDS[key]}, so existing copies on the host are no longer updated: set it to true here or in vCluster's values`;
     return [{ ...warningAtValue(pathOf(name), message), file: 'own' as const }];
   });
 }
@@ -160,7 +159,7 @@ function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
 function misplaced(section: string, key: string): string | undefined {
   if (section === '' && key === 'toHost') return 'it belongs below sync';
   if (section === '' && knownKeys(['endpointSyncer']).includes(key)) return 'it belongs below endpointSyncer';
-  const isMisplaced = section !== 'sync.toHost' && SHARED_KINDS.some((shared) => shared.key === key);
+  const isMisplaced = section !== 'sync.toHost' && PATCHED_KEYS.some((patched) => patched === key);
   return isMisplaced ? 'it belongs below sync.toHost' : undefined;
 }
 
@@ -204,7 +203,7 @@ function droppedExclusions(own: Fields): Finding[] {
 /** Expressions that ask for what cannot be different. */
 function constantExistence(own: Fields): Finding[] {
   if (own.text('endpointSyncer.patches.missingPaths') === 'create') return [];
-  return patchedKinds(own).flatMap(({ key }) => {
+  return patchedKinds(own).flatMap((key) => {
     const patches = own.value(`sync.toHost.${key}.patches`);
     return (Array.isArray(patches) ? patches : []).flatMap((patch, at) => {
       const expression = isJsonObject(patch) ? ownValue(patch, 'expression') : undefined;
@@ -217,16 +216,11 @@ function constantExistence(own: Fields): Finding[] {
   });
 }
 
-/** The kinds whose patches this program applies. */
-function patchedKinds(own: Fields): readonly { readonly key: string }[] {
-  return [...SHARED_KINDS, ...(syncsServices(own) ? [{ key: 'services' }] : [])];
-}
-
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
-  const isPatched = direction === 'toHost' && patchedKinds(own).some(({ key }) => key === kind);
+  const isPatched = direction === 'toHost' && patchedKinds(own).includes(kind);
   if (!isPatched) {
     const kinds = patchedKinds(own)
-      .map(({ key }) => `sync.toHost.${key}`)
+      .map((key) => `sync.toHost.${key}`)
       .join(', ')
       .replace(/, (?=[^,]*$)/, ' and ');
     return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
