@@ -277,8 +277,8 @@ export function offsetInScalar(text: string, scalar: Scalar.Parsed, index: numbe
   return range[0] + (isBlock ? offsetInBlock(source, read, index) : offsetInFlow(source, type, index));
 }
 
-/** A line break in the source is one blank in the value, n breaks are n-1. */
-const FOLD = String.raw`[ \t]*(?:\r?\n[ \t]*)+`;
+/** A line break in the source is one blank in the value, n breaks are n-1. Without a break, a run of blanks is one part, so that it is read once. */
+const FOLD = String.raw`[ \t]*(?:\r?\n[ \t]*)+|[ \t]+`;
 const CONTINUATION = String.raw`\\\r?\n[ \t]*`;
 const ESCAPE = String.raw`\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)`;
 
@@ -297,14 +297,19 @@ function offsetInFlow(source: string, type: Scalar.Type | undefined, index: numb
   for (const { 0: part, index: at } of content.matchAll(quoted ?? PLAIN)) {
     const length = lengthOf(part);
     // A continued line before the character belongs to what is left of it.
-    if (produced >= index && length > 0) return start + at;
+    if (produced + length > index) return start + at + (isBlank(part) ? index - produced : 0);
     produced += length;
   }
   return start + content.length;
 }
 
+function isBlank(part: string): boolean {
+  return /^[ \t]+$/.test(part);
+}
+
 /** Of the value. */
 function lengthOf(part: string): number {
+  if (isBlank(part)) return part.length;
   const breaks = part.split('\n').length - 1;
   if (part.startsWith('\\') && breaks > 0) return 0;
   const isAstral = part.startsWith('\\U') && Number.parseInt(part.slice(2), 16) > 0xffff;

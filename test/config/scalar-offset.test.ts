@@ -84,6 +84,14 @@ describe('the position of a character of a scalar', () => {
     );
   });
 
+  test.each(['a', '"', "'"])('a long run of blanks is read once, after %s', (start) => {
+    const end = start === 'a' ? 'b' : `b${start}`;
+    const text = `key: ${start}${' '.repeat(1_000_000)}${end}`;
+    const value = readDocument('f', text).value['key'];
+    const index = String(value).indexOf('b');
+    expect(text[readDocument('f', text).offsetOfValue(['key'], index)]).toBe('b');
+  });
+
   test.each([
     ['plain', 'key: value + foo(', 17, '1:18'],
     ['literal, second line', 'key: |\n  value +\n    foo(\n', 14, '3:9'],
