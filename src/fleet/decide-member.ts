@@ -1,15 +1,13 @@
 /** Whether a vCluster is a member of the fleet, and what becomes of it, from what the host has of it. Pure. */
 
-import { textAt, valueAt, type JsonObject } from '../base/json.ts';
+import { textAt, valueAt } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
 import type { Config, FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
-import type { CommandLine } from '../config/overrides.ts';
-import type { ConfigChecks } from '../config/types.ts';
 import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
 import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
 import { selectorText } from '../syncer/kinds/selection.ts';
-import { memberConfig } from './member-config.ts';
+import { memberConfig, type MemberRules } from './member-config.ts';
 import {
   ACCESS_KEY,
   accessSecret,
@@ -39,15 +37,8 @@ export type MemberDecision =
 export type Membership = Exclude<MemberDecision, { kind: 'left' | 'removed' | 'deleted' }>;
 
 /** What a decision depends on besides the vCluster. */
-export interface FleetRules {
+export interface FleetRules extends MemberRules {
   readonly fleet: FleetConfig;
-  /** `endpointSyncer.defaults`. */
-  readonly defaults: JsonObject;
-  /** The access of the fleet to the host, with the fleet's own namespace; '' if it has none. */
-  readonly host: Config['host'];
-  readonly checks: ConfigChecks;
-  /** Of a command about one member. */
-  readonly commandLine?: CommandLine;
 }
 
 /** With the value `true`, a vCluster is a member, unless the fleet has a selector of its own. */
@@ -110,54 +101,41 @@ function sleepOf(workload: KubeObject): string | undefined {
 /** vCluster's own values have some 20 KiB. It takes up to half a second to parse this much, in which nothing else runs. */
 const TEXT_CHARS_MAX = 128 * 1024;
 
-function tooLongText(
-  { overlay, ...vcluster }: VclusterObjects,
-  { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
-): string | undefined {
-  const texts = [
-    ['Secret', keyOf(accessSecret(vcluster)), ACCESS_KEY, secretText(access, ACCESS_KEY)],
-    ['Secret', keyOf(valuesSecret(vcluster)), VALUES_KEY, secretText(values, VALUES_KEY)],
-    ['ConfigMap', keyOf(overlayConfigMap(vcluster)), VALUES_KEY, overlayText(overlay)],
-  ] as const;
-  const long = texts.find(([, , , text]) => text.length > TEXT_CHARS_MAX);
-  if (long === undefined) return undefined;
-  const [kind, key, name, { length }] = long;
-  return `${kind} ${key} has ${length} characters under the key ${name}, more than ${TEXT_CHARS_MAX}: shorten it`;
-}
-
-function overlayText(overlay: KubeObject | undefined): string {
-  return overlay === undefined ? '' : textAt(asJson(overlay), 'data', VALUES_KEY);
-}
-
 function fromContents(
-  objects: VclusterObjects,
+  vcluster: VclusterObjects,
   { access, values }: { readonly access: KubeObject; readonly values: KubeObject },
-  { defaults, host, checks, commandLine }: FleetRules,
+  rules: FleetRules,
 ): MemberDecision {
-  if (secretText(access, ACCESS_KEY) === '') {
-    const reason = `Secret ${keyOf(accessSecret(objects))} has no kubeconfig under the key ${ACCESS_KEY}`;
-    return { kind: 'invalid', reason };
-  }
-  const tooLong = tooLongText(objects, { access, values });
-  if (tooLong !== undefined) return { kind: 'invalid', reason: tooLong };
+  const { namespace, name, overlay } = vcluster;
+  const ofValues = `Secret ${keyOf(valuesSecret(vcluster))}`;
+  const ofOverlay = `ConfigMap ${keyOf(overlayConfigMap(vcluster))}`;
   const text = secretText(values, VALUES_KEY);
-  if (text === '') {
-    const reason = `Secret ${keyOf(valuesSecret(objects))} has no values under the key ${VALUES_KEY}`;
-    return { kind: 'invalid', reason };
-  }
-  const { namespace, name, overlay } = objects;
+  const overlayText = overlay && textAt(asJson(overlay), 'data', VALUES_KEY);
+  const reason =
+    unusable(`Secret ${keyOf(accessSecret(vcluster))}`, ACCESS_KEY, {
+      text: secretText(access, ACCESS_KEY),
+      required: 'kubeconfig',
+    }) ??
+    unusable(ofValues, VALUES_KEY, { text, required: 'values' }) ??
+    unusable(ofOverlay, VALUES_KEY, { text: overlayText ?? '' });
+  if (reason !== undefined) return { kind: 'invalid', reason };
   const result = memberConfig({
+    ...rules,
     vcluster: { namespace, name },
-    values: { text, file: `Secret ${keyOf(valuesSecret(objects))}` },
-    overlay: overlay && {
-      text: overlayText(overlay),
-      file: `ConfigMap ${keyOf(overlayConfigMap(objects))}`,
-    },
-    defaults,
-    host,
-    checks,
-    ...(commandLine && { commandLine }),
+    values: { text, file: ofValues },
+    overlay: overlayText === undefined ? undefined : { text: overlayText, file: ofOverlay },
   });
   if (result.config === undefined) return { kind: 'invalid', reason: result.invalid };
   return { kind: 'joined', config: result.config, warnings: result.warnings };
+}
+
+/** Why a text cannot be read. `required`: what it has to contain. */
+function unusable(
+  object: string,
+  key: string,
+  { text: { length }, required }: { readonly text: string; readonly required?: string },
+): string | undefined {
+  if (length === 0 && required !== undefined) return `${object} has no ${required} under the key ${key}`;
+  if (length <= TEXT_CHARS_MAX) return undefined;
+  return `${object} has ${length} characters under the key ${key}, more than ${TEXT_CHARS_MAX}: shorten it`;
 }

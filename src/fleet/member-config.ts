@@ -15,19 +15,23 @@ import { withoutHeading } from '../config/vcluster-values.ts';
 import type { NamespacedName } from '../kube/object.ts';
 import { accessSecret } from './vcluster.ts';
 
-export interface MemberSources {
+/** What the members of a fleet have in common. */
+export interface MemberRules {
+  /** `endpointSyncer.defaults`. */
+  readonly defaults: JsonObject;
+  /** The access of the fleet to the host, with the fleet's own namespace; '' if it has none. */
+  readonly host: Config['host'];
+  readonly checks: ConfigChecks;
+  /** Of a command about one member: it wins over everything else. */
+  readonly commandLine?: CommandLine | undefined;
+}
+
+export interface MemberSources extends MemberRules {
   readonly vcluster: NamespacedName;
   /** The values of the vCluster. */
   readonly values: ConfigText;
   /** The text of its ConfigMap, if there is one. */
   readonly overlay: ConfigText | undefined;
-  /** `endpointSyncer.defaults`. */
-  readonly defaults: JsonObject;
-  /** The access of the fleet to the host. */
-  readonly host: Config['host'];
-  readonly checks: ConfigChecks;
-  /** Wins over everything else. */
-  readonly commandLine?: CommandLine;
 }
 
 /** A configuration, or what is wrong in one line. */
