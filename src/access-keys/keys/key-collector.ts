@@ -30,8 +30,8 @@ import { cloneJson, type JsonObject, listField, objectList, text } from '../../b
 
 /** A scan visits every key: minimum interval. */
 const SCAN_INTERVAL_MS = 100;
-/** Timers have a maximum, and a clock may be set. */
-const SCAN_MAX_MS = 3_600_000;
+/** A scan also notices that the wall clock was set. */
+const SCAN_MAX_MS = 30_000;
 const RETRY_BASE_MS = 50;
 const RETRY_MAX_MS = 30_000;
 
@@ -39,8 +39,6 @@ const RETRY_MAX_MS = 30_000;
 const SHORT_TTL_MS = 86_400_000;
 export const SHORT_LIVED_KEPT_MAX = 1000;
 
-/** For the log; every decision checks the clock too. */
-const CLOCK_CHECK_MS = 30_000;
 /** A larger change of the wall clock against the monotonic one is a step. */
 const CLOCK_STEP_MS = 5 * 60_000;
 /** Time without deletions of expired keys after a step, for the clock to be set right. */
@@ -68,7 +66,6 @@ export class KeyCollector {
   /** Keys that have expired, by uid. */
   readonly #reported = new Set<string>();
   #surplus: ReadonlySet<string> = new Set();
-  #clockTimer: Timer | undefined;
   /** Of the wall clock against the monotonic one. */
   #clockOffsetMs: number;
   /** Monotonic. */
@@ -97,7 +94,6 @@ export class KeyCollector {
     index.onChange((change) => this.#enqueueAffected(change));
     for (const key of index.all()) if (needsReconcile(key)) this.#queue.add(key.uid);
     this.#scan();
-    this.#scheduleClockCheck();
     this.#worker = this.#work();
   }
 
@@ -105,7 +101,6 @@ export class KeyCollector {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    this.#clockTimer?.cancel();
     this.#queue.shutDown();
     await this.#worker;
   }
@@ -123,13 +118,6 @@ export class KeyCollector {
       for (const { uid: dependent } of index.dependentsOf(uid)) this.#queue.add(dependent);
     if (before) this.#reported.delete(before.uid);
     if (now) this.#wakeAt(this.#dueMs(now));
-  }
-
-  #scheduleClockCheck(): void {
-    this.#clockTimer = this.#options.clock.schedule(CLOCK_CHECK_MS, () => {
-      this.#checkClock();
-      this.#scheduleClockCheck();
-    });
   }
 
   /** Must be called before a decision by time. */
@@ -170,7 +158,7 @@ export class KeyCollector {
   #wakeAt(dueMs: number): void {
     if (this.#isStopped || dueMs >= this.#timerMs) return;
     const nowMs = this.#options.clock.now();
-    const delayMs = Math.min(Math.max(dueMs - nowMs, SCAN_INTERVAL_MS), SCAN_MAX_MS);
+    const delayMs = Math.max(dueMs - nowMs, SCAN_INTERVAL_MS);
     this.#timer?.cancel();
     this.#timerMs = nowMs + delayMs;
     this.#timer = this.#options.clock.schedule(delayMs, () => this.#scan());
@@ -183,7 +171,7 @@ export class KeyCollector {
     const { index, clock } = this.#options;
     const nowMs = clock.now();
     this.#surplus = this.#shortLivedSurplus(nowMs);
-    let nextMs = Number.POSITIVE_INFINITY;
+    let nextMs = nowMs + SCAN_MAX_MS;
     for (const key of index.all()) {
       // It may have been reported by a clock that was ahead.
       if ((this.#endMs(key) ?? 0) > nowMs) this.#reported.delete(key.uid);
@@ -191,7 +179,7 @@ export class KeyCollector {
       if (dueMs <= nowMs) this.#queue.add(key.uid);
       else nextMs = Math.min(nextMs, dueMs);
     }
-    if (Number.isFinite(nextMs)) this.#wakeAt(nextMs);
+    this.#wakeAt(nextMs);
   }
 
   /** The uids of expired keys that are not kept, those that expired first. */
