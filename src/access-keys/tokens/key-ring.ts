@@ -43,8 +43,8 @@ export class KeyRing {
   #timer: Timer | undefined;
   #isStopped = false;
   /** By kid. */
-  readonly #private = new Map<string, Promise<CryptoKey>>();
-  readonly #public = new Map<string, Promise<CryptoKey>>();
+  readonly #private = new Map<string, CryptoKey>();
+  readonly #public = new Map<string, CryptoKey>();
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
@@ -81,13 +81,10 @@ export class KeyRing {
 
   /** The public key with this id; undefined: unknown. */
   async verifier(kid: string): Promise<CryptoKey | undefined> {
-    let found = this.#find(kid);
-    if (found === undefined) {
-      await this.#fresh(UNKNOWN_KID_MS);
-      found = this.#find(kid);
-    }
-    if (found === undefined) return undefined;
-    return cached(this.#public, kid, () => openPublicKey(found));
+    if (this.#find(kid) === undefined) await this.#fresh(UNKNOWN_KID_MS);
+    const found = this.#find(kid);
+    // Written by generateSigningKey.
+    return found && cached(this.#public, kid, async () => importJWK(found.publicJwk as EcJwk, ALGORITHM));
   }
 
   /** Every key with unexpired tokens, and the next signing key. */
@@ -194,18 +191,14 @@ async function unlessConflict<T>(write: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** A failure is not cached. */
-function cached(
-  cache: Map<string, Promise<CryptoKey>>,
+async function cached(
+  cache: Map<string, CryptoKey>,
   kid: string,
   open: () => Promise<CryptoKey>,
 ): Promise<CryptoKey> {
-  const known = cache.get(kid);
-  if (known) return known;
-  const opened = open();
-  cache.set(kid, opened);
-  opened.catch(() => cache.delete(kid));
-  return opened;
+  const key = cache.get(kid) ?? (await open());
+  cache.set(kid, key);
+  return key;
 }
 
 // The schedule of signing keys; pure. Every key is published before it signs, so that verifiers with a cached key set know it by then, and
@@ -367,10 +360,6 @@ async function openPrivateKey(key: SigningKey, seal: Seal): Promise<CryptoKey> {
     );
   }
   return importJWK(JSON.parse(plain) as EcJwk, ALGORITHM); // written by generateSigningKey
-}
-
-function openPublicKey(key: SigningKey): Promise<CryptoKey> {
-  return importJWK(key.publicJwk as EcJwk, ALGORITHM); // written by generateSigningKey
 }
 
 function purposeOf(kid: string): string {
