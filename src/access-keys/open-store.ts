@@ -80,41 +80,40 @@ function secretsOf(host: HostCluster): { client: WatchClient; namespace: string;
   );
 }
 
-interface HostConnection {
-  readonly client: WatchClient;
-  /** Where the `kubernetes` driver keeps its Secrets. */
-  readonly storeNamespace: string;
-}
-
 /** The connection to the host cluster, opened on first use. */
 export class HostCluster implements AsyncDisposable {
   readonly #options: OpenStoreOptions;
-  #connection: HostConnection | undefined;
+  #connection: ReturnType<typeof connect> | undefined;
 
   constructor(options: OpenStoreOptions) {
     this.#options = options;
   }
 
   /** Throws a `TerminalError` if no cluster is named or its kubeconfig is unusable. */
-  connected(): HostConnection {
-    this.#connection ??= this.#connect();
+  connected(): ReturnType<typeof connect> {
+    this.#connection ??= connect(this.#options);
     return this.#connection;
-  }
-
-  #connect(): HostConnection {
-    const { config, clock, version } = this.#options;
-    const access = loadClusterAccess(config.host, {
-      clock,
-      setting: 'with --host-kubeconfig or in endpointSyncer.host.kubeconfig',
-    });
-    const metrics = { requested: () => undefined };
-    const userAgent = `endpoint-syncer/${version}`;
-    const client = createClient({ cluster: 'host', access, clock, metrics, userAgent });
-    const namespace = config.host.namespace || access.namespace;
-    return { client, storeNamespace: config.store.namespace || namespace };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#connection?.client[Symbol.asyncDispose]();
   }
+}
+
+function connect({ config, clock, version }: OpenStoreOptions) {
+  const access = loadClusterAccess(config.host, {
+    clock,
+    setting: 'with --host-kubeconfig or in endpointSyncer.host.kubeconfig',
+  });
+  const metrics = { requested: () => undefined };
+  const client = createClient({
+    cluster: 'host',
+    access,
+    clock,
+    metrics,
+    userAgent: `endpoint-syncer/${version}`,
+  });
+  /** Where the `kubernetes` driver keeps its Secrets. */
+  const storeNamespace = config.store.namespace || config.host.namespace || access.namespace;
+  return { client, storeNamespace };
 }
