@@ -31,9 +31,9 @@ export class KeyIndex implements KeyIndexContract, Projection {
   readonly #listeners: ((change: KeyChange) => void)[] = [];
   readonly #byUid = new Map<string, IndexedKey>();
   readonly #byName = new Map<string, IndexedKey>();
-  readonly #byCredential = new Map<string, readonly IndexedKey[]>();
-  readonly #byOwner = new Map<string, Set<IndexedKey>>();
-  readonly #byUser = new Map<string, Set<IndexedKey>>();
+  readonly #byCredential: KeySets = new Map();
+  readonly #byOwner: KeySets = new Map();
+  readonly #byUser: KeySets = new Map();
   #projected: Projected | undefined;
 
   /** `activity`: the last use of a key that is recorded outside the object. */
@@ -72,9 +72,13 @@ export class KeyIndex implements KeyIndexContract, Projection {
     return this.#byName.get(name);
   }
 
-  /** Keys with this credential id: one, unless two replicas accepted the same supplied key at the same time. */
+  /**
+   * Keys with this credential id: one, unless two replicas accepted the same supplied key at the same time. The oldest first, so that all
+   * replicas choose the same.
+   */
   byCredential(id: string): readonly IndexedKey[] {
-    return this.#byCredential.get(id) ?? NO_KEYS;
+    const keys = this.#byCredential.get(id);
+    return keys === undefined ? NO_KEYS : [...keys].sort(olderFirst);
   }
 
   /** Keys with this uid among their owners. */
@@ -144,37 +148,28 @@ export class KeyIndex implements KeyIndexContract, Projection {
   #add(key: IndexedKey): void {
     this.#byUid.set(key.uid, key);
     this.#byName.set(key.name, key);
-    for (const { id } of key.credentials) {
-      // Oldest first, so that all replicas choose the same key for an id that two keys have.
-      this.#byCredential.set(id, [...this.byCredential(id), key].sort(olderFirst));
-    }
-    addTo(this.#byUser, key.user.name, key);
-    for (const { uid } of key.owners) addTo(this.#byOwner, uid, key);
+    for (const [sets, name] of this.#placesOf(key)) sets.set(name, (sets.get(name) ?? new Set()).add(key));
   }
 
   #forget(key: IndexedKey): void {
     this.#byUid.delete(key.uid);
     this.#byName.delete(key.name);
-    for (const { id } of key.credentials) {
-      const left = this.byCredential(id).filter((other) => other !== key);
-      if (left.length === 0) this.#byCredential.delete(id);
-      else this.#byCredential.set(id, left);
+    for (const [sets, name] of this.#placesOf(key)) {
+      const keys = sets.get(name);
+      if (keys?.delete(key) && keys.size === 0) sets.delete(name);
     }
-    removeFrom(this.#byUser, key.user.name, key);
-    for (const { uid } of key.owners) removeFrom(this.#byOwner, uid, key);
+  }
+
+  #placesOf({ credentials, user, owners }: IndexedKey): (readonly [sets: KeySets, name: string])[] {
+    return [
+      ...credentials.map(({ id }) => [this.#byCredential, id] as const),
+      ...owners.map(({ uid }) => [this.#byOwner, uid] as const),
+      [this.#byUser, user.name],
+    ];
   }
 }
 
 type KeySets = Map<string, Set<IndexedKey>>;
-
-function addTo(sets: KeySets, name: string, key: IndexedKey): void {
-  sets.set(name, (sets.get(name) ?? new Set()).add(key));
-}
-
-function removeFrom(sets: KeySets, name: string, key: IndexedKey): void {
-  const keys = sets.get(name);
-  if (keys?.delete(key) && keys.size === 0) sets.delete(name);
-}
 
 function olderFirst(a: IndexedKey, b: IndexedKey): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
