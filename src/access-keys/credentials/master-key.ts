@@ -107,16 +107,6 @@ async function isInUse({ store, dependentResources }: MasterKeyOptions): Promise
   return false;
 }
 
-/** The master key in the data directory of an API; undefined if there is none. Throws `TerminalError` if it cannot be read. */
-export async function readMasterKey(
-  dataDir: string,
-  randomBytes: RandomBytes,
-): Promise<MasterKey | undefined> {
-  const file = join(dataDir, MASTER_KEY_FILE);
-  const text = await readIfThere(file);
-  return text === undefined ? undefined : new MasterKey(keyBytes(file, text), randomBytes);
-}
-
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readOwnFile(file);
@@ -357,6 +347,8 @@ export async function openLocalAdministrator(
   dataDir: string,
   clock: Clock,
 ): Promise<LocalAdministrator | undefined> {
-  const key = await readMasterKey(dataDir, randomBytes);
-  return key && new LocalAdministrator(key.localAdministrator, clock);
+  const file = join(dataDir, MASTER_KEY_FILE);
+  const text = await readIfThere(file);
+  if (text === undefined) return undefined;
+  return new LocalAdministrator(new MasterKey(keyBytes(file, text), randomBytes).localAdministrator, clock);
 }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { generateAccessKey } from '../../../src/access-keys/credentials/access-key.ts';
-import { readMasterKey, openLocalAdministrator } from '../../../src/access-keys/credentials/master-key.ts';
+import { MasterKey, openLocalAdministrator } from '../../../src/access-keys/credentials/master-key.ts';
 import { readSigningKey, SIGNING_KEYS } from '../../../src/access-keys/tokens/key-ring.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { databaseFile } from '../../../src/apiserver/storage/sqlite/database-file.ts';
@@ -328,8 +328,7 @@ async function addInnerSecrets({ hunt, dataDir }: RecordedApi): Promise<void> {
     const [, body = ''] = /-----\n([^-]+)\n-----/.exec(readFileSync(join(dataDir, name), 'utf8')) ?? [];
     hunt.add(name, Buffer.from(body, 'base64').subarray(-40)); // the key itself, after the header that is the same in all keys
   }
-  const master = await readMasterKey(dataDir, randomBytes);
-  if (!master) throw new Error('there is no master key');
+  const master = new MasterKey(Buffer.from(file, 'base64'), randomBytes);
   hunt.add('pepper', master.pepper);
   hunt.add('key of the local administrator', master.localAdministrator);
   await using store = await SqliteStore.open({
