@@ -76,20 +76,16 @@ export function isEventOf(event: JsonObject, user: UserInfo): boolean {
 /** The subject of a key: its user, its team or its subject, exactly one of which is set in a valid key. */
 export function subjectOf(spec: JsonObject): Pick<UserInfo, 'name' | 'groups'> {
   const added = textsOf(spec, 'groups');
-  const { user, team, subject } = spec;
-  if (typeof team === 'string' && team !== '') {
-    const name = TEAM_PREFIX + team;
-    return { name, groups: [name, ...added] };
-  }
-  const name = typeof user === 'string' && user !== '' ? user : typeof subject === 'string' ? subject : '';
-  return { name, groups: added };
+  const team = text(spec, 'team');
+  if (team === '') return { name: text(spec, 'user') || text(spec, 'subject'), groups: added };
+  const name = TEAM_PREFIX + team;
+  return { name, groups: [name, ...added] };
 }
 
 /** The key belongs to this user, or to a team of this user. */
 export function isOwnedBy(spec: JsonObject, user: UserInfo): boolean {
   const { name } = subjectOf(spec);
-  const { team } = spec;
-  const isTeam = typeof team === 'string' && team !== '';
+  const isTeam = text(spec, 'team') !== '';
   return name !== '' && (name === user.name || (isTeam && user.groups.includes(name)));
 }
 

@@ -16,15 +16,10 @@ import { TransportError, MalformedResponseError, type ClusterClient } from '../.
 import { isJsonObject, type JsonObject, objectField, text } from '../../base/json.ts';
 
 /** Authorizes users of the host cluster. */
-export interface HostRights {
-  reviewAccess(user: UserInfo, request: AccessRequest): Promise<AccessDecision>;
-}
+export type HostRights = Pick<DelegatedAuth, 'reviewAccess'>;
 
-/** Reviews by the host cluster. Both reject with a `StatusError` 503 if the host does not respond. */
-export interface HostReviews extends HostRights {
-  /** Undefined: the host does not know the token. */
-  reviewToken(token: string): Promise<UserInfo | undefined>;
-}
+/** Reviews by the host cluster. */
+export type HostReviews = ReturnType<typeof hostReviews>;
 
 const TOKEN_CACHE_MS = 10_000;
 const ALLOWED_CACHE_MS = 10_000;
@@ -43,7 +38,7 @@ interface CachedResult<T> {
   readonly answer: Promise<T>;
 }
 
-export class DelegatedAuth implements HostRights {
+export class DelegatedAuth {
   readonly #host: HostReviews;
   readonly #clock: Clock;
   readonly #users = new LRUCache<string, CachedResult<UserInfo | undefined>>({ max: CACHE_ENTRIES_MAX });
@@ -140,7 +135,8 @@ const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const TIMEOUT_MS = 5_000;
 
-export function hostReviews(client: Pick<ClusterClient, 'request'>): HostReviews {
+/** Both reject with a `StatusError` 503 if the host does not respond. */
+export function hostReviews(client: Pick<ClusterClient, 'request'>) {
   const review = async (path: string, kind: string, spec: JsonObject): Promise<JsonObject> => {
     const apiVersion = path.split('/').slice(2, 4).join('/');
     const body: JsonObject = { apiVersion, kind, metadata: {}, spec };
@@ -153,11 +149,12 @@ export function hostReviews(client: Pick<ClusterClient, 'request'>): HostReviews
     }
   };
   return {
-    reviewToken: async (token) => {
+    /** Undefined: the host does not know the token. */
+    reviewToken: async (token: string): Promise<UserInfo | undefined> => {
       const status = await review(TOKEN_REVIEWS, 'TokenReview', { token });
       return status['authenticated'] === true ? userOf(objectField(status, 'user'), 'username') : undefined;
     },
-    reviewAccess: async (user, request) => {
+    reviewAccess: async (user: UserInfo, request: AccessRequest): Promise<AccessDecision> => {
       const status = await review(ACCESS_REVIEWS, 'SubjectAccessReview', accessSpec(user, request));
       return {
         isAllowed: status['allowed'] === true,

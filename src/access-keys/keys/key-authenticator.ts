@@ -21,7 +21,7 @@ const REFRESH_POLL_MS = 100;
 /** Interval between reads of other replicas' notes for expired keys. */
 const NOTES_AGE_MS = 1_000;
 
-export interface KeyAuthenticatorOptions {
+interface KeyAuthenticatorOptions {
   readonly digests: KeyDigests;
   readonly index: KeyIndex;
   readonly activity: KeyActivity;
@@ -42,7 +42,7 @@ export class KeyAuthenticator {
   /** A refresh that has not started: all requests until then share it. */
   #nextRefresh: Promise<void> | undefined;
   #refresh: Promise<void> = Promise.resolve();
-  #notes: Promise<void> | undefined;
+  #notes: Promise<void> = Promise.resolve();
   #notesMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: KeyAuthenticatorOptions) {
@@ -102,11 +102,9 @@ export class KeyAuthenticator {
   async #readUseElsewhere(key: IndexedKey): Promise<void> {
     if (!key.isAfterActivity) return;
     const nowMs = this.#options.clock.monotonicMs();
-    if (!this.#notes && nowMs - this.#notesMs >= NOTES_AGE_MS) {
+    if (nowMs - this.#notesMs >= NOTES_AGE_MS) {
       this.#notesMs = nowMs;
-      this.#notes = this.#options.activity.read().finally(() => {
-        this.#notes = undefined;
-      });
+      this.#notes = this.#options.activity.read();
     }
     await this.#notes;
   }
