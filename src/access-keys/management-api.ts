@@ -50,11 +50,9 @@ export interface ManagementApiOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Version of this program. */
   readonly version: string;
   /** Registry for its series; absent: nothing is measured. */
   readonly metrics?: SeriesRegistry | undefined;
-  /** Aborts a start that waits for a cluster. */
   readonly signal: AbortSignal;
 }
 
@@ -150,7 +148,6 @@ async function makeDataDir(dataDir: string, logger: Logger): Promise<void> {
   }
 }
 
-/** Time for requests in flight when the API stops. */
 const DRAIN_MS = 5_000;
 
 /** The host of the issuer is a name of the server too. */
@@ -218,7 +215,6 @@ function asListenError(error: unknown, bindAddress: string): unknown {
 /** The Kubernetes version that the API corresponds to: kubectl warns about a version skew. */
 const KUBERNETES_MINOR = '36';
 
-/** `v1.36.0+endpoint-syncer.0.1.0`. */
 function serverVersion(version: string): ServerVersion {
   return {
     major: '1',
@@ -263,7 +259,6 @@ function keptFor(forMs: number, clock: Clock, probe: Document): Document {
   };
 }
 
-/** Ready: the store can be read and written. */
 async function readiness(store: Store): Promise<ApiResponse> {
   try {
     await store.revision();
@@ -273,8 +268,6 @@ async function readiness(store: Store): Promise<ApiResponse> {
     return textResponse(503, 'the store is not writable\n');
   }
 }
-
-// Composes the modules of the API: keys, authorization and tokens, each with the parts of the others that it needs.
 
 interface ModulesOptions extends ManagementApiOptions {
   readonly store: Store;

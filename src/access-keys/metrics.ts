@@ -34,7 +34,6 @@ export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: 
     .of({});
 }
 
-/** Counts issued tokens. */
 export function issuedTokens(registry: SeriesRegistry): Count {
   return registry
     .counter({

@@ -54,7 +54,6 @@ async function refuseEmptied(dataDir: string): Promise<void> {
   );
 }
 
-/** In bytes; undefined if the file does not exist. */
 async function sizeOf(file: string): Promise<number | undefined> {
   try {
     return (await stat(file)).size;

@@ -134,7 +134,6 @@ export class ManagementAuthorizer implements Authorizer {
     return ORDINARY_REQUESTS.some((pattern) => holdsRequest(pattern, request)) ? ALLOWED : NO_OPINION;
   }
 
-  /** The key of the credential. */
   async #keyOf({ extra }: UserInfo): Promise<FoundKey> {
     const uids = extra[EXTRA.keyUid];
     if (uids === undefined) return 'none';

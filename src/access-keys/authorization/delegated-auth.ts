@@ -123,7 +123,6 @@ function delegatedUser({ name, uid, groups, extra }: UserInfo): UserInfo | undef
   };
 }
 
-/** The user as the host sees it. */
 function hostUser({ extra, ...user }: UserInfo): UserInfo {
   const { [EXTRA.delegated]: _mark, ...own } = extra;
   return { ...user, extra: own };

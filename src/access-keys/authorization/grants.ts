@@ -87,7 +87,6 @@ export function matchGrants(
   );
 }
 
-/** Whether the scope allows any request to this target. */
 export function reaches(grants: readonly Grant[], target: RequestTarget): boolean {
   return grants.some(({ targets }) => targets.some((pattern) => holdsTarget(pattern, target)));
 }
@@ -124,7 +123,6 @@ function missedPart(pattern: RequestPattern, request: AccessRequest): (typeof PA
 // The API that a request is for, by the prefix of its URL.
 
 export const MANAGEMENT: RequestTarget = { kind: 'Management', names: [] };
-/** The prefix of this API in the layout of the platform. */
 const MANAGEMENT_PREFIX = '/kubernetes/management';
 /** Segments of `/kubernetes/cluster/a` and of `/kubernetes/project/a/space/b`, including the empty one before the first slash. */
 const PREFIX_SEGMENTS = [4, 6];

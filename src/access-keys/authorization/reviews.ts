@@ -39,9 +39,7 @@ import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 
 /** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */
 export interface TokenAuthenticators {
-  /** An access key. */
   authenticateKey(token: string): UserInfo | undefined | Promise<UserInfo | undefined>;
-  /** A token for direct cluster endpoints. */
   verifyToken(token: string): Promise<UserInfo | undefined>;
 }
 
@@ -94,7 +92,6 @@ function isTarget(prefix: string): boolean {
   return targetOf(prefix) !== undefined;
 }
 
-/** The user of a SubjectAccessReview. */
 function reviewedUser(spec: JsonObject): UserInfo {
   const sent = userOf(spec, 'user');
   // Only this program says that a user is one of the host, which then authorizes it.

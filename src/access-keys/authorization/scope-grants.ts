@@ -29,7 +29,6 @@ import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
 
-/** No grants for a value that is not a scope. */
 export function grantsOf(value: unknown): readonly Grant[] {
   const scope = scopeIn(value);
   if (scope === undefined) return [];
@@ -53,7 +52,6 @@ function requests(place: string, patterns: readonly RequestPattern[]): Grant[] {
   return patterns.map((pattern) => ({ place, targets: [MANAGEMENT], requests: pattern }));
 }
 
-/** Everything in the targets of each entry. */
 function entryGrants({ projects = [], spaces = [], virtualClusters = [], clusters = [] }: Scope): Grant[] {
   const lists = {
     projects: projects.map(({ project }) => projectTargets(project)),
@@ -164,7 +162,6 @@ function intersection(
 
 const SCOPE = new TypeTable([SCOPE_TYPES]).get('management.AccessKeyScope');
 
-/** Undefined for a value that is not a scope. */
 function scopeIn(value: unknown): Scope | undefined {
   if (!isJsonObject(value) || excessOf(value) !== undefined) return undefined;
   try {
@@ -216,7 +213,6 @@ function wholeTargets(grants: readonly Grant[]): ReadonlySet<string> {
   );
 }
 
-/** The target itself, and every pattern with wildcards that matches it. */
 function namesHolding({ kind, names }: RequestTarget): string[] {
   let patterns: string[][] = [[kind]];
   for (const name of names)

@@ -14,7 +14,6 @@ import { TARGET_KINDS, textsOf } from '../identity.ts';
 import { ANY, ROLE_NAMES } from './grants.ts';
 import { subdomainProblem, NAME_LENGTH_MAX, pathSegmentProblem } from '../../kube/names.ts';
 
-/** The lists of a scope and the required fields of their entries. */
 const ENTRY_LISTS: readonly (readonly [list: string, fields: readonly string[]])[] = [
   ['projects', ['project']],
   ['spaces', ['project', 'space']],

@@ -257,7 +257,6 @@ class Writer {
     return this.#mayUse(resource, name, isOwnedBy(spec, this.#user), name.startsWith(SYSTEM));
   }
 
-  /** Whether it may add this group to a key. */
   mayGive(group: string): Promise<boolean> {
     const isReserved = group.startsWith(SYSTEM) || RESERVED.includes(group);
     return this.#mayUse('groups', group, this.#user.groups.includes(group), isReserved);

@@ -130,21 +130,18 @@ export class KeyDigests {
   }
 }
 
-/** Compares in constant time. */
 export function isSameDigest(known: Buffer, presented: Buffer): boolean {
   return known.length === presented.length && timingSafeEqual(known, presented);
 }
 
 // Base 62: only digits and letters, so that a double click, a shell and a scanner take a key as one word.
 
-/** A cryptographic random generator. */
 export type RandomBytes = (size: number) => Buffer;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** The largest multiple of 62 in a byte: larger bytes are skipped, because they would bias the digits. */
 const FAIR_BELOW = 248;
 
-/** `length` uniformly distributed digits. */
 export function randomBase62(length: number, randomBytes: RandomBytes): string {
   let text = '';
   while (text.length < length) {

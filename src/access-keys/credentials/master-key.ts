@@ -54,7 +54,6 @@ export class MasterKey {
   /** Identifies the master key without revealing it. */
   readonly proof: string;
 
-  /** `bytes`: 32 random bytes. */
   constructor(bytes: Buffer, randomBytes: RandomBytes) {
     const derive = (purpose: string): Buffer =>
       Buffer.from(hkdfSync('sha256', bytes, '', `${DERIVATION} ${purpose}`, KEY_BYTES));
@@ -173,12 +172,10 @@ const ALGORITHM = 'aes-256-gcm';
 /** Version of the format. */
 const VERSION = 's1.';
 
-/** Encrypts secrets with a key that is not in the store. */
 export class Seal {
   readonly #key: Buffer;
   readonly #randomBytes: RandomBytes;
 
-  /** `key`: 32 bytes. */
   constructor(key: Buffer, randomBytes: RandomBytes) {
     this.#key = key;
     this.#randomBytes = randomBytes;
@@ -269,7 +266,6 @@ async function checkOwner(handle: FileHandle, file: string, owners: readonly num
   if (!owners.includes(stats.uid)) throw foreign(file, stats.uid, owners);
 }
 
-/** The path without symbolic links. */
 async function followOwnLinks(path: string, uid: number): Promise<string> {
   const { root } = parse(path);
   let done = root;

@@ -59,7 +59,6 @@ export class KeyActivity implements Overlay {
     return this.#lastMs.get(uid);
   }
 
-  /** Uids of keys with a known use. */
   get uids(): Iterable<string> {
     return this.#lastMs.keys();
   }
@@ -75,7 +74,6 @@ export class KeyActivity implements Overlay {
     this.#writeAt(Math.max(dueMs, nowMs + Math.min(BATCH_MS, intervalMs)));
   }
 
-  /** The key was deleted. */
   forget(uid: string): void {
     if (!this.#lastMs.delete(uid) && !this.#notedMs.has(uid)) return;
     this.#dueMs.delete(uid);
@@ -84,7 +82,6 @@ export class KeyActivity implements Overlay {
     this.#writeAt(this.#options.clock.now() + BATCH_MS);
   }
 
-  /** Writes all pending notes. */
   async flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -23,7 +23,6 @@ export interface KeyAdmissionOptions {
   readonly digests: KeyDigests;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
-  /** Asked before every other rule. */
   readonly writes: Pick<WriteAuthorizer, 'authorize'>;
 }
 
@@ -33,10 +32,8 @@ const CLAIMS_MAX = 10_000;
 /** Limit of unexpired keys per subject, so that forgotten keys do not fill the store. It does not apply to administrators. */
 export const KEYS_PER_USER_MAX = 1000;
 
-/** Of all keys of a subject together, which the API holds in memory. It does not apply to administrators either. */
 export const KEYS_BYTES_PER_USER_MAX = 4 * 1024 * 1024;
 
-/** The object that a supplied key is about to be stored in. */
 interface Claim {
   readonly name: string;
   /** Monotonic. */

@@ -15,7 +15,6 @@ export const EXPIRED_MESSAGE = 'platform access key expired. Please login again'
 export const ROTATED_MESSAGE = 'platform access key was rotated. Use its new secret';
 export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
 
-/** Refreshes of the index for unknown keys. */
 const REFRESH_RATE: Rate = { burst: 20, perSecond: 10 };
 const REFRESH_POLL_MS = 100;
 /** Interval between reads of other replicas' notes for expired keys. */
@@ -76,7 +75,6 @@ export class KeyAuthenticator {
     this.#stopping.abort();
   }
 
-  /** The key, and the secret of it that was sent. */
   #find({ id, digest }: PresentedCredential): FoundKey | undefined {
     const candidates = this.#options.index.byCredential(id);
     if (candidates.length === 0) isSameDigest(this.#dummyDigest, digest);
@@ -88,7 +86,6 @@ export class KeyAuthenticator {
     return undefined;
   }
 
-  /** Why a proven secret is not accepted. */
   #refusal({ key, credential: { untilMs } }: FoundKey): string | undefined {
     const { index, clock } = this.#options;
     const nowMs = clock.now();

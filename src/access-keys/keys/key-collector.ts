@@ -97,7 +97,6 @@ export class KeyCollector {
     this.#worker = this.#work();
   }
 
-  /** Waits for the action in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -248,7 +247,6 @@ export class KeyCollector {
 
   // Each write is conditional on the state of the decision and does nothing if the key has changed.
 
-  /** Does nothing if the key has changed or is gone. */
   async #delete(
     key: IndexedKey,
     { why, isForeground }: Extract<LifecycleAction, { kind: 'delete' }>,
@@ -283,7 +281,6 @@ export class KeyCollector {
     return false;
   }
 
-  /** The object is removed with its last finalizer. */
   async #removeFinalizer(key: IndexedKey, finalizer: string): Promise<void> {
     await this.#change(key, (metadata) => {
       const left = listField(metadata, 'finalizers').filter((name) => name !== finalizer);
@@ -300,7 +297,6 @@ export class KeyCollector {
     });
   }
 
-  /** Nothing if the key is gone. */
   async #change(key: IndexedKey, change: (metadata: JsonObject) => JsonObject): Promise<void> {
     const { registry } = this.#options;
     const target = this.#target(key);

@@ -81,12 +81,10 @@ export class KeyIndex implements KeyIndexContract, Projection {
     return keys === undefined ? NO_KEYS : [...keys].sort(olderFirst);
   }
 
-  /** Keys with this uid among their owners. */
   dependentsOf(uid: string): Iterable<IndexedKey> {
     return this.#byOwner.get(uid) ?? NO_KEYS;
   }
 
-  /** The keys of this subject, see `subjectOf`. */
   ofUser(user: string): ReadonlySet<IndexedKey> {
     return this.#byUser.get(user) ?? new Set();
   }
@@ -185,7 +183,6 @@ export interface OwnerReference {
   readonly isBlocking: boolean;
 }
 
-/** A key that is being deleted. */
 interface Deletion {
   /** Epoch milliseconds: the object is not removed before. */
   readonly dueMs: number;
@@ -206,7 +203,6 @@ export interface IndexedKey extends KeyRecord, Lifetime {
   readonly owners: readonly OwnerReference[];
 }
 
-/** A secret of a key. */
 export interface IndexedCredential {
   readonly id: string;
   readonly digest: Buffer;
@@ -263,7 +259,6 @@ function indexedCredentials(value: JsonObject, user: UserInfo): IndexedCredentia
   ];
 }
 
-/** The user that the key authenticates. */
 function userOf(value: JsonObject, tokenGeneration: number): UserInfo {
   const spec = objectField(value, 'spec');
   const metadata = metadataOf(value);

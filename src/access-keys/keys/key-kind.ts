@@ -30,11 +30,9 @@ import type { UserInfo } from '../../apiserver/user.ts';
 import { generateAccessKey, type RandomBytes, type KeyDigests } from '../credentials/access-key.ts';
 import { KEYS, ROTATE } from '../authorization/grants.ts';
 
-/** Resource of the keys in the store. */
 export const KEY_STORAGE = `ownedaccesskeys.${MANAGEMENT_GROUP}`;
 
 export interface KeyKindOptions {
-  /** Holds `KEY_TYPES`, `SCOPE_TYPES` and `META_TYPES`. */
   readonly types: TypeTable;
   readonly clock: Clock;
   readonly maxTtlSeconds: number;

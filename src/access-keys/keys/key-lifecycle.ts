@@ -7,7 +7,6 @@ import { MANAGEMENT_API_VERSION } from '../identity.ts';
 import { FOREGROUND, ORPHAN } from '../../apiserver/metadata.ts';
 import type { IndexedKey, OwnerReference } from './key-index.ts';
 
-/** The other keys that a decision depends on. */
 export interface KeyNeighbours {
   byUid(uid: string): IndexedKey | undefined;
   dependentsOf(uid: string): Iterable<IndexedKey>;
@@ -62,7 +61,6 @@ function isBlocked(key: IndexedKey, neighbours: KeyNeighbours): boolean {
   return false;
 }
 
-/** Whether `ancestor` is a direct or indirect owner of `key`. */
 function descendsFrom(key: IndexedKey, ancestor: string, neighbours: KeyNeighbours): boolean {
   const seen = new Set<string>();
   const waiting = [key];

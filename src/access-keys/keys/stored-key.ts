@@ -90,7 +90,6 @@ export class StoredKeys implements ObjectView {
     return presented !== undefined && isSameDigest(Buffer.from(digest, 'base64'), presented.digest);
   }
 
-  /** The plain text of a sealed field; undefined if there is none. */
   #opened(stored: JsonObject, name: string): string | undefined {
     const sealed = text(objectField(stored, 'sealed'), name);
     return sealed === '' ? undefined : this.#options.seal.open(sealed, purposeOf(stored, name));
@@ -199,7 +198,6 @@ function credentialIn(credential: JsonObject): StoredCredential {
   return { id: text(credential, 'id'), digest: text(credential, 'digest') };
 }
 
-/** The fields that a write of the object keeps. */
 function credentialFields(stored: JsonObject): JsonObject {
   const replaced = objectList(stored, 'replacedCredentials');
   return {

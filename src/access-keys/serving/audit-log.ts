@@ -97,7 +97,6 @@ export class AuditLog implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Lines that were not written, since the start. */
   get dropped(): number {
     return this.#dropped;
   }

@@ -234,7 +234,6 @@ async function writePair(files: TlsPair, pair: TlsPair): Promise<void> {
   }
 }
 
-/** Replaces the file atomically. */
 async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const next = `${path}.next`;
   await writeFile(next, text, { mode });

@@ -21,7 +21,6 @@ export interface KeyRingOptions {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Maximum lifetime of a token, in seconds. */
   readonly tokenSecondsMax: number;
 }
 
@@ -72,7 +71,6 @@ export class KeyRing {
     await this.#loading?.catch(() => undefined);
   }
 
-  /** The current signing key. */
   async signer(): Promise<{ readonly kid: string; readonly key: CryptoKey }> {
     await this.#fresh(FRESH_MS);
     const current = this.#signing();
@@ -303,7 +301,6 @@ interface SigningKey extends SigningKeySchedule {
   readonly kid: string;
   /** As published. */
   readonly publicJwk: JsonObject;
-  /** The stored entry. */
   readonly entry: StoredEntry;
 }
 
@@ -311,7 +308,6 @@ export function signingKeyName(sequence: number): string {
   return `key-${sequence}`;
 }
 
-/** A new key pair in its stored form. */
 async function generateSigningKey(schedule: SigningKeySchedule, seal: Seal): Promise<JsonObject> {
   const pair = await generateKeyPair(ALGORITHM, { extractable: true });
   const { kty, crv, x, y, d } = await exportJWK(pair.privateKey);
@@ -341,7 +337,6 @@ export function readSigningKey(entry: StoredEntry): SigningKey {
   };
 }
 
-/** The stored form with another maximum token lifetime. */
 function withTokenSecondsMax({ entry }: SigningKey, tokenSecondsMax: number): JsonObject {
   return { ...entry.value, spec: { ...objectField(entry.value, 'spec'), tokenSecondsMax } };
 }

@@ -114,7 +114,6 @@ function sizeOf(value: unknown): number {
 
 // The lifetime of a token: as requested or the default, at most the maximum, never beyond the end of its key; pure.
 
-/** Seconds. */
 interface TokenTtls {
   readonly default: number;
   readonly max: number;
@@ -156,7 +155,6 @@ function grantTtl(
   return { issuedAt, expiresAt, warning };
 }
 
-/** 0: the default. */
 function askedTtl({ ttl }: JsonObject): number {
   return typeof ttl === 'number' ? ttl : 0;
 }

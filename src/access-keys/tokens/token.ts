@@ -17,14 +17,12 @@ import { type KeyRing, ALGORITHM } from './key-ring.ts';
 
 /** The `typ` of the header, which distinguishes it from ID tokens and access tokens of other issuers. */
 export const TOKEN_TYPE = 'dcet+jwt';
-/** Name of the private claim. */
 export const PLATFORM_CLAIM = 'platform.sh';
 /** Half of Node's limit for headers, so that a token and the other headers of a request fit. */
 export const TOKEN_BYTES_MAX = 8 * 1024;
 /** Tolerated skew of the clock of the replica that issued a token. A token is never accepted after its expiry. */
 const CLOCK_TOLERANCE_SECONDS = 1;
 
-/** The claim {@link PLATFORM_CLAIM}. */
 interface PlatformClaim {
   /** UID and name of the key that created the token. */
   readonly uid: string;
@@ -38,7 +36,6 @@ interface PlatformClaim {
   readonly scopeText?: string;
 }
 
-/** Content of a token. */
 export interface TokenContent {
   readonly id: string;
   readonly record: KeyRecord;
