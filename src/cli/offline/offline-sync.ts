@@ -44,14 +44,16 @@ export interface FileWorld {
 
 /** The result for one object, in the order of the input. */
 export type Rendered =
-  | { readonly kind: 'object'; readonly object: KubeObject }
-  /** `of`: the kind of the object. */
-  | { readonly kind: 'skipped'; readonly of: string; readonly key: ObjectKey; readonly reason: string }
-  | { readonly kind: 'failed'; readonly of: string; readonly key: ObjectKey; readonly error: unknown }
-  /** A referenced object that is not imported. */
-  | { readonly kind: 'refused'; readonly of: string; readonly key: ObjectKey; readonly reason: string }
-  /** An object that would be written to the other cluster. */
-  | { readonly kind: 'elsewhere'; readonly object: KubeObject };
+  /** `elsewhere`: it would be written to the other cluster. */
+  | { readonly kind: 'object' | 'elsewhere'; readonly object: KubeObject }
+  /** `of`: the kind of the object; `refused`: a referenced object that is not imported. */
+  | {
+      readonly kind: 'skipped' | 'refused';
+      readonly of: string;
+      readonly key: ObjectKey;
+      readonly reason: string;
+    }
+  | { readonly kind: 'failed'; readonly of: string; readonly key: ObjectKey; readonly error: unknown };
 
 /** The pipeline of one synced kind, as the engine has built it. */
 export interface KindPipeline extends Translators {
@@ -83,17 +85,16 @@ export async function renderToHost(
 ): Promise<RenderedWorld> {
   const marked = { ...world, host: world.host.map(marking(world, config)) };
   const rehearsed = await rehearseFiles(marked, config, options);
+  const { clusters } = rehearsed.rehearsal;
   const given = byId(marked.host);
   const rendered = kindsIn(world.virtual, config).flatMap(([resource, object]): Rendered[] => {
     const key = objectKey(object);
     const plan = rehearsed.plans(resource, key);
-    const copy =
-      plan?.seen.target && storedAt(rehearsed.rehearsal.clusters.host, resource, plan.seen.target, given);
-    return resultOf({ of: resource.kind, key }, plan, {
-      before: copy && given.get(idOf(copy)),
-      after: copy && (object.metadata.resourceVersion === undefined ? unversioned(copy) : copy),
-      absent: plan === undefined ? 'never synced' : 'no copy',
-    });
+    const copy = plan?.seen.target && storedAt(clusters.host, resource, plan.seen.target, given);
+    const before = copy && given.get(idOf(copy));
+    const after = copy && object.metadata.resourceVersion === undefined ? unversioned(copy) : copy;
+    const absent = plan === undefined ? 'never synced' : 'no copy';
+    return resultOf({ of: resource.kind, key }, plan, { before, after, absent });
   });
   return renderedWorld(rendered, rehearsed, { direction: 'to-host', world: marked, config });
 }
@@ -108,11 +109,6 @@ export async function renderToVirtual(
   options: OfflineOptions = {},
 ): Promise<RenderedWorld> {
   const { names } = createTranslators(config);
-  const copies = kindsIn(world.host, config).map(([resource, object]) => ({
-    resource,
-    object,
-    virtual: virtualOf(object, resource, names),
-  }));
   const kinds = syncedKindNames(config);
   const mark = marking(world, config);
   const host = world.host.map((object) => (kinds.includes(object.kind ?? '') ? object : mark(object)));
@@ -122,8 +118,9 @@ export async function renderToVirtual(
   const recorded = await withRecords({ ...world, host }, config, parts);
   const rehearsed = await rehearseFiles(recorded, config, parts);
   const given = byId(world.virtual);
-  const rendered = copies.map(async ({ resource, object, virtual }): Promise<Rendered[]> => {
+  const rendered = kindsIn(world.host, config).map(async ([resource, object]): Promise<Rendered[]> => {
     const of = resource.kind;
+    const virtual = virtualOf(object, resource, names);
     if (virtual === undefined)
       return [skipped(of, objectKey(object), 'it is not a copy from this virtual cluster')];
     const key = keyOf(virtual);
@@ -251,11 +248,11 @@ function kindsIn(objects: readonly KubeObject[], config: Config): (readonly [Res
 }
 
 function collectionsOf(objects: readonly KubeObject[], config: Config): RehearsalInput['clusters']['host'] {
-  const byPlural = Map.groupBy(objects, (object) => qualifiedPlural(resourceOf(object, config)));
-  return [...byPlural.values()].flatMap((all) => {
-    const [first] = all;
-    return first === undefined ? [] : [{ resource: resourceOf(first, config), objects: all }];
-  });
+  const found = objects.map((object) => ({ object, resource: resourceOf(object, config) }));
+  const byPlural = Map.groupBy(found, ({ resource }) => qualifiedPlural(resource));
+  return [...byPlural.values()].flatMap((all) =>
+    all.slice(0, 1).map(({ resource }) => ({ resource, objects: all.map(({ object }) => object) })),
+  );
 }
 
 function resourceOf({ apiVersion = 'v1', kind = '' }: KubeObject, config: Config): Resource {
@@ -285,14 +282,14 @@ function ownerIn({ host }: FileWorld, config: Config): OwnerReference | undefine
 function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => KubeObject {
   const { names } = createTranslators(config);
   const synced = syncedKindNames(config);
-  const originals = new Map<string, KubeObject>(
-    virtual.toReversed().flatMap((object) => {
-      const target = synced.includes(object.kind ?? '')
-        ? names.toHost(nameOf(object))
-        : names.referenceToHost(nameOf(object), resourceOf(object, config));
-      return target === undefined ? [] : [[`${object.kind ?? ''} ${keyOf(target)}`, object] as const];
-    }),
-  );
+  const originals = new Map<string, KubeObject>();
+  for (const object of virtual.toReversed()) {
+    const { kind = '' } = object;
+    const target = synced.includes(kind)
+      ? names.toHost(nameOf(object))
+      : names.referenceToHost(nameOf(object), resourceOf(object, config));
+    if (target !== undefined) originals.set(`${kind} ${keyOf(target)}`, object);
+  }
   const withMarker = (host: KubeObject, namespace: string, annotations: StringMap): KubeObject => {
     const labels = { ...markerLabels(names.vcluster, namespace), ...host.metadata.labels };
     return { ...host, metadata: { ...host.metadata, labels, annotations } };
@@ -308,41 +305,33 @@ function marking({ virtual }: FileWorld, config: Config): (host: KubeObject) => 
     const original = originals.get(idOf(host));
     if (original === undefined) return host;
     const identity = identityAnnotations(original, resource, nameOf(host));
-    return withMarker(
-      host,
-      nameOf(original).namespace,
-      isSynced ? identity : { ...identity, [LAST_SYNCED]: '' },
-    );
+    const { namespace } = nameOf(original);
+    return withMarker(host, namespace, isSynced ? identity : { ...identity, [LAST_SYNCED]: '' });
   };
 }
 
 /** Copies without a sync record get that of the translation as it is now. */
 async function withRecords(world: FileWorld, config: Config, options: OfflineOptions): Promise<FileWorld> {
   const { names } = createTranslators(config);
-  const isRecorded = (object: KubeObject): boolean => recordOf(object) !== undefined;
-  const unrecorded = new Set(
-    kindsIn(world.host, config).flatMap(([resource, object]) =>
-      virtualOf(object, resource, names) === undefined || isRecorded(object) ? [] : [object],
-    ),
-  );
+  const unrecorded = new Map<KubeObject, { readonly resource: Resource; readonly namespace: string }>();
+  for (const [resource, object] of kindsIn(world.host, config)) {
+    const virtual = virtualOf(object, resource, names);
+    if (virtual !== undefined && recordOf(object) === undefined)
+      unrecorded.set(object, { resource, namespace: virtual.namespace });
+  }
   if (unrecorded.size === 0) return world;
   const others = world.host.filter((object) => !unrecorded.has(object));
   const { rehearsal } = await rehearseFiles({ virtual: world.virtual, host: others }, config, options);
   const host = world.host.map((object) => {
-    if (!unrecorded.has(object)) return object;
-    const copy = rehearsal.clusters.host.get(qualifiedPlural(resourceOf(object, config)), objectKey(object));
-    const bookkeeping = Object.entries(copy?.metadata.annotations ?? {}).filter(([key]) =>
-      isBookkeepingAnnotation(key),
-    );
-    const annotations = { ...Object.fromEntries(bookkeeping), ...object.metadata.annotations };
-    const marker = markerLabels(
-      names.vcluster,
-      virtualOf(object, resourceOf(object, config), names)?.namespace ?? '',
-    );
-    return {
-      ...object,
-      metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...marker }, annotations },
-    };
+    const found = unrecorded.get(object);
+    if (found === undefined) return object;
+    const { metadata } = object;
+    const copy = rehearsal.clusters.host.get(qualifiedPlural(found.resource), objectKey(object));
+    const all = Object.entries(copy?.metadata.annotations ?? {});
+    const bookkeeping = Object.fromEntries(all.filter(([key]) => isBookkeepingAnnotation(key)));
+    const annotations = { ...bookkeeping, ...metadata.annotations };
+    const labels = { ...metadata.labels, ...markerLabels(names.vcluster, found.namespace) };
+    return { ...object, metadata: { ...metadata, labels, annotations } };
   });
   return { virtual: world.virtual, host };
 }
@@ -367,11 +356,9 @@ function references(
   { plural }: Resource,
   { direction, world }: RenderedParts,
 ): Rendered[] {
-  const ids = new Set(
-    objects
-      .filter(({ kind }) => kind.resource.plural === plural)
-      .flatMap((plan) => plan.references.map((one) => `${kindIdOf(one)} ${keyOf(one)}`)),
-  );
+  const owners = objects.filter(({ kind }) => kind.resource.plural === plural);
+  const named = owners.flatMap((plan) => plan.references);
+  const ids = new Set(named.map((one) => `${kindIdOf(one)} ${keyOf(one)}`));
   const given = { virtual: byId(world.virtual), host: byId(world.host) };
   return plans
     .filter(({ seen, isReferenced }) => isReferenced && ids.has(`${seen.kind.id} ${keyOf(seen.virtual)}`))

@@ -3,7 +3,6 @@
 import { formatOption } from '../output/listing.ts';
 import type { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/config.ts';
 import { asJson, objectKey } from '../../kube/object.ts';
 import { addConfigOptions, loaderInput } from '../config-options.ts';
 import { type ExitWith, describeFailure, showProgress } from '../output/terminal.ts';
@@ -13,7 +12,6 @@ import {
   renderToHost,
   renderToVirtual,
   syncedKindNames,
-  type FileWorld,
   type Rendered,
 } from './offline-sync.ts';
 
@@ -45,36 +43,23 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     [flags.filename, flags.host, flags.virtual].map(readObjects),
   );
   const kinds = syncedKindNames(config);
-  if (kinds.length > 0 && !given.some(({ kind = '' }) => kinds.includes(kind)))
+  const total = given.filter(({ kind = '' }) => kinds.includes(kind)).length;
+  if (kinds.length === 0)
+    process.stderr.write(
+      'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',
+    );
+  else if (total === 0)
     process.stderr.write(
       `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
     );
   const isReverse = flags.reverse === true;
   const world = placedWorld(isReverse ? { host: given, virtual } : { virtual: given, host }, config);
-  const rendered = await renderWorld(world, config, isReverse);
-  print(rendered, flags.output);
-  return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
-}
-
-async function renderWorld(
-  world: FileWorld,
-  config: Config,
-  isReverse: boolean,
-): Promise<readonly Rendered[]> {
-  const kinds = syncedKindNames(config);
-  if (kinds.length === 0) {
-    process.stderr.write(
-      'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',
-    );
-    return [];
-  }
-  const total = (isReverse ? world.host : world.virtual).filter(({ kind = '' }) =>
-    kinds.includes(kind),
-  ).length;
   using progress = showProgress('rendering');
   const render = isReverse ? renderToVirtual : renderToHost;
   const { rendered } = await render(world, config, { progress: (done) => progress.update(done, total) });
-  return rendered;
+  progress[Symbol.dispose]();
+  print(rendered, flags.output);
+  return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
 }
 
 function print(rendered: readonly Rendered[], output: string): void {
