@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
-import { parseDocument, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { unifiedHunks } from '../base/unified-diff.ts';
 import { readConfigText } from '../config/load.ts';
@@ -107,15 +107,9 @@ function migratedObject({ kind, key, seen, decision, error, changes }: ObjectPla
         : decision.kind === 'ignore'
           ? `not synced: ${decision.reason}`
           : `${US}, ${changes.length === 0 ? 'unchanged' : decision.kind}`;
-  return [
-    {
-      kind: kind.resource.kind,
-      virtual: key,
-      host: target === undefined ? '-' : keyOf(target),
-      afterwards,
-      isLost: isCopied && isRefused,
-    },
-  ];
+  const copy = target === undefined ? '-' : keyOf(target);
+  const isLost = isCopied && isRefused;
+  return [{ kind: kind.resource.kind, virtual: key, host: copy, afterwards, isLost }];
 }
 
 /** What the two sections have to mean, with aliases and merge keys expanded. */
@@ -133,11 +127,11 @@ function byHand({ theirs, synced }: Migration): string {
 function helmValues({ theirs, synced, release, hostNamespace, file }: Migration): string {
   const fields = new Fields(theirs);
   const toHost = fields.object('sync.toHost');
-  const others = Object.keys(toHost).flatMap((key): [string, JsonValue][] => {
+  const others = Object.entries(toHost).flatMap(([key, value]): [string, JsonValue][] => {
     if (PATCHED_KEYS.some((patched) => patched === key)) return [];
-    if (key === 'namespaces') return [[key, toHost[key] ?? null]];
+    if (key === 'namespaces') return [[key, value]];
     if (key === 'customResources') return [[key, onlyEnabled(fields.object('sync.toHost.customResources'))]];
-    return Object.entries(onlyEnabled({ [key]: toHost[key] ?? null }));
+    return Object.entries(onlyEnabled({ [key]: value }));
   });
   const patched = PATCHED_KEYS.map((key): [string, JsonValue] => {
     const patches = fields.value(`sync.toHost.${key}.patches`);
@@ -145,16 +139,13 @@ function helmValues({ theirs, synced, release, hostNamespace, file }: Migration)
     return [key, { enabled: synced.includes(key), ...(isPatched ? { patches } : {}) }];
   });
   const isLegacy = fields.isOn('experimental.multiNamespaceMode.enabled');
+  const host = hostNamespace === '' ? {} : { host: { namespace: hostNamespace } };
   const values = {
     vclusterConfigSecret: `vc-config-${release}`,
     config: {
       sync: { toHost: Object.fromEntries([...patched, ...others]) },
       ...(isLegacy ? { experimental: { multiNamespaceMode: { enabled: true } } } : {}),
-      endpointSyncer: {
-        name: release,
-        virtual: { secret: `vc-${release}` },
-        ...(hostNamespace === '' ? {} : { host: { namespace: hostNamespace } }),
-      },
+      endpointSyncer: { name: release, virtual: { secret: `vc-${release}` }, ...host },
     },
   };
   return `# Values of the chart of endpoint-syncer, from ${basename(file)}. vCluster's own values change too: see the output without -o helm.
@@ -179,15 +170,10 @@ function asText(
   const hunks = values === undefined ? '' : unifiedHunks(text, values);
   const diff = hunks === '' ? 'Nothing changes.\n' : `--- ${file}\n+++ ${file}\n${hunks}`;
   const change = values === undefined ? byHand(migration) : diff;
+  const columns = ['what', 'today', 'afterwards', 'differs', 'setting'] as const;
   const table = formatTable([
     ['WHAT', 'TODAY', 'AFTERWARDS', 'DIFFERS', 'SETTING FOR THE SAME'],
-    ...rows.map(({ what, today, afterwards, differs, setting }) => [
-      what,
-      today,
-      afterwards,
-      differs,
-      setting,
-    ]),
+    ...rows.map((row) => columns.map((column) => row[column])),
   ]);
   const sections = [
     `# config.yaml, beside ${basename(file)}\n${config}`,
@@ -211,17 +197,11 @@ function objectTable(objects: readonly MigratedObject[]): string {
 }
 
 function asJson(
-  { config, values }: Migration,
+  { ours, values }: Migration,
   rows: readonly Row[],
   objects: readonly MigratedObject[],
 ): JsonObject {
-  const parsed: unknown = parseDocument(config).toJS();
-  return {
-    config: isJsonObject(parsed) ? parsed : {},
-    values: values ?? null,
-    table: [...rows],
-    objects: [...objects],
-  };
+  return { config: ours, values: values ?? null, table: [...rows], objects: [...objects] };
 }
 
 // `migrate --fleet`: for every vCluster of a host, what a fleet would sync for it, what would be lost, and what to add to its values.
@@ -276,10 +256,8 @@ function gainsOf({ theirs, lost }: Migration, key: keyof typeof KINDS): string[]
   const list = `sync.toHost.${key}.patches`;
   const isLost = (index: number): boolean => lost.some(({ path }) => path.startsWith(`${list}[${index}]`));
   const patches = patchesIn(new Fields(theirs).value(list)).filter((_, index) => !isLost(index)).length;
-  return [
-    ...(key === 'endpoints' ? ['Endpoints without a Service'] : []),
-    ...(patches === 0 ? [] : [`${patches} ${patches === 1 ? 'patch' : 'patches'} of ${KINDS[key]}`]),
-  ];
+  const patched = `${patches} ${patches === 1 ? 'patch' : 'patches'} of ${KINDS[key]}`;
+  return [...(key === 'endpoints' ? ['Endpoints without a Service'] : []), ...(patches > 0 ? [patched] : [])];
 }
 
 /** A line each: the label, vCluster's own sync of the same kinds off, and the right that vCluster would lose with it. */
@@ -295,20 +273,12 @@ function fleetText(rows: readonly FleetRow[]): string {
   const list = (texts: readonly string[]): string => (texts.length === 0 ? '-' : texts.join('; '));
   const table = formatTable([
     ['NAMESPACE', 'NAME', 'SYNCED BY', 'GAINS', 'LOSES'],
-    ...rows.map(({ namespace, name, today, gains, loses }) => [
-      namespace,
-      name,
-      today,
-      list(gains),
-      list(loses),
-    ]),
+    ...rows.map((row) => [row.namespace, row.name, row.today, list(row.gains), list(row.loses)]),
   ]);
-  const byValues = Map.groupBy(
-    rows.filter(({ values }) => values !== ''),
-    ({ values }) => values,
-  );
+  const candidates = rows.filter(({ values }) => values !== '');
+  const byValues = Map.groupBy(candidates, ({ values }) => values);
   const sections = [...byValues].map(([values, members]) => {
-    const names = members.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
+    const names = members.map(keyOf).join(', ');
     return `# Add to vCluster's values of ${names}\n${values}`;
   });
   return [table, ...sections].join('\n');

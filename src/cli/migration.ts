@@ -41,7 +41,8 @@ export interface MigrationInput {
 export interface Migration extends MigrationInput {
   /** Name of the virtual cluster, or what stands for it. */
   readonly release: string;
-  /** Our configuration file. */
+  /** Our configuration file, also as text. */
+  readonly ours: JsonObject;
   readonly config: string;
   /** What is in use with both files; undefined if they have errors. */
   readonly effective: Config | undefined;
@@ -88,7 +89,8 @@ export function planMigration(input: MigrationInput): Migration {
   const ours = { sync: { toHost }, endpointSyncer };
   const values = editedByMeaning(text, synced);
   const { config: effective } = parsed(ours, values ?? text);
-  return { ...input, release, config: stringify(ours), effective, values, theirs, synced, problems, lost };
+  const config = stringify(ours);
+  return { ...input, release, ours, config, effective, values, theirs, synced, problems, lost };
 }
 
 const TAKEN = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
@@ -101,8 +103,8 @@ function problemsOf(file: string, text: string): readonly ConfigProblem[] {
   if (syntax.length > 0) return syntax;
   const findings = valuesFindings(withoutEmptyKeys(document.value), vclusterDefaults());
   return findings
-    .filter(({ severity }) => severity === 'error')
-    .map((finding) => document.problemOf(finding));
+    .map((finding) => document.problemOf(finding))
+    .filter(({ severity }) => severity === 'error');
 }
 
 /** The text is read again: only the sync of these kinds may differ, whatever anchors, aliases and merge keys make of an edit. */
@@ -211,10 +213,7 @@ export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
   return [...rows, { what: 'Services, Pods and all other kinds', ...others }];
 }
 
-interface Difference extends JsonObject {
-  differs: string;
-  setting: string;
-}
+type Difference = Pick<Row, 'differs' | 'setting'>;
 
 const DIFFERENCES: Readonly<Record<keyof typeof KINDS, readonly Difference[]>> = {
   endpoints: [

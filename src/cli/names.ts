@@ -73,19 +73,16 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
     if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
   }
   const rows = results.flatMap((result) => result.rows.map((row) => listedRow(row, options)));
-  process.stdout.write(
-    formatListing({ heading: ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'], rows }, options.output),
-  );
+  const heading = ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'];
+  process.stdout.write(formatListing({ heading, rows }, options.output));
   return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
 }
 
 function listedRow(row: NameRow, { reverse = false }: NamesOptions): ListedRow {
   const { kind, virtual, host, shortName } = row;
-  return {
-    cells: [kind, keyOf(virtual), keyOf(host), shortName || '-'],
-    name: keyOf(reverse ? virtual : host),
-    json: { kind, virtual: { ...virtual }, host: { ...host }, shortName },
-  };
+  const cells = [kind, keyOf(virtual), keyOf(host), shortName || '-'];
+  const json = { kind, virtual: { ...virtual }, host: { ...host }, shortName };
+  return { cells, name: keyOf(reverse ? virtual : host), json };
 }
 
 // The rows of `names`: virtual names to host names and back. Pure.
@@ -123,15 +120,12 @@ function translateVirtualName(text: string, kind: KnownKind, names: NameTranslat
   const reference = names.referenceToHost(parsed, { group: own?.group ?? '', kind: kind.kind });
   const isOther = namespace !== '' && reference !== undefined && keyOf(reference) !== keyOf(host);
   const written = isOther ? `a reference patch writes "${reference.name}"; ` : '';
-  if (keyOf(parsed) === NEVER_SYNCED && own !== undefined) {
-    const note = `${text}: ${written}it is never synced, and the row shows the name that the naming rule would produce`;
-    return { rows: [row], note };
-  }
-  if (!isOther) return { rows: [row] };
-  return {
-    rows: [row],
-    note: `${text}: ${written}"${host.name}" is the name of the copy that vCluster syncs`,
-  };
+  const isNeverSynced = keyOf(parsed) === NEVER_SYNCED && own !== undefined;
+  if (!isNeverSynced && !isOther) return { rows: [row] };
+  const what = isNeverSynced
+    ? 'it is never synced, and the row shows the name that the naming rule would produce'
+    : `"${host.name}" is the name of the copy that vCluster syncs`;
+  return { rows: [row], note: `${text}: ${written}${what}` };
 }
 
 /** Every virtual name that translates to a host name as typed. A name without a namespace is in the host namespace. */
@@ -149,11 +143,11 @@ function translateHostName(text: string, kind: KnownKind, names: NameTranslator)
 function parseName(text: string, { kind, scope }: KnownKind): NamespacedName | { readonly problem: string } {
   const parts = text.split('/');
   const isNamespaced = scope === 'namespaced' || (scope === 'unknown' && parts.length > 1);
-  if (isNamespaced && parts.length !== 2) {
-    return { problem: `"${text}": ${kind} objects are namespaced, write NAMESPACE/NAME` };
-  }
-  if (!isNamespaced && parts.length !== 1) {
-    return { problem: `"${text}": ${kind} objects are cluster-scoped, write NAME without a namespace` };
+  if (parts.length !== (isNamespaced ? 2 : 1)) {
+    const rule = isNamespaced
+      ? 'namespaced, write NAMESPACE/NAME'
+      : 'cluster-scoped, write NAME without a namespace';
+    return { problem: `"${text}": ${kind} objects are ${rule}` };
   }
   const [namespace = '', name = ''] = isNamespaced ? parts : ['', text];
   if (isNamespaced && !isDnsLabel(namespace)) {

@@ -67,21 +67,18 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
 
 /** Namespaces of the host, other than the host namespace of the virtual cluster, in which the configuration needs rights. */
 function otherNamespaces(config: Config): readonly string[] {
-  return neededGrants(config)
-    .filter(
-      ({ cluster, namespace }) => cluster === 'host' && !['', config.host.namespace].includes(namespace),
-    )
+  const namespaces = neededGrants(config)
+    .filter(({ cluster }) => cluster === 'host')
     .map(({ namespace }) => namespace);
+  return namespaces.filter((namespace) => !['', config.host.namespace].includes(namespace));
 }
 
 function usageProblem({ host, fleet }: Config, { as, cluster }: RbacOptions): string | undefined {
-  if (fleet.enabled && host.namespace === '')
-    return 'the namespace of the fleet is not known; set --host-namespace or endpointSyncer.host.namespace';
+  const whose = fleet.enabled ? 'namespace of the fleet' : 'host namespace of the virtual cluster';
+  if (host.namespace === '')
+    return `the ${whose} is not known; set --host-namespace or endpointSyncer.host.namespace`;
   if (fleet.enabled && (as === 'vcluster-values' || cluster === 'virtual'))
     return 'a fleet has rights on the host alone, in no vCluster; omit --cluster, and use --as role or clusterrole';
-  if (host.namespace === '') {
-    return 'the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace';
-  }
   return as === 'vcluster-values' && cluster === 'virtual'
     ? "the values of vCluster's chart grant no rights in the virtual cluster; omit --cluster, or use --as role"
     : undefined;
@@ -148,10 +145,8 @@ function uncheckedRights(config: Config): readonly Right[] {
   const { host, sync, leaderElection } = config;
   const owner = ownerOf(config);
   const isSynced = syncedKinds(config).length > 0;
-  const rights: Right[] = [
-    ...(isSynced && !leaderElection.enabled ? rightsOnLease(config) : []),
-    ...(isSynced ? rightsOnEvents(config) : []),
-  ];
+  const lease = leaderElection.enabled ? [] : rightsOnLease(config);
+  const rights: Right[] = isSynced ? [...lease, ...rightsOnEvents(config)] : [];
   const cluster = 'host';
   const slices = { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural };
   for (const namespace of sync.endpoints.enabled ? (hostNamespaces(config) ?? ['']) : [])
@@ -225,11 +220,8 @@ function vclusterValues(grants: readonly Grant[], hostNamespace: string): JsonOb
 }
 
 function serviceAccount(cluster: ClusterName, options: DocumentOptions): JsonObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: options.serviceAccount, namespace: accountNamespace(cluster, options) },
-  };
+  const metadata = { name: options.serviceAccount, namespace: accountNamespace(cluster, options) };
+  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
 }
 
 function roleAndBinding(
@@ -243,21 +235,16 @@ function roleAndBinding(
   const isShared = cluster === 'host' && (isClusterRole || namespace !== hostNamespace);
   const name = isShared ? sharedName(options, form === 'clusterrole' ? namespace : '') : account;
   const subject = { kind: 'ServiceAccount', name: account, namespace: accountNamespace(cluster, options) };
+  const apiVersion = `${RBAC}/v1`;
+  const metadata = isClusterRole ? { name } : { name, namespace };
+  const roleRef = { apiGroup: RBAC, kind, name };
+  const binding =
+    namespace === ''
+      ? { kind: 'ClusterRoleBinding', metadata: { name } }
+      : { kind: 'RoleBinding', metadata: { name: namespace === hostNamespace ? account : name, namespace } };
   return [
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind,
-      metadata: isClusterRole ? { name } : { name, namespace },
-      rules: [...rules],
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
-      metadata:
-        namespace === '' ? { name } : { name: namespace === hostNamespace ? account : name, namespace },
-      roleRef: { apiGroup: RBAC, kind, name },
-      subjects: [subject],
-    },
+    { apiVersion, kind, metadata, rules: [...rules] },
+    { apiVersion, ...binding, roleRef, subjects: [subject] },
   ];
 }
 

@@ -31,22 +31,17 @@ import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
 const API_KEYS = ['host', 'http', 'log'];
 
 export function define(command: Command, exitWith: ExitWith): void {
-  command.argument(
-    '[files...]',
-    'configuration files, or - for standard input; default: the file that run reads',
-  );
+  const help = 'configuration files, or - for standard input; default: the file that run reads';
+  command.argument('[files...]', help);
   command.addOption(formatOption(['text', 'json']));
   command.option('--strict', 'treat warnings as errors');
   addConfigOptions(command, ALL_FIELDS, true);
   command.action((files: string[], { output, strict }: { output: string; strict?: true }) => {
     const input = { ...loaderInput(command), isStart: true };
-    return exitWith(() => validate(filesToCheck(files, command), input, output, strict === true));
+    // Undefined stands for a configuration without a file: flags and environment only.
+    const checked = files.length > 0 ? files : [configFile(input)];
+    return exitWith(() => validate(checked, input, output, strict === true));
   });
-}
-
-/** Undefined stands for a configuration without a file: flags and environment only. */
-function filesToCheck(files: readonly string[], command: Command): readonly (string | undefined)[] {
-  return files.length > 0 ? files : [configFile(loaderInput(command))];
 }
 
 async function validate(
@@ -96,10 +91,10 @@ function isForApiOnly({ file, text }: ConfigText): boolean {
 
 function summary(errors: number, warnings: number): string {
   const found = [
-    errors > 0 ? counted(errors, 'error') : '',
-    warnings > 0 ? counted(warnings, 'warning') : '',
+    ...(errors > 0 ? [counted(errors, 'error')] : []),
+    ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
   ];
-  return found.filter((part) => part !== '').join(' and ') || 'valid';
+  return found.join(' and ') || 'valid';
 }
 
 function counted(count: number, word: string): string {
@@ -130,7 +125,7 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
   const objects = file === undefined ? [] : await objectsOfTestCases(file);
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
-    programs: [...new Set([...patches, ...lists])].flatMap(({ patch, forward, reverse }) => [
+    programs: all.flatMap(({ patch, forward, reverse }) => [
       forward,
       ...(reverse === undefined ? [] : [reverse]),
       ...patch.filters.map(({ program }) => program),
@@ -139,25 +134,19 @@ async function sampleWarnings(config: Config, file: string | undefined): Promise
     logger: silentLogger,
   });
   const findings: Finding[] = [];
-  for (const { list, patch, forward } of lists) {
-    const { errors } = await evaluate(sandbox, forward, [[]]);
-    const error = errors?.get(0);
-    const path = ['sync', 'toHost', list, 'patches', patch.index, 'expression'];
-    if (error !== undefined)
-      findings.push(
-        warningAtValue(
-          path,
-          `fails on an empty list, as objects without addresses have it: ${error.message}`,
-        ),
-      );
+  const warn = ({ list, patch }: SampledPatch, key: string, message?: string, offset?: number): void => {
+    const path = ['sync', 'toHost', list, 'patches', patch.index, key];
+    if (message !== undefined) findings.push(warningAtValue(path, message, offset));
+  };
+  for (const patch of lists) {
+    const error = (await evaluate(sandbox, patch.forward, [[]])).errors?.get(0);
+    const message = 'fails on an empty list, as objects without addresses have it';
+    warn(patch, 'expression', error && `${message}: ${error.message}`);
   }
   for (const patch of patches) {
-    const message = await firstMismatch(patch, objects, sandbox);
-    const path = ['sync', 'toHost', patch.list, 'patches', patch.patch.index, 'reverseExpression'];
-    if (message !== undefined) findings.push(warningAtValue(path, message));
+    warn(patch, 'reverseExpression', await firstMismatch(patch, objects, sandbox));
     const changed = await changedDecision(patch, sandbox);
-    if (changed !== undefined)
-      findings.push(warningAtValue(path.with(-1, 'path'), changed.message, changed.offset));
+    warn(patch, 'path', changed?.message, changed?.offset);
   }
   return findings;
 }
@@ -212,11 +201,8 @@ async function firstMismatch(
     const host = there.values[at] ?? null;
     return host === null || there.errors?.has(at) ? [] : [{ value, host }];
   });
-  const back = await evaluate(
-    evaluator,
-    reverse,
-    kept.map(({ host }) => host),
-  );
+  const hosts = kept.map(({ host }) => host);
+  const back = await evaluate(evaluator, reverse, hosts);
   for (const [at, { value, host }] of kept.entries()) {
     const error = back.errors?.get(at);
     const becomes = `${shown(value)} becomes ${shown(host)} on the host`;

@@ -9,17 +9,18 @@ import type { Config } from '../../config/config.ts';
 import type { PatchConfig } from '../../config/types.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
-import { valueAt, type JsonObject } from '../../base/json.ts';
+import { textAt, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { serviceValidation } from '../../syncer/kinds/services.ts';
-import { patchedKinds, type PatchedKey } from '../../syncer/kinds/synced-kinds.ts';
+import { patchedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
 import { validateObject } from '../../syncer/patch/validate-object.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import type { ObjectContext } from '../../syncer/sandbox/types.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
@@ -78,7 +79,7 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
   const [ofVirtual, ofHost] = flags.reverse === true ? [null, object] : [object, null];
   const virtualObject = flags.virtualObject === undefined ? ofVirtual : await readObject(flags.virtualObject);
   const hostObject = flags.hostObject === undefined ? ofHost : await readObject(flags.hostObject);
-  const result = await apply(settings, flags, object, hostObject, virtualObject);
+  const result = await apply(settings, flags, object, { hostObject, virtualObject });
   for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
     const where = `patches[${patchIndex}] at ${plainText(path)}`;
     process.stderr.write(
@@ -110,35 +111,21 @@ async function readSettings(command: Command, flags: PatchFlags): Promise<Settin
   const { patches, problems } = parsePatchFile({ text: await readConfigText(file), file }, input.checks);
   if (problems.some(({ severity }) => severity === 'error')) throw new ConfigError(problems);
   reportProblems(problems);
-  const config =
-    input.file === undefined
-      ? configWithoutFile(input, { name: DEFAULT_NAME })
-      : (await loadConfig(input)).config;
-  return { config, patches };
-}
-
-/** An object of a kind without patches of its own gets those of Endpoints. */
-function configuredPatches(config: Config, object: JsonObject): readonly PatchConfig[] {
-  return config.sync[patchedKeyOf(config, object) ?? 'endpoints'].patches;
-}
-
-function patchedKeyOf(config: Config, object: JsonObject): PatchedKey | undefined {
-  return patchedKinds(config).find(({ resource }) => resource.kind === object['kind'])?.configKey;
+  if (input.file !== undefined) return { config: (await loadConfig(input)).config, patches };
+  return { config: configWithoutFile(input, { name: DEFAULT_NAME }), patches };
 }
 
 async function apply(
   settings: Settings,
   flags: PatchFlags,
   object: JsonObject,
-  hostObject: JsonObject | null,
-  virtualObject: JsonObject | null,
+  { hostObject, virtualObject }: ObjectContext,
 ): Promise<PatchedObject> {
   const config = withHostNamespace(settings.config);
-  const compiled = compilePatches(
-    settings.patches ?? configuredPatches(config, object),
-    0,
-    config.patches.missingPaths,
-  );
+  const kind = patchedKinds(config).find(({ resource }) => resource.kind === object['kind'])?.configKey;
+  // An object of a kind without patches of its own gets those of Endpoints.
+  const patches = settings.patches ?? config.sync[kind ?? 'endpoints'].patches;
+  const compiled = compilePatches(patches, 0, config.patches.missingPaths);
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
     programs: compiled.programs,
@@ -156,8 +143,7 @@ async function apply(
     references: { ...options.references, skipPodTargetRefs: false },
     // The result is that of all patches, or an error.
     onError: 'object',
-    validate:
-      patchedKeyOf(config, object) === 'services' ? serviceValidation(config.services.allow) : validateObject,
+    validate: kind === 'services' ? serviceValidation(config.services.allow) : validateObject,
   });
   const { names } = options.references;
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';
@@ -178,16 +164,11 @@ function virtualNamespace(
   virtualObject: JsonObject | null,
   names: NameTranslator,
 ): string | undefined {
-  const recorded = valueAt(object, ['metadata', 'annotations', OBJECT_NAMESPACE]);
+  const recorded = textAt(object, 'metadata', 'annotations', OBJECT_NAMESPACE);
   const host = namespaceOf(object);
-  return (
-    namespaceOf(virtualObject ?? {}) ??
-    (typeof recorded === 'string' && recorded !== '' ? recorded : undefined) ??
-    (host === undefined ? undefined : names.namespaceToVirtual(host))
-  );
+  return namespaceOf(virtualObject) ?? (recorded || (host && names.namespaceToVirtual(host)));
 }
 
-function namespaceOf(object: JsonObject): string | undefined {
-  const namespace = valueAt(object, ['metadata', 'namespace']);
-  return typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
+function namespaceOf(object: JsonObject | null): string | undefined {
+  return textAt(object, 'metadata', 'namespace') || undefined;
 }
