@@ -49,14 +49,11 @@ async function serveHealth(
   metrics: SeriesRegistry,
   readiness: { readonly check: CheckResult },
 ): Promise<AsyncDisposable | null> {
+  const { bindAddress } = config.http;
+  const healthChecks = { ping: () => ({ isOk: true }) };
+  const readyChecks = () => ({ 'management-api': () => readiness.check });
   try {
-    const health = await startHealthServer({
-      bindAddress: config.http.bindAddress,
-      healthChecks: { ping: () => ({ isOk: true }) },
-      readyChecks: () => ({ 'management-api': () => readiness.check }),
-      metrics,
-      logger,
-    });
+    const health = await startHealthServer({ bindAddress, healthChecks, readyChecks, metrics, logger });
     logger.info({ http: health.url }, 'serving health and metrics');
     return health;
   } catch (error) {
@@ -74,8 +71,8 @@ async function start(
 ): Promise<ManagementApi | number> {
   try {
     return await startManagementApi({
-      config: config.management,
       ...programParts(),
+      config: config.management,
       logger,
       metrics,
       signal,

@@ -12,7 +12,7 @@ import {
   canonicalJson,
   isJsonObject,
   ownValue,
-  setOwn,
+  valueAt,
 } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
 import { loaderInput } from './config-options.ts';
@@ -60,9 +60,13 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 async function runLines(): Promise<number> {
   await using session = new EvalSession();
-  await evaluateLines(process.stdin, session, async (line) => {
-    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
-  });
+  let number = 0;
+  for await (const line of linesOf(process.stdin)) {
+    number += 1;
+    if (line.trim() === '') continue;
+    const result = await resultOf(line, number, session);
+    if (!process.stdout.write(`${result}\n`)) await once(process.stdout, 'drain');
+  }
   return 0;
 }
 
@@ -75,10 +79,8 @@ async function runOne(expression: string, command: Command, flags: EvalFlags): P
   if ('error' in parsed)
     return usageError('--value is not JSON; a string needs its quotes: --value \'"text"\'');
   await using session = new EvalSession();
-  const { value } = parsed;
-  return print(
-    await session.evaluate({ expression, value, path: flags.path, context: withName(readContext(context)) }),
-  );
+  const input = { expression, ...parsed, path: flags.path, context: withName(readContext(context)) };
+  return print(await session.evaluate(input));
 }
 
 async function configuredVcluster(command: Command): Promise<JsonObject> {
@@ -134,13 +136,15 @@ type EvalOutcome =
   | { readonly undefined: true }
   | { readonly error: EvalError };
 
-type EvalError = Pick<EvaluateError, 'kind' | 'message' | 'line' | 'column'>;
+/** JSON leaves out what is undefined. */
+interface EvalError extends Pick<EvaluateError, 'kind' | 'message'> {
+  readonly line?: number | undefined;
+  readonly column?: number | undefined;
+}
 
 /** Without what the engine needs besides. */
 function failed({ kind, message, line, column }: EvalError): EvalOutcome {
-  return {
-    error: { kind, message, ...(line !== undefined && { line }), ...(column !== undefined && { column }) },
-  };
+  return { error: { kind, message, line, column } };
 }
 
 /** `{vcluster?: {name, namespace, config}, hostObject?, virtualObject?}`; what is missing is empty or null. */
@@ -207,19 +211,6 @@ function objectAt(object: JsonObject, key: string): JsonObject | null {
 // Reads expressions as lines of JSON and writes their results as lines of JSON, in the same order. For a line that is not a valid request,
 // the result is an error of kind `syntax` with the number of the line; its id is null if the line has none.
 
-/** `print` gets each result without a line break. */
-async function evaluateLines(
-  input: Readable,
-  session: EvalSession,
-  print: (line: string) => Promise<void>,
-): Promise<void> {
-  let number = 0;
-  for await (const line of linesOf(input)) {
-    number += 1;
-    if (line.trim() !== '') await print(await resultOf(line, number, session));
-  }
-}
-
 /** Splits only at line feeds: JSON may contain U+2028, at which `readline` splits as well. */
 async function* linesOf(input: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
@@ -236,22 +227,22 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
 }
 
 async function resultOf(line: string, number: number, session: EvalSession): Promise<string> {
-  const parsed = parseJson(line);
-  if ('error' in parsed) return JSON.stringify({ id: null, ...malformed(number, parsed.error) });
-  const request = parsed.value;
-  if (!isJsonObject(request)) return JSON.stringify({ id: null, ...malformed(number, 'not an object') });
   const evaluate = (input: EvalInput | string): EvalOutcome | Promise<EvalOutcome> =>
-    typeof input === 'string' ? malformed(number, input) : session.evaluate(input);
+    typeof input === 'string'
+      ? failed({ kind: 'syntax', message: `line ${number}: ${input}` })
+      : session.evaluate(input);
+  const parsed = parseJson(line);
+  if ('error' in parsed || !isJsonObject(parsed.value)) {
+    const reason = 'error' in parsed ? parsed.error : 'not an object';
+    return JSON.stringify({ id: null, ...(await evaluate(reason)) });
+  }
+  const request = parsed.value;
   const read = readInput(request, undefined);
-  const result: Record<string, unknown> = { id: ownValue(request, 'id') ?? null, ...(await evaluate(read)) };
+  const result = { id: ownValue(request, 'id') ?? null, ...(await evaluate(read)) };
   const then = ownValue(request, 'then');
-  if (then !== undefined && typeof read !== 'string')
-    setOwn(
-      result,
-      'then',
-      await evaluate(isJsonObject(then) ? readInput(then, read) : '`then` is not an object'),
-    );
-  return JSON.stringify(result);
+  if (then === undefined || typeof read === 'string') return JSON.stringify(result);
+  const second = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
+  return JSON.stringify({ ...result, then: await evaluate(second) });
 }
 
 /** Returns the reason if the input is invalid. A second expression has the path and the context of the first. */
@@ -263,15 +254,12 @@ function readInput(json: JsonObject, first: EvalInput | undefined): EvalInput | 
     return '`context` is not an object';
   const value = readValue(json);
   if ('error' in value) return `\`valueJson\` is ${value.error}`;
-  const ownPath = path ?? (isJsonObject(context) ? ownValue(context, 'path') : undefined);
+  const ownPath = path ?? valueAt(context, ['path']);
   return {
     expression,
     value: value.value,
     path: typeof ownPath === 'string' ? ownPath : (first?.path ?? ''),
-    context:
-      isJsonObject(context) || first === undefined
-        ? readContext(isJsonObject(context) ? context : {})
-        : first.context,
+    context: isJsonObject(context) ? readContext(context) : (first?.context ?? readContext({})),
   };
 }
 
@@ -287,8 +275,4 @@ function parseJson(text: string): { value: JsonValue } | { error: string } {
   } catch (error) {
     return { error: `not JSON: ${messageOf(error)}` };
   }
-}
-
-function malformed(number: number, reason: string): EvalOutcome {
-  return failed({ kind: 'syntax', message: `line ${number}: ${reason}` });
 }

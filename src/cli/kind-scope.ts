@@ -32,13 +32,13 @@ export interface KnownKind {
 
 /** Accepts any spelling of a known kind (`endpoints`, `pods`); other kinds are used as given. */
 export function knownKind(text: string): KnownKind {
-  const spelled = (kinds: readonly string[]): string | undefined =>
-    kinds.find((kind) => spellingsOf(kind).includes(text.toLowerCase()));
-  const cluster = spelled(CLUSTER_SCOPED);
+  const isSpelled = (kind: string): boolean =>
+    [kind.toLowerCase(), pluralOf(kind)].includes(text.toLowerCase());
+  const [cluster, namespaced] = [CLUSTER_SCOPED.find(isSpelled), NAMESPACED.find(isSpelled)];
   if (cluster !== undefined) return { kind: cluster, scope: 'cluster' };
-  const namespaced = spelled(NAMESPACED);
-  if (namespaced !== undefined) return { kind: namespaced, scope: 'namespaced' };
-  return { kind: text, scope: 'unknown' };
+  return namespaced === undefined
+    ? { kind: text, scope: 'unknown' }
+    : { kind: namespaced, scope: 'namespaced' };
 }
 
 /** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
@@ -64,10 +64,6 @@ function pluralOf(kind: string): string {
   if (word === 'endpoints') return word;
   if (/(s|x|ch)$/.test(word)) return `${word}es`;
   return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
-}
-
-function spellingsOf(kind: string): readonly string[] {
-  return [kind.toLowerCase(), pluralOf(kind)];
 }
 
 // The option `--kind` compared with the configuration.

@@ -12,29 +12,21 @@ import { ConfigError, TerminalError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonValue } from '../base/json.ts';
 import type { LogFields, Logger } from '../base/logger.ts';
 
-export interface StopSignals {
-  /** Aborted by the first signal. */
-  readonly signal: AbortSignal;
-  /** Resolves at the first signal. */
-  readonly requested: Promise<void>;
-}
-
 /**
- * The first SIGTERM or SIGINT requests a drain; the second ends the process immediately with exit code 1. `ignoresHangUp`: SIGHUP, with which
- * logrotate asks a service to open its files again, does not end it: the audit log follows its path.
+ * The first SIGTERM or SIGINT requests a drain: it aborts `signal` and resolves `requested`. The second ends the process immediately with exit
+ * code 1. `ignoresHangUp`: SIGHUP, with which logrotate asks a service to open its files again, does not end it: the audit log follows its path.
  */
-export function stopSignals({ ignoresHangUp = false } = {}): StopSignals {
+export function stopSignals({ ignoresHangUp = false } = {}) {
   const controller = new AbortController();
-  const requested = new Promise<void>((resolve) => {
-    const onSignal = (): void => {
-      if (controller.signal.aborted) process.exit(1);
-      controller.abort();
-      resolve();
-    };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
-    if (ignoresHangUp) process.on('SIGHUP', () => undefined);
-  });
+  const { promise: requested, resolve } = Promise.withResolvers<void>();
+  const onSignal = (): void => {
+    if (controller.signal.aborted) process.exit(1);
+    controller.abort();
+    resolve();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  if (ignoresHangUp) process.on('SIGHUP', () => undefined);
   return { signal: controller.signal, requested };
 }
 

@@ -14,10 +14,6 @@ import { addConfigOptions, managementInput } from './config-options.ts';
 import { reportProblems, type ExitWith, usageError, showProgress } from './output/terminal.ts';
 import { programParts } from './installation.ts';
 
-interface StoreOptions {
-  readonly output?: string;
-}
-
 /** Where the Secrets of the kubernetes driver are. */
 const HOST_FIELDS = ['host.kubeconfig', 'host.context', 'host.namespace'];
 
@@ -36,7 +32,7 @@ export function define(command: Command, exitWith: ExitWith): void {
     '\nbackup copies the database, also while the API runs; verify checks the database or a backup, or with the\n' +
       'kubernetes driver the Secrets; compact deletes history and frees disk space, while the API is stopped.',
   );
-  command.action((action: Action, file: string | undefined, { output }: StoreOptions) =>
+  command.action((action: Action, file: string | undefined, { output }: { output?: string }) =>
     exitWith(() => run(command, action, { file, output })),
   );
 }
@@ -59,10 +55,8 @@ async function run(command: Command, action: Action, files: Files): Promise<numb
   if (driver !== 'sqlite')
     return usageError(`managementApi.store.driver is ${driver}: ${OTHER_DRIVERS[driver]}`);
   const database = databaseFile(config.dataDir);
-  if (!existsSync(database))
-    throw new TerminalError(
-      `${database} does not exist: set managementApi.dataDir to the folder of the API, or start the API once`,
-    );
+  const advice = 'set managementApi.dataDir to the folder of the API, or start the API once';
+  if (!existsSync(database)) throw new TerminalError(`${database} does not exist: ${advice}`);
   switch (action) {
     case 'backup':
       return backup(database, files.output ?? files.file ?? '');
