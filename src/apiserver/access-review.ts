@@ -44,7 +44,6 @@ export function reviewKind(
   });
 }
 
-/** `SubjectAccessReviewStatus`. */
 export function reviewStatus({ isAllowed, isDenied, reason }: AccessDecision): JsonObject {
   return {
     allowed: isAllowed,

@@ -23,7 +23,6 @@ export const JSON_TOKENS_MAX = 40_000;
  * each of them several times. An atomic field, such as the addresses of Endpoints, counts as one.
  */
 export const OBJECT_FIELDS_MAX = 4000;
-/** Fields in all entries of `metadata.managedFields`. */
 export const MANAGED_FIELDS_MAX = 40_000;
 /** Header lines and request line together; a token takes at most half of it. */
 export const HEADER_BYTES_MAX = 16 * 1024;
@@ -43,7 +42,6 @@ export const WATCHES_PER_USER_MAX = 2500;
 /** Above this many unread bytes, the connection of a watch is closed. */
 export const WATCH_UNREAD_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Deadlines for clients. Tests set shorter ones. */
 export interface ClientTimeouts {
   /** Until the headers have arrived; the TLS handshake before them has the same deadline. */
   readonly headersMs: number;
@@ -53,7 +51,6 @@ export interface ClientTimeouts {
   readonly bodyMs: number;
   /** Until the client has read the complete response; does not apply to watches. */
   readonly responseMs: number;
-  /** Between two requests on one connection. */
   readonly keepAliveMs: number;
   /** How often the first two are checked. */
   readonly checkMs: number;
@@ -84,7 +81,6 @@ export const DEPTH_MAX = 200;
 export const YAML_ALIASES_MAX = 100;
 /** Values of a YAML text, including those that aliases repeat. */
 export const YAML_VALUES_MAX = 200_000;
-/** Fields of all messages in one protobuf body. */
 export const PROTOBUF_FIELDS_MAX = 20_000;
 /** JSON in the fields of one protobuf body, such as `fieldsV1`. */
 export const PROTOBUF_JSON_BYTES_MAX = 256 * 1024;

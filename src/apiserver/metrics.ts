@@ -9,7 +9,6 @@ import type { Store } from './storage/store.ts';
 export type AuthenticationResult = 'success' | 'failure' | 'error';
 
 export interface ServedRequest {
-  /** Undefined for a non-resource request. */
   readonly verb: Verb | undefined;
   readonly path: ResourcePath | undefined;
   readonly method: string;
@@ -33,7 +32,6 @@ export class ApiServerSeries {
   readonly #attempts: ReturnType<SeriesRegistry['counter']>;
   readonly #total: ReturnType<SeriesRegistry['counter']>;
   readonly #duration: ReturnType<SeriesRegistry['histogram']>;
-  /** By combination of labels and code. */
   readonly #series = new Map<string, { readonly count: Count; readonly observe: Observe }>();
 
   constructor(registry: SeriesRegistry, table: DefinitionTable) {
@@ -90,7 +88,6 @@ export class ApiServerSeries {
     this.#attempts.of({ result })();
   }
 
-  /** A watch when it ends. */
   served(request: ServedRequest): void {
     const { path, verb, code, seconds } = request;
     const labelled =

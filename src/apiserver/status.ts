@@ -100,7 +100,6 @@ export function notAcceptable(accepted: readonly string[]): StatusError {
   );
 }
 
-/** 413. */
 export function entityTooLarge(why: string): StatusError {
   return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`);
 }
@@ -113,7 +112,6 @@ export function tooLargeYaml(limitBytes: number): StatusError {
   return entityTooLarge(`parsing YAML takes long, so its limit is ${limitBytes} bytes; send JSON`);
 }
 
-/** `tokensMax`: see `JSON_TOKENS_MAX`. */
 export function tooComplex(tokensMax: number): StatusError {
   const limit = `limit is ${tokensMax} commas, colons and opening brackets`;
   return entityTooLarge(`too many fields and list items: ${limit}`);
@@ -124,7 +122,6 @@ export function tooManyFields(fieldsMax: number): StatusError {
   return entityTooLarge(`${what}: limit is ${fieldsMax}`);
 }
 
-/** Of all field managers together. */
 export function tooManyOwnedFields(fieldsMax: number): StatusError {
   const why = `metadata.managedFields would hold more than ${fieldsMax} fields`;
   return entityTooLarge(`${why}; use fewer field managers`);
@@ -138,7 +135,6 @@ export function urlTooLong(limitBytes: number): StatusError {
   );
 }
 
-/** `limit` with its unit. */
 export function headersTooLarge(limit: string): StatusError {
   return failure(
     431,
@@ -215,7 +211,6 @@ export function invalidValue(field: string, value: unknown, detail: string): Fie
   return { reason: 'FieldValueInvalid', field, message: `Invalid value: ${shown(value)}: ${detail}` };
 }
 
-/** No error without a problem. */
 export function problemErrors(field: string, value: unknown, problem: string | undefined): FieldError[] {
   return problem === undefined ? [] : [invalidValue(field, value, problem)];
 }
@@ -273,7 +268,6 @@ function shown(value: unknown): string {
   return JSON.stringify(shortened(value)).replaceAll(/\\u00([0-9a-f]{2})/g, '\\x$1');
 }
 
-/** `text`, cut to the length that a message may quote. */
 export function shortened(text: string): string {
   return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`;
 }

@@ -16,10 +16,7 @@ export function userNamed(name: string, groups: readonly string[] = []): UserInf
 /** The server itself: bootstrapping, graceful deletion, garbage collection. */
 export const SERVER_USER: UserInfo = userNamed('system:apiserver', ['system:masters']);
 
-/** What identifies the client of a request. */
 export interface Credentials {
-  /** The `Authorization` header. */
   readonly authorization: string | undefined;
-  /** IP address of the peer. */
   readonly address: string;
 }

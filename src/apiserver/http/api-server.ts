@@ -47,7 +47,6 @@ export interface StartOptions {
   readonly authenticate: (credentials: Credentials) => UserInfo | undefined | Promise<UserInfo | undefined>;
   /** Splits the path of a URL into prefix and API path. Default: no prefixes. Undefined: 404. */
   readonly splitPath?: (path: string) => ServerPath | undefined;
-  /** Documents that need no authentication, by path. */
   readonly publicDocuments?: ReadonlyMap<string, () => Promise<ApiResponse>>;
   readonly version: ServerVersion;
   /** Owned by the caller, who closes it after the server, and its store. */
@@ -61,7 +60,6 @@ export interface StartOptions {
   readonly wrapListener?: (serve: RequestListener) => RequestListener;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
-  /** See `WatchStreamsOptions`. */
   readonly rechecksWatchesOf?: (user: UserInfo) => boolean;
   /** Defaults are in `limits.ts`. */
   readonly watchesMax?: number;
@@ -205,7 +203,6 @@ class ApiServer {
     }
   }
 
-  /** Non-resource requests. */
   async #handleNonResource(
     exchange: Exchange,
     { prefix, path }: ServerPath,
@@ -314,12 +311,10 @@ interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
-  /** The path of the URL as it was sent. */
   readonly fullPath: string;
   readonly query: URLSearchParams;
   /** Undefined: the path belongs to no prefix of this server. */
   readonly split: ServerPath | undefined;
-  /** Undefined for a non-resource request. */
   readonly path: ResourcePath | undefined;
   readonly verb: Verb | undefined;
   readonly record: RequestRecord;

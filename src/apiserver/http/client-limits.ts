@@ -17,7 +17,6 @@ import type { UserInfo } from '../user.ts';
 import { badRequest, requestTimeout, tooLarge, tooManyRequests } from '../status.ts';
 
 interface OpenRequest {
-  /** Undefined: the request does not count. */
   readonly sender: Sender | undefined;
   /** Monotonic time at which all of the response was written; undefined: not yet. */
   writtenMs: number | undefined;
@@ -43,7 +42,6 @@ export class OpenRequests {
     return true;
   }
 
-  /** The response is written. The client must read it within the timeout from now on. */
   written(response: ServerResponse): void {
     if (response.writableFinished || response.destroyed) {
       this.leave(response);
@@ -151,7 +149,6 @@ export class BodyReader {
 
 /** Whom a request counts for. */
 export interface Sender {
-  /** Name of the user. */
   readonly name: string;
   /** Administrators and the webhooks of clusters: others leave a part of each limit to them. */
   readonly isPrivileged: boolean;
@@ -217,8 +214,6 @@ export class UnreadResponses {
   }
 }
 
-// Rates: of requests by client, of failed authentications by address.
-
 export interface RequestRates {
   /**
    * By address. Authenticated requests are not affected, so that one client does not lock out another behind the same address. A guess cannot
@@ -236,7 +231,6 @@ const REQUEST_RATES: RequestRates = {
   creates: { burst: 20_000, perSecond: 1000 },
 };
 
-/** What the limits need to know of a user. */
 export interface SenderRules {
   /** The name of the client that the rate of requests is counted for, such as a key of the user. */
   clientOf(user: UserInfo): string;
@@ -259,7 +253,6 @@ export class RequestLimits {
     this.#creates = new TokenBuckets(creates, clock);
   }
 
-  /** Before a request of an authenticated user is served. */
   admit(user: UserInfo, verb: string): void {
     const client = this.#rules.clientOf(user);
     refuseAfter(this.#requests.take(client), 'too many requests with this key, try again later');
@@ -271,14 +264,12 @@ export class RequestLimits {
     return this.#rules.isPrivileged(user, path);
   }
 
-  /** After a request from this address failed to authenticate. */
   refused(address: string): void {
     const waitMs = this.#failures.take(networkOf(address));
     refuseAfter(waitMs, 'too many failed authentications from this address, try again later');
   }
 }
 
-/** Throws a 429 `StatusError` unless `waitMs` is 0. */
 export function refuseAfter(waitMs: number, message: string): void {
   if (waitMs > 0) throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));
 }
@@ -286,7 +277,6 @@ export function refuseAfter(waitMs: number, message: string): void {
 /** An IPv6 client can choose any address of its /64. */
 const IPV6_GROUPS = 4;
 
-/** The part of an address that is counted as one client. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('::', 2);

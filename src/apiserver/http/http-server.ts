@@ -39,19 +39,16 @@ export interface ListenOptions {
   readonly host?: string;
   /** Default 0: any free one. */
   readonly port?: number;
-  /** Absent: plain HTTP. */
   readonly tls?: TlsPair;
   readonly timeouts?: Partial<ClientTimeouts>;
   /** How long `close` waits for requests in flight. Default 0: it aborts them. */
   readonly drainMs?: number;
-  /** Default {@link CONNECTIONS_MAX}. */
   readonly connectionsMax?: number;
 }
 
 export interface HttpServer {
   /** `127.0.0.1:40123` */
   readonly address: string;
-  /** Number of open connections. */
   readonly connections: number;
   /** New connections use this certificate; open connections keep the previous one. */
   renewTls(pair: TlsPair): void;
@@ -62,7 +59,6 @@ export interface HttpServer {
 /** Receives every request whose head can be parsed and is within the limits. Must not throw. */
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Rejects when the address is not available, or when certificate and key do not match. */
 export async function openHttpServer(
   onRequest: RequestListener,
   options: ListenOptions = {},
@@ -124,7 +120,6 @@ function createNodeServer(onRequest: RequestListener, timeouts: ClientTimeouts):
   });
   // A client may end its side before it has its responses. Not in Node's documentation; without it, Node would drop them.
   Object.assign(http, { httpAllowHalfOpen: true });
-  // This server is not a proxy.
   http.on('connect', (_request, socket: Duplex) => endWith(socket, methodNotAllowed()));
   // From this event on, Node enforces the timeouts.
   http.emit('listening');
@@ -186,7 +181,6 @@ interface Running {
   readonly server: Server;
   readonly http: NodeHttpServer;
   readonly sockets: ReadonlySet<Socket>;
-  /** Those whose TLS handshake is complete; undefined without TLS. */
   readonly secured: ReadonlySet<TLSSocket> | undefined;
 }
 

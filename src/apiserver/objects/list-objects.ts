@@ -11,7 +11,6 @@ import { isJsonObject, type JsonValue } from '../../base/json.ts';
 export interface ObjectPage {
   readonly entries: readonly StoredEntry[];
   readonly revision: number;
-  /** `''`: this is the last page. */
   readonly continueToken: string;
   /** Unknown (undefined) with a selector, or on the last page. */
   readonly remaining: number | undefined;
@@ -44,7 +43,6 @@ export async function listObjects(store: Store, query: ListQuery): Promise<Objec
   return { entries, revision: result.revision, continueToken, remaining };
 }
 
-/** The revision of the list; undefined: now. */
 async function revisionOf(
   store: Store,
   query: ListQuery,
@@ -77,11 +75,9 @@ function translated(error: unknown, after: string | undefined): unknown {
   return new StatusError({ ...status, metadata: { continue: encodeContinue({ revision: -1, after }) } });
 }
 
-/** The continue token of a paged list: the last key and the revision of the list. */
 export interface ContinuePoint {
   /** -1: continues with current objects, because the revision of the list is compacted. */
   readonly revision: number;
-  /** The last key of the previous page. */
   readonly after: string;
 }
 
@@ -90,7 +86,6 @@ export function encodeContinue({ revision, after }: ContinuePoint): string {
   return Buffer.from(JSON.stringify(token)).toString('base64url');
 }
 
-/** Throws 400. */
 export function decodeContinue(token: string): ContinuePoint {
   const illegalAt = illegalBase64UrlAt(token);
   if (illegalAt !== undefined) throw invalidToken(`illegal base64 data at input byte ${illegalAt}`);
@@ -122,7 +117,6 @@ function invalidToken(why: string): Error {
 /** Testing or serializing this many objects takes about 10 ms. */
 export const ITEMS_PER_TURN = 2000;
 
-/** The items that match, in order; at most `max`. */
 export async function filterInTurns<Item>(
   items: readonly Item[],
   matches: (item: Item) => boolean,

@@ -97,7 +97,6 @@ function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
   return patch;
 }
 
-/** Messages about duplicate fields of a patch and unknown fields of JSON Patch operations. */
 function problemsOf(kind: PatchKind, patch: JsonValue, patchText: string): readonly string[] {
   const duplicates = duplicateFields(patchText);
   if (kind !== 'json') return duplicates;
@@ -112,7 +111,6 @@ function patchedBody(target: Target, current: JsonObject, kind: PatchKind, patch
   return kind === 'merge' ? mergePatch(copy, patch) : strategicMerge(target.definition.schema, copy, patch);
 }
 
-/** A patch must not change the identity of the object. */
 function checkPatched(target: Target, current: JsonObject, patched: JsonObject): void {
   for (const field of ['apiVersion', 'kind']) {
     // Missing fields default to the kind of the URL.
@@ -155,9 +153,6 @@ function pinsVersion(patch: JsonValue): boolean {
   return isJsonObject(patch) && requestedVersion(patch) !== '';
 }
 
-// Server-side apply on top of the registry.
-
-/** What all types of patches have in common. */
 interface PatchingRequest {
   readonly options: WriteOptions;
   readonly context: WriteContext;
@@ -165,7 +160,6 @@ interface PatchingRequest {
 }
 
 export interface ApplyRequest extends PatchingRequest {
-  /** The applied configuration as the client sent it. */
   readonly sent: ParsedBody;
 }
 

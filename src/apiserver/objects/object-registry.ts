@@ -206,7 +206,6 @@ export class ObjectRegistry {
     this.#cancelReaper(text(metadataOf(entry.value), 'uid'));
   }
 
-  /** The object with the metadata of a deletion that has begun. */
   #marked(
     { definition }: Target,
     before: JsonObject,
@@ -309,8 +308,6 @@ function withPolicy(finalizers: JsonArray, policy: PropagationPolicy | undefined
   const isSame = next.length === finalizers.length && next.every((name) => present.has(name));
   return isSame ? undefined : next;
 }
-
-// POST to a subresource that is an action.
 
 /** Retried after a conflict with another write. `body` is decoded. */
 export function performAction(

@@ -24,7 +24,6 @@ export class ObjectViews {
     return viewOf(definition, entry.value, String(entry.revision));
   }
 
-  /** The object as JSON text, with kind and apiVersion. */
   text(definition: ResourceDefinition, entry: StoredEntry): string {
     let texts = this.#texts.get(definition);
     if (!texts) {
@@ -52,7 +51,6 @@ function viewOf(definition: ResourceDefinition, stored: JsonObject, resourceVers
   return presented(definition, overlaid(definition, definition.view.fromStorage(stored)), resourceVersion);
 }
 
-/** The object with the facts that are stored separately. */
 export function overlaid(definition: ResourceDefinition, value: JsonObject): JsonObject {
   return definition.view.overlay?.over(value) ?? value;
 }
@@ -87,8 +85,6 @@ export function storedForm(
   const { resourceVersion: _version, ...metadata } = metadataOf(object);
   return definition.view.toStorage({ ...rest, metadata }, stored);
 }
-
-// Tables: the rows that `kubectl get` prints.
 
 export type IncludeObject = 'Metadata' | 'None' | 'Object';
 
@@ -132,7 +128,6 @@ export function rowOf(definition: ResourceDefinition, object: KubeObject, option
   };
 }
 
-/** For a terminal. */
 function cellOf(value: JsonValue): JsonValue {
   return typeof value === 'string' ? plainText(value) : value;
 }

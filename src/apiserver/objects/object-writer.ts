@@ -43,7 +43,6 @@ export interface WriteContext {
   readonly recheck?: Recheck;
 }
 
-/** The result of a write, or of its dry run. */
 export interface Written {
   readonly object: JsonObject;
   readonly resourceVersion: string;
@@ -84,7 +83,6 @@ export class ObjectWriter {
     return this.insertPrepared(target, object, context);
   }
 
-  /** Stores a new object whose `managedFields` are set. Throws `StoreError` `exists`. */
   async insertPrepared(target: Target, object: JsonObject, context: WriteContext): Promise<Written> {
     const { definition } = target;
     definition.prepare(object, undefined, undefined);
@@ -130,7 +128,6 @@ export class ObjectWriter {
     return this.replacePrepared(target, entry, withManagedFields(object, managed), context);
   }
 
-  /** Stores a new state whose `managedFields` are set. */
   async replacePrepared(
     target: Target,
     entry: StoredEntry,
@@ -205,14 +202,12 @@ export class ObjectWriter {
 // Admission as a port: rules about writes that depend on the writer or on other objects.
 
 export interface Admission {
-  /** Before an object is created; throws a `StatusError` to reject. */
   beforeCreate?(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
   /**
    * Before an object is validated and stored: throws a `StatusError` to reject, may set fields of `next` that depend on the writer. Not
    * called for writes of the server itself.
    */
   admit(write: AdmissionRequest): Promise<void>;
-  /** Before an object is deleted; throws a `StatusError` to reject. */
   beforeDelete?(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
   /** After every committed write; must not throw. */
   afterWrite?(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
@@ -248,7 +243,6 @@ function mergedFor({ definition, subresource }: Target, previous: JsonObject, bo
   return status === undefined ? rest : { ...rest, status: cloneJson(status) };
 }
 
-/** The object with its defaults, in canonical form. */
 function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
   return decodeObject(definition.schema, object).value;
 }
@@ -296,14 +290,11 @@ export function requestedVersion(body: JsonObject): string {
   return version === '0' ? '' : version;
 }
 
-/** A create must not carry a resourceVersion. */
 export function rejectResourceVersion(body: JsonObject): void {
   if (requestedVersion(body) !== '') {
     throw failure(500, '', 'resourceVersion should not be set on objects to be created');
   }
 }
-
-// Metadata that the server maintains: identity, times, generation.
 
 /** The alphabet of Kubernetes: without vowels, so that no words appear. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -319,7 +310,6 @@ export function generatedName(prefix: string, random: Random): string {
   return prefix.slice(0, PREFIX_LENGTH_MAX) + suffix;
 }
 
-/** Metadata fields that a client may set on a new object. */
 const CLIENT_FIELDS = ['labels', 'annotations', 'ownerReferences', 'finalizers'];
 
 export function createdMetadata(sent: JsonObject, target: Target, now: string): JsonObject {

@@ -172,7 +172,6 @@ export function exactValue(text: string, field: string): string | undefined {
     .find((term) => term.field === field && term.isEqual)?.value;
 }
 
-/** Splits at commas that are not escaped by a backslash. */
 function splitTerms(text: string): string[] {
   return text.split(/(?<!\\),/).filter((term) => term !== '');
 }
@@ -193,8 +192,6 @@ function unescaped(value: string): string {
   if (bare.includes('=')) throw badRequest('invalid field selector: unescaped character in value: 61');
   return value.replaceAll(/\\(.)/gs, '$1');
 }
-
-// Parses the options of writes from the query, and rejects invalid ones.
 
 export interface WriteOptions {
   readonly isDryRun: boolean;
@@ -308,8 +305,6 @@ function dryRunErrors(values: readonly string[]): FieldError[] {
 function throwInvalid(errors: readonly FieldError[], kind: string): void {
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', resource: kind }, '', errors);
 }
-
-// Integers and booleans in a query, parsed as a kube-apiserver does.
 
 const INT64_MAX = 2n ** 63n - 1n;
 

@@ -39,16 +39,13 @@ export const PATCH_MEDIA: Readonly<Record<PatchKind, string>> = {
   strategic: 'application/strategic-merge-patch+json',
 };
 
-/** A column of `kubectl get`. */
 export interface Column {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';
-  /** `name` for the column that holds the name. */
   readonly format?: 'name';
   /** Above 0: shown with `-o wide` only. */
   readonly priority: number;
   readonly description: string;
-  /** The text, number or null of the cell; `nowMs` for ages. */
   value(object: JsonObject, nowMs: number): JsonValue;
 }
 
@@ -70,7 +67,6 @@ export interface SubresourceAction {
 }
 
 export interface ActionResult {
-  /** The object to store in its place. */
   readonly stored: JsonObject;
   /** The object in the response, which may show more than later responses. Not called for a dry run. */
   shown(object: JsonObject): JsonObject;
@@ -86,11 +82,9 @@ export interface ResourceDefinition extends Resource {
   readonly storage: string;
   readonly schema: ObjectSchema;
   readonly subresources: readonly Subresource[];
-  /** The status changes only through its subresource. */
   readonly hasStatus: boolean;
   /** `metadata.generation` counts changes outside of metadata and status. */
   readonly hasGeneration: boolean;
-  /** PUT without a resourceVersion overwrites. */
   readonly allowsUnconditionalUpdate: boolean;
   /** Items of a list have `kind` and `apiVersion`, as those of custom resources do. */
   readonly hasTypedItems: boolean;
@@ -116,7 +110,6 @@ export interface ResourceDefinition extends Resource {
   isCredentialOf(stored: JsonObject, user: UserInfo): boolean;
   /** Responds to a create without storing an object, such as for reviews. */
   readonly respond: ((object: JsonObject, caller: Caller) => JsonObject | Promise<JsonObject>) | undefined;
-  /** The response to a write may contain a secret and must not be cached. */
   readonly responseContainsSecret: boolean;
   /** Whether the kind is served below this prefix of the URL; `''`: the server itself. */
   isServedUnder(prefix: string): boolean;
@@ -127,13 +120,10 @@ export interface ResourceDefinition extends Resource {
 
 /** Peculiarities of the built-in kinds of a cluster. */
 export interface Strategy {
-  /** PUT creates the object if it does not exist. */
   readonly allowsCreateOnUpdate: boolean;
-  /** `metadata.generation` counts changes of labels too. */
   readonly countsLabels: boolean;
   /** The warning in every response of a deprecated kind; `''`: not deprecated. */
   readonly deprecation: string;
-  /** DELETE returns the removed object instead of a Status. */
   readonly returnsDeleted: boolean;
   /** The object may not be removed yet, although its deletion has begun. Default: it has finalizers. */
   holdsDeletion(object: JsonObject): boolean;
@@ -152,10 +142,8 @@ const PLAIN_STRATEGY: Strategy = {
 
 export interface Caller {
   readonly user: UserInfo;
-  /** See `AccessRequest.prefix`. */
   readonly prefix: string;
   readonly isDryRun: boolean;
-  /** Adds a `Warning` header to the response. */
   warn(warning: string): void;
 }
 
@@ -181,7 +169,6 @@ export interface Overlay {
   over(object: JsonObject): JsonObject;
 }
 
-/** The required fields of a definition; the others have defaults. */
 export type DefinitionInput = Pick<
   ResourceDefinition,
   'group' | 'version' | 'kind' | 'plural' | 'singular' | 'isNamespaced' | 'schema' | 'checkName'
@@ -276,7 +263,6 @@ export class DefinitionTable {
     return this.#byPath.get(`${group}/${version}/${plural}`);
   }
 
-  /** Kinds of one group version, by plural. */
   of(group: string, version: string): readonly ResourceDefinition[] {
     const found = this.#groupVersions.get(`${group}/${version}`) ?? [];
     return [...found].sort((a, b) => (a.plural < b.plural ? -1 : 1));
@@ -320,7 +306,6 @@ export interface Target {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly name: string;
-  /** Absent: the object itself. */
   readonly subresource?: Subresource | undefined;
   /** See `Authorizer.visibleTo`. */
   readonly isVisible?: ((object: JsonObject) => boolean) | undefined;
@@ -344,7 +329,6 @@ export function currentForm(definition: ResourceDefinition, entry: StoredEntry):
   return definition.view.fromStorage(entry.value);
 }
 
-/** Throws 400 unless the name of the body is that of the URL. */
 export function checkName(target: Target, body: JsonObject): void {
   const name = text(metadataOf(body), 'name');
   if (name === '') {
@@ -357,7 +341,6 @@ export function checkName(target: Target, body: JsonObject): void {
   }
 }
 
-/** Throws 400 when the body has another namespace than the URL. */
 export function rejectOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
   const sent = text(metadataOf(body), 'namespace');
   if (sent === '' || sent === namespace) return;

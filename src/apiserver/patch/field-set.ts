@@ -86,7 +86,6 @@ export class FieldSet {
     );
   }
 
-  /** Without the field `edge` and everything below it. */
   without(edge: string): FieldSet {
     return new FieldSet(
       this.isMember,
@@ -154,7 +153,6 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return json;
 }
 
-/** Undefined when `json` is not a `FieldsV1`. */
 export function fromFieldsV1(json: JsonValue | undefined): FieldSet | undefined {
   if (!isJsonObject(json)) return undefined;
   const root = parseNode(json);
@@ -185,8 +183,6 @@ function isEdge(edge: string): boolean {
     return false;
   }
 }
-
-// Fields of typed objects: enumerating, comparing, merging and removing them.
 
 export interface Comparison {
   readonly added: FieldSet;
@@ -286,7 +282,6 @@ function hasNoMembers(value: JsonValue | undefined): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
 }
 
-/** A copy of `live` with everything that `config` sets. */
 export function mergeApplied(schema: Schema, live: JsonValue | undefined, config: JsonValue): JsonValue {
   if (!isStructured(schema)) return cloneJson(config);
   if (schema.type === 'list') return mergeItems(schema, Array.isArray(live) ? live : [], config);

@@ -64,9 +64,7 @@ function createMetadataMap(target: JsonValue, { op, path }: Operation): void {
 
 class Document {
   #root: JsonValue;
-  /** Characters of JSON that `copy` has added so far. */
   #copied = 0;
-  /** List items that were moved so far. */
   #moved = 0;
 
   constructor(root: JsonObject) {
@@ -114,7 +112,6 @@ class Document {
     return cloneJson(value);
   }
 
-  /** Replaces `removed` items at `at` by `inserted`. */
   #splice(list: JsonArray, at: number, removed: number, ...inserted: JsonValue[]): void {
     this.#moved += list.length - at;
     if (this.#moved > PATCH_ITEMS_MOVED_MAX) {
@@ -182,8 +179,6 @@ function rejected(index: number, why: string): Error {
   });
 }
 
-// The operations of a JSON Patch (RFC 6902), parsed.
-
 type Operation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: Pointer; readonly value: JsonValue }
   | { readonly op: 'remove'; readonly path: Pointer }
@@ -218,7 +213,6 @@ export function unknownInOperations(patch: JsonValue): string[] {
 
 const OPERATION_FIELDS = ['op', 'path', 'from', 'value'];
 
-/** Throws {@link OperationError}. */
 function parseOperation(value: JsonValue): Operation {
   if (!isJsonObject(value)) throw new OperationError('it is not an object');
   const path = parsePointer(ownValue(value, 'path'), 'path');

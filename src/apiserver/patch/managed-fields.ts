@@ -29,11 +29,9 @@ import { tooManyOwnedFields } from '../status.ts';
 
 export interface ManagedSchema {
   readonly schema: ObjectSchema;
-  /** The status is written through its own subresource. */
   readonly hasStatus: boolean;
 }
 
-/** Metadata that the server maintains and that has no field manager. */
 const UNOWNED_METADATA = [
   'name',
   'namespace',
@@ -191,7 +189,6 @@ function isReset(sent: JsonValue | undefined): boolean {
   return isJsonObject(sent[0]) && Object.values(sent[0]).every((value) => value === '' || value === null);
 }
 
-/** The fields that a manager may own. */
 function ownable(fields: FieldSet): FieldSet {
   const children = new Map(fields.children);
   for (const edge of ['f:apiVersion', 'f:kind', 'f:metadata']) children.delete(edge);
@@ -210,7 +207,6 @@ function withoutManaged(object: JsonObject): JsonObject {
   return { ...object, metadata: rest };
 }
 
-/** Sets or removes the list on a copy of the object. */
 export function withManagedFields(object: JsonObject, managedFields: readonly JsonObject[]): JsonObject {
   const bare = withoutManaged(object);
   if (managedFields.length === 0) return bare;
@@ -218,20 +214,15 @@ export function withManagedFields(object: JsonObject, managedFields: readonly Js
   return { ...bare, metadata };
 }
 
-// The entries of `metadata.managedFields`: parsing, comparing, limiting and serializing.
-
-/** The field manager and the kind of a write. */
 export interface FieldWriter {
   readonly manager: string;
   readonly operation: 'Update' | 'Apply';
   readonly apiVersion: string;
-  /** `''` for the object itself. */
   readonly subresource: string;
   /** RFC 3339, seconds. */
   readonly time: string;
 }
 
-/** One element of `managedFields`. */
 interface Entry extends FieldWriter {
   readonly fields: FieldSet;
 }
@@ -300,7 +291,6 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Merges the oldest updates into one entry. */
 function capped(entries: readonly Entry[]): Entry[] {
   const updates = entries.filter(({ operation }) => operation === 'Update');
   const surplus = updates.length - UPDATE_ENTRIES_MAX;

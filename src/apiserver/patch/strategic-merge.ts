@@ -129,7 +129,6 @@ function mergeList(field: Field, items: Schema, before: JsonArray, change: ListC
 /** List items by identity; several may have the same one. */
 class KeyedItems {
   readonly #identityOf: Identity;
-  /** Undefined: deleted. */
   readonly #items: (JsonValue | undefined)[] = [];
   readonly #positions = new Map<string, number[]>();
 

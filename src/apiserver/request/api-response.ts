@@ -79,7 +79,6 @@ export interface ResponseForm {
   readonly group: string;
 }
 
-/** A transformation that a handler offers. */
 export interface OfferedForm {
   readonly as: string;
   readonly group: string;
@@ -124,7 +123,6 @@ interface Clause {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** The clauses of a header, in descending order of `q`. */
 function clausesOf(accept: string): Clause[] {
   const clauses = accept.split(',').map((clause): Clause => {
     const [type = '', ...pairs] = clause.split(';').map((part) => part.trim());
@@ -148,12 +146,10 @@ const FORMATS: Readonly<Record<string, ResponseForm['format']>> = {
   'application/yaml': 'yaml',
 };
 
-/** The headers of a response in Node's type. */
 export function plainHeaders(headers: ApiResponse['headers']): Record<string, string> {
   return headers as Record<string, string>; // Node accepts lists too
 }
 
-/** The kind and the form of a response. */
 export interface Presentation {
   readonly definition: ResourceDefinition;
   readonly form: ResponseForm;
@@ -171,7 +167,6 @@ const META = 'meta.k8s.io';
 const VERSIONS = ['v1', 'v1beta1'];
 const TABLE: OfferedForm = { as: 'Table', group: META, versions: VERSIONS };
 
-/** Forms of one object and of watch events. */
 export const OBJECT_FORMS: readonly OfferedForm[] = [
   TABLE,
   { as: 'PartialObjectMetadata', group: META, versions: VERSIONS },
@@ -190,7 +185,6 @@ export class ObjectResponses {
     this.#clock = clock;
   }
 
-  /** A stored object. */
   entry(presentation: Presentation, entry: StoredEntry): ApiResponse {
     const { definition, form } = presentation;
     if (form.as === '') return jsonResponse(200, this.#views.text(definition, entry), form);

@@ -40,7 +40,6 @@ const META_SCHEMAS = new TypeTable([
   'meta.DeleteOptions: DeleteOptions may be provided when deleting an object.',
 ]);
 
-/** A document with the hash of its content, for URLs and ETags. */
 export interface OpenApiDocument {
   /** `api/v1`, `apis/coordination.k8s.io/v1`. */
   readonly path: string;
@@ -106,7 +105,6 @@ function addKind(components: Map<string, JsonObject>, definition: ResourceDefini
   components.set(`${componentName(schema)}List`, list);
 }
 
-/** The schema with `apiVersion` and `kind`. */
 function addTypedObject(components: Map<string, JsonObject>, schema: ObjectSchema): JsonObject {
   const object = addType(components, schema);
   const properties = object['properties'] as JsonObject; // addType sets it
@@ -228,7 +226,6 @@ const SELECTION = [
 const STREAM = ['allowWatchBookmarks', 'watch'];
 const WRITE = ['dryRun', 'fieldManager', 'fieldValidation'];
 const DELETION = ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy'];
-/** Types of query parameters; all others are strings. */
 const QUERY_TYPES: Readonly<Record<string, string>> = {
   allowWatchBookmarks: 'boolean',
   force: 'boolean',
@@ -265,10 +262,8 @@ const ITEM: readonly Operation[] = [
   ['delete', 'delete', 'delete', DELETION, ['200', '202'], 'status'],
 ];
 
-/** POST to a subresource that is an action. */
 const ACTION: Operation = ['create', 'post', 'create', WRITE, ['201'], 'object'];
 
-/** `root`: `/api/v1`, `/apis/coordination.k8s.io/v1`. */
 function pathsOf(definition: ResourceDefinition, root: string, requests: Requests): JsonObject {
   const { plural, isNamespaced, verbs } = definition;
   const base = `${root}${isNamespaced ? '/namespaces/{namespace}' : ''}/${plural}`;

@@ -61,7 +61,6 @@ export function parseYaml(kind: string, text: string): ParsedBody {
         return readJson(text);
       } catch (error) {
         if (!(error instanceof DecodeError)) throw error;
-        // It may be YAML in flow style.
       }
     }
     if (text.length > YAML_BYTES_MAX) throw tooLargeYaml(YAML_BYTES_MAX);
@@ -69,7 +68,6 @@ export function parseYaml(kind: string, text: string): ParsedBody {
   });
 }
 
-/** `read` throws `DecodeError` for a text that cannot be read. */
 function parseText(kind: string, read: () => ParsedBody): ParsedBody {
   try {
     const { value, duplicates } = read();
@@ -202,7 +200,6 @@ function expandedSize(root: unknown): number {
 
 interface ParsedYaml {
   readonly documents: readonly Document.Parsed[];
-  /** Of the first document; of the text when it has none. */
   readonly errors: readonly YAMLParseError[];
 }
 

@@ -12,16 +12,13 @@ export interface ResourcePath {
   readonly resource: string;
   /** `''`: cluster scope, or all namespaces. */
   readonly namespace: string;
-  /** `''`: the collection. */
   readonly name: string;
   readonly subresource: string;
 }
 
 /** A URL path, split into the prefix of a cluster and the API path. */
 export interface ServerPath {
-  /** See `AccessRequest.prefix`. */
   readonly prefix: string;
-  /** `/api/v1/…` and so on. */
   readonly path: string;
 }
 
@@ -79,8 +76,6 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
   }
 }
 
-// Authorization as a port.
-
 export interface AccessRequest {
   /** For a path, the HTTP method in lower case. */
   readonly verb: string;
@@ -100,7 +95,6 @@ export interface AccessDecision {
   readonly isAllowed: boolean;
   /** No other authorizer may allow it either. Meaningless when `isAllowed`. */
   readonly isDenied?: boolean;
-  /** Explanation for users; may be empty. */
   readonly reason: string;
 }
 
@@ -133,9 +127,7 @@ export function denialText(user: UserInfo, request: AccessRequest, decision: Acc
 /** Facts about one request, collected while it is served. */
 export interface RequestRecord {
   readonly id: string;
-  /** Path and query, as the client sent them. */
   readonly url: string;
-  /** IP address of the peer. */
   readonly address: string;
   readonly userAgent: string;
   /** Epoch milliseconds. */
@@ -143,11 +135,9 @@ export interface RequestRecord {
   /** The verb of authorization; for non-resource requests the method in lower case. */
   readonly verb: string;
   readonly path: ResourcePath | undefined;
-  /** Undefined: not authenticated. */
   user: UserInfo | undefined;
   /** `''`: the request failed before authorization. */
   decision: 'allow' | 'forbid' | '';
-  /** The reason of the decision. */
   reason: string;
   /** The name of the object that was written: the URL of a create does not contain it. */
   writtenName: string;
@@ -234,9 +224,7 @@ function cut(text: string): string {
   return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX)}…`;
 }
 
-/** Most texts contain none of these. */
 const SUSPECT = /(?:pak|local)_|ey[JI]/;
-/** The characters of credentials. */
 const RUN = /[\w.-]+/g;
 const KEY = /(?:pak|local)_[\w-]+/g;
 /** A JSON Web Token is this, a dot and the rest of the run. */

@@ -63,14 +63,11 @@ import {
 } from './request-info.ts';
 
 export interface ApiRequest {
-  /** Undefined for an HTTP method without a verb. */
   readonly verb: Verb | undefined;
   readonly path: ResourcePath;
   readonly query: URLSearchParams;
   readonly user: UserInfo;
-  /** See `AccessRequest.prefix`. */
   readonly prefix: string;
-  /** Receives the decision, for the audit log. */
   readonly record: RequestRecord;
   /** Authenticates the credential of the request again; throws 401. */
   authenticate(): Promise<UserInfo>;
@@ -79,7 +76,6 @@ export interface ApiRequest {
   readonly body: RawBody;
 }
 
-/** A watch, which the server streams. */
 export interface WatchResponse {
   readonly user: UserInfo;
   readonly definition: ResourceDefinition;
@@ -98,7 +94,6 @@ export interface ResourceHandlerOptions {
   readonly views: ObjectViews;
 }
 
-/** One request with its target. */
 interface Call {
   readonly request: ApiRequest;
   readonly target: Target;
@@ -127,7 +122,6 @@ export class ResourceHandler {
     this.#responses = new ObjectResponses(options.views, options.registry.clock);
   }
 
-  /** Throws `StatusError`. */
   async handle(request: ApiRequest): Promise<ApiResponse | WatchResponse> {
     try {
       return await this.#handle(request);

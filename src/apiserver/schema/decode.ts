@@ -38,7 +38,6 @@ const TYPE_FIELDS = ['apiVersion', 'kind'];
 class Decoder {
   readonly unknownFields: string[] = [];
   #depth = 0;
-  /** See `OBJECT_FIELDS_MAX`. */
   #fields = 0;
   /** Inside of a value that field managers own as a whole. */
   #isInLeaf = false;
@@ -186,14 +185,11 @@ export function decodeBody(
   }
 }
 
-/** The 400 of a body that does not decode as `kind`. */
 export function cannotBeHandled(bodyKind: string, version: string, kind: string, why: string): Error {
   return badRequest(
     `${bodyKind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
   );
 }
-
-// Decodes JSON values as scalars, with the error messages of a kube-apiserver.
 
 /** A value has the wrong type; the message is that of a kube-apiserver. */
 export class DecodeError extends Error {
@@ -229,7 +225,6 @@ function goFieldText(at: Place): string {
   return `${struct.replace(/^.*\./, '')}.${fields.join('.')}`;
 }
 
-/** The zero values, for fields that are always written. */
 const ZERO: Readonly<Record<Scalar, JsonValue>> = {
   string: '',
   bool: false,
@@ -244,7 +239,6 @@ const ZERO: Readonly<Record<Scalar, JsonValue>> = {
   any: null,
 };
 
-/** Throws {@link DecodeError}. */
 function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonValue {
   // Only values of any type keep the digits of long integers (see `parseJson`): typed fields are numbers, which validation bounds.
   const input = typeof given === 'bigint' ? Number(given) : given;

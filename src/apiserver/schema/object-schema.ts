@@ -16,7 +16,6 @@ export type Scalar =
   | 'microtime'
   | 'quantity'
   | 'intOrString'
-  /** Any JSON, unchanged. */
   | 'any';
 
 export interface ScalarSchema {
@@ -35,7 +34,6 @@ export interface ListSchema {
   readonly listType: ListType;
   /** The fields that identify an item, for `map`. */
   readonly keys: readonly string[];
-  /** Defaults of keys that an item omits. */
   readonly keyDefaults: Readonly<Record<string, string>>;
 }
 
@@ -62,7 +60,6 @@ export interface Field {
   readonly schema: Schema;
   /** An empty value is kept, and differs from null and absent. */
   readonly isPointer: boolean;
-  /** Written even when it is empty. */
   readonly isAlwaysWritten: boolean;
   /** In the OpenAPI document only; the kind's validation decides about missing values. */
   readonly isRequired: boolean;
@@ -199,7 +196,6 @@ function isScalar(text: string): text is Scalar {
   return SCALARS.includes(text);
 }
 
-/** The text in parentheses, or ''. */
 function argument(text: string): string {
   return /\((.*)\)/.exec(text)?.[1] ?? '';
 }

@@ -9,7 +9,6 @@ import { parseJsonText } from './json-text.ts';
 import { DecodeError } from './decode.ts';
 import type { Field, ObjectSchema, Scalar, Schema } from './object-schema.ts';
 
-/** The bytes are not a message of the expected type. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
 }
@@ -50,7 +49,6 @@ interface WireField {
 class Reader {
   /** Fields of all messages so far: an empty field takes two bytes, and far longer to decode. */
   #count = 0;
-  /** Bytes of JSON in fields. */
   #jsonBytes = 0;
 
   object(schema: ObjectSchema, body: Buffer): JsonObject {

@@ -11,10 +11,8 @@ interface Watcher {
   readonly replayed: number;
 }
 
-/** The history is shortened when it exceeds either limit. */
 export interface HistoryLimits {
   readonly eventsMax: number;
-  /** Total of the sizes that are passed with the events. */
   readonly bytesMax: number;
 }
 
@@ -32,7 +30,6 @@ export class EventFeed {
   /** In the order of their revisions. */
   readonly #events: LoggedEvent[] = [];
   #bytes = 0;
-  /** Number of events that were removed so far. */
   #removed = 0;
   #floor = 0;
   /** By resource: an event concerns only the watches of its kind. */
@@ -62,7 +59,6 @@ export class EventFeed {
     }
   }
 
-  /** `bytes`: the size of the event in the history. */
   publish(event: StoreEvent, bytes: number): void {
     this.#events.push({ event, bytes });
     this.#bytes += bytes;
@@ -83,7 +79,6 @@ export class EventFeed {
     return () => void watchers.delete(watcher);
   }
 
-  /** Removes events up to and including `revision`. */
   compact(revision: number): void {
     this.#remove(this.#firstAfter(revision));
     this.#floor = Math.max(this.#floor, revision);
@@ -156,7 +151,6 @@ export class EventFeed {
     this.#removed += count;
   }
 
-  /** Index of the first event after a revision. */
   #firstAfter(revision: number): number {
     let low = 0;
     let high = this.#events.length;

@@ -81,7 +81,6 @@ function boundsOf(
   return { first: next > prefix ? next : prefix, beyond: `${namespace}0` };
 }
 
-/** Index of the first row whose id is not below `id`. */
 function firstFrom(rows: readonly Row[], id: string): number {
   let low = 0;
   let high = rows.length;

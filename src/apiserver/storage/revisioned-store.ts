@@ -66,7 +66,6 @@ export class RevisionedStore implements Store {
   readonly #options: RevisionedStoreOptions;
   readonly #tables = new Map<string, OrderedEntries>();
   readonly #feed: EventFeed;
-  /** Notes by list. */
   readonly #lists = new Map<string, Map<string, string>>();
   /** By resource. */
   readonly #projections = new Map<string, Set<Projection>>();
@@ -91,7 +90,6 @@ export class RevisionedStore implements Store {
     engine.forget(this.#feed.floor);
   }
 
-  /** The revision of the newest write. */
   get newest(): number {
     return this.#revision;
   }
@@ -100,7 +98,6 @@ export class RevisionedStore implements Store {
     return this.#tables.values().reduce((sum, table) => sum + table.size, 0);
   }
 
-  /** The current entry. */
   peek(key: StoreKey): StoredEntry | undefined {
     return this.#tables.get(key.resource)?.get(orderedKey(key));
   }
@@ -163,7 +160,6 @@ export class RevisionedStore implements Store {
     };
   }
 
-  /** Compacts history up to and including `revision`. */
   async compact(revision: number): Promise<void> {
     if (this.#isClosed) throw closed();
     if (revision > this.#revision) throw future(revision);
@@ -220,7 +216,6 @@ export class RevisionedStore implements Store {
     this.#feed.publish(event, bytes);
   }
 
-  /** Adds an entry that is older than the history. */
   restore(entry: StoredEntry): void {
     this.#table(entry.key.resource).set(orderedKey(entry.key), entry);
   }
@@ -369,7 +364,6 @@ export interface LoggedEvent {
 
 /** One process writes it at a time. */
 export interface Engine {
-  /** In messages. */
   readonly name: string;
   /** An append waits for something slow, so the writes of a turn, and those that arrive meanwhile, share the next one. */
   readonly isShared: boolean;
@@ -379,7 +373,6 @@ export interface Engine {
   encode(value: JsonObject): string;
   /** Resolves when all events are durable; undefined: they are. Rejects when none has happened. */
   append(events: readonly LoggedEvent[]): Promise<void> | undefined;
-  /** Resolves when events up to this revision are gone. */
   compact(revision: number): Promise<void>;
   /** Events up to this revision are not needed any more. */
   forget(revision: number): void;

@@ -10,7 +10,6 @@ export interface StoreKey {
   readonly name: string;
 }
 
-/** An object at a revision. Shared and immutable. */
 export interface StoredEntry {
   readonly key: StoreKey;
   /** The complete object without its resourceVersion, which is {@link revision}. */
@@ -46,9 +45,7 @@ export interface ListPage {
 export interface ListResult {
   /** In the order of `orderedKey`. */
   readonly entries: readonly StoredEntry[];
-  /** The revision that this list shows. */
   readonly revision: number;
-  /** Number of entries of the range after this page. */
   readonly remaining: number;
 }
 
@@ -87,15 +84,11 @@ export interface Projected {
 }
 
 export type StoreErrorCode =
-  /** create: the key exists; `current` is its entry. */
   | 'exists'
-  /** update, delete: the key does not exist. */
   | 'missing'
   /** update, delete: the entry is at another revision; `current` is the entry. */
   | 'conflict'
-  /** list, watch: the revision is older than the history. */
   | 'compacted'
-  /** list, watch: the revision is in the future. */
   | 'future'
   /** The write could not be made durable, or the engine is not reachable: nothing happened, and a retry may succeed. */
   | 'unavailable'
@@ -158,13 +151,11 @@ export interface Store {
  * write of a key wins; a crash may lose the writes of the last second.
  */
 export interface Notes {
-  /** All current notes. */
   read(): Promise<ReadonlyMap<string, string>>;
   /** Sets these notes; undefined removes one. Other notes stay. */
   write(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }
 
-/** The result of a check of all data in a store. */
 export interface StoreVerdict {
   /** One sentence each; empty when the data is intact. */
   readonly problems: readonly string[];
@@ -172,7 +163,6 @@ export interface StoreVerdict {
   readonly revision: number;
 }
 
-/** Options that all drivers have. */
 export interface HistoryOptions {
   /** Number of events kept for watches that resume and for past lists. */
   readonly historyLimit?: number;

@@ -171,7 +171,6 @@ export class ObjectWatch {
   }
 }
 
-/** The response of one watch. */
 export class WatchConnection {
   readonly #response: ServerResponse;
   readonly #closed: () => void;
@@ -246,7 +245,6 @@ export class WatchLines {
     this.views = views;
   }
 
-  /** An event with the complete object. */
   event(type: WatchEventType, definition: ResourceDefinition, entry: StoredEntry): Buffer {
     const last = this.#last;
     if (last?.entry === entry && last.type === type && last.definition === definition) return last.line;

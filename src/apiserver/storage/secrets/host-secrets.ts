@@ -20,7 +20,6 @@ import type { Logger } from '../../../base/logger.ts';
 
 export interface SecretList {
   readonly secrets: readonly KubeObject[];
-  /** The revision of the list. */
   readonly revision: number;
 }
 
@@ -110,7 +109,6 @@ export class HostSecrets {
     return await this.#pages({ fieldSelector: `type=${type}`, limit: PAGE_SIZE }, options, undefined);
   }
 
-  /** The current revision of the host. */
   async revision(options: RequestOptions): Promise<number> {
     const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${UNUSED_NAME}` }, options);
     return parseRevision(resourceVersion);
@@ -152,8 +150,6 @@ export function parseRevision(version: string): number {
     `the host cluster has the resourceVersion ${JSON.stringify(version)}; the store needs integers, as etcd assigns them`,
   );
 }
-
-// Classifies failed requests to the host cluster, and converts them into errors of the store.
 
 export type FailureKind =
   /** The host has decided: not found, conflict, gone. */
@@ -336,7 +332,6 @@ export class HostContact {
   #asking: Promise<void> | undefined;
   #phase: Phase = 'responding';
 
-  /** The host has just responded. */
   constructor(options: HostContactOptions) {
     this.#options = options;
     this.#respondedMs = options.clock.monotonicMs();

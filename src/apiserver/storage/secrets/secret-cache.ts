@@ -232,7 +232,6 @@ function eventOf(
 // What the projections of the store show: the cache, and ahead of it the states that responses of the host have shown and whose events have not
 // arrived. So a write of this replica is shown when its response is, and no earlier event undoes it.
 
-/** A state that a response has shown. */
 export interface ShownState {
   readonly key: StoreKey;
   /** Undefined: the object is deleted. */
@@ -310,7 +309,6 @@ export class SecretProjections {
     }
   }
 
-  /** The cache has been replaced by a list of a restored host. */
   replaced(revision: number, requestedAtMs: number, held: readonly StoredEntry[]): void {
     for (const [secretName, ahead] of this.#ahead)
       if (ahead.revision <= revision || ahead.atMs < requestedAtMs) this.#ahead.delete(secretName);

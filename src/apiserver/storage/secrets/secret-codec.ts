@@ -10,7 +10,6 @@ import { failure, type StatusError } from '../../../kube/status-error.ts';
 import { parseRevision } from './host-secrets.ts';
 import type { Logger } from '../../../base/logger.ts';
 
-/** An object as its Secret holds it. */
 export interface Held {
   readonly entry: StoredEntry;
   /** The id of the write that created this state, so that a writer recognizes its own writes. */
@@ -26,7 +25,6 @@ export type Decoded =
   /** Another program has changed what only the store may change. */
   | { readonly state: 'damaged'; readonly why: string };
 
-/** `type` of the Secrets that hold objects. */
 export const OBJECT_TYPE = 'endpoint-syncer/object';
 const WRITE_ID = 'endpoint-syncer/write';
 const FIELD = 'object';
@@ -34,7 +32,6 @@ const FIELD = 'object';
 const SECRET_BYTES_MAX = 1024 * 1024;
 /** Smaller objects are not compressed, so that `kubectl` and `base64 -d` show them. */
 const PLAIN_BYTES_MAX = 16 * 1024;
-/** The limit of a decompressed Secret. */
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Throws a `StatusError` (413) for an object that is larger than a Secret. */
@@ -103,7 +100,6 @@ export function revisionOf({ metadata }: KubeObject): number {
   return parseRevision(metadata.resourceVersion ?? '');
 }
 
-/** Identifies the write that created this state. */
 export function writeIdOf({ metadata }: KubeObject): string {
   return metadata.annotations?.[WRITE_ID] ?? '';
 }
@@ -148,15 +144,12 @@ function hasLabels(actual: StringMap, wanted: StringMap): boolean {
   return Object.entries(wanted).every(([label, value]) => actual[label] === value);
 }
 
-// Names and labels of the Secrets of a store. Pure.
-
 /** Objects and notes have different selectors: the cache must not contain notes. */
 type Part = 'objects' | 'notes';
 
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 const STORE = 'endpoint-syncer/store';
 const PART = 'endpoint-syncer/part';
-/** For notes: the table. */
 const RESOURCE = 'endpoint-syncer/resource';
 const NAMESPACE = 'endpoint-syncer/namespace';
 
@@ -175,7 +168,6 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 export class SecretNames {
   readonly #store: string;
 
-  /** `store`: any text. */
   constructor(store: string) {
     this.#store = store;
   }
@@ -208,7 +200,6 @@ export class SecretNames {
     return { ...this.#labels('notes'), [RESOURCE]: labelValue(table) };
   }
 
-  /** Selects all objects, or those in the range. */
   objectSelector(range?: StoreRange): string {
     const { resource, namespace } = range ?? {};
     return selector({
@@ -233,7 +224,6 @@ export class SecretNames {
   }
 }
 
-/** The characters of a text that are valid in a DNS label. */
 function plain(text: string): string {
   return text
     .toLowerCase()
@@ -269,8 +259,6 @@ function base32(text: string): string {
   return result + (BASE32[(held << (5 - bits)) & 31] ?? '');
 }
 
-// Decodes Secrets, and logs once for each that it cannot be read.
-
 const REMEMBERED_MAX = 1000;
 
 export class SecretDecoder {
@@ -286,7 +274,6 @@ export class SecretDecoder {
     this.#namespace = namespace;
   }
 
-  /** See {@link decodeSecret}. */
   decode(secret: KubeObject, known?: Held): Decoded {
     const decoded = decodeSecret(this.#names, secret, known);
     if (decoded.state === 'damaged') this.#report(secret, decoded.why);

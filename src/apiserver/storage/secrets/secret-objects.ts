@@ -32,7 +32,6 @@ import {
   type SecretNames,
 } from './secret-codec.ts';
 
-/** The result of looking up a key. */
 type LookUp =
   | { readonly state: 'entry'; readonly entry: StoredEntry; readonly writeId: string }
   | { readonly state: 'missing' }
@@ -84,7 +83,6 @@ export class SecretObjects {
     this.#newWriteId = writeIds(options.random);
   }
 
-  /** The current state of one object. */
   async lookUp(key: StoreKey, budget: RetryBudget): Promise<LookUp> {
     const { names, secrets, cache, decoder, listWatch } = this.#options;
     const name = names.object(key);
@@ -108,7 +106,6 @@ export class SecretObjects {
     }
   }
 
-  /** The current revision. */
   async revision(budget: RetryBudget): Promise<number> {
     const { secrets, listWatch } = this.#options;
     const known = listWatch.newestVersion;
@@ -320,7 +317,6 @@ function listError(error: unknown, atRevision: number | undefined): unknown {
   );
 }
 
-/** Generates ids of writes: a random part for the replica, and a counter. */
 function writeIds(random: Random): () => string {
   const part = (): string => Math.floor(random() * 2 ** 32).toString(36);
   const replica = part() + part();

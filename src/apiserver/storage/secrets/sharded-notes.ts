@@ -13,7 +13,6 @@ type Changes = ReadonlyMap<string, string | undefined>;
 
 /** Enough for about a hundred thousand notes; also the maximum number of requests for one change. */
 const SHARDS = 8;
-/** `type` of the Secrets that hold notes. */
 export const NOTES_TYPE = 'endpoint-syncer/notes';
 const FIELD = 'notes';
 

@@ -21,7 +21,6 @@ export interface WritableDatabase extends Disposable {
   readonly database: DatabaseSync;
 }
 
-/** The path of the management store in its data folder. */
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'management.db');
 }
@@ -173,7 +172,6 @@ function openMark(file: string): string {
   return `${file}.open`;
 }
 
-/** Called after SQLite has created the log. */
 function markOpen(database: DatabaseSync, file: string): void {
   database.exec('BEGIN IMMEDIATE; COMMIT');
   if (existsSync(`${file}-wal`)) create(openMark(file));
@@ -210,8 +208,6 @@ function configure(database: DatabaseSync, file: string): void {
   // Overwrites deleted data where that needs no additional write.
   database.exec('PRAGMA secure_delete = FAST');
 }
-
-// Explains errors of SQLite and of the file system to the operator: what failed, on which file, and the next step.
 
 /** By primary result code, https://www.sqlite.org/rescode.html, or by code of the file system. */
 const NO_WRITE_PERMISSION = 'cannot be written: grant this user write permission on the file and its folder';
@@ -252,7 +248,6 @@ export function isDatabaseDamaged(error: unknown): boolean {
   return code === 11 || code === 26;
 }
 
-/** Opening failed, and a retry will not help. */
 export function unusable(error: unknown, file: string): TerminalError {
   if (error instanceof TerminalError) return error;
   return new TerminalError(storageMessage(error, file), { cause: error });

@@ -100,7 +100,6 @@ function copy(file: string, part: string): void {
   }
 }
 
-/** Gives the complete file its final name. */
 function publish(part: string, target: string): void {
   try {
     // Unlike a rename, a link never replaces another file.
@@ -116,7 +115,6 @@ function publish(part: string, target: string): void {
 }
 
 export interface CompactResult {
-  /** Number of removed rows of the log. */
   readonly rows: number;
   readonly revision: number;
   readonly bytesBefore: number;

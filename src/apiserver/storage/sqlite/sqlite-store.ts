@@ -24,7 +24,6 @@ export interface SqliteStoreOptions extends HistoryOptions {
   /** Path of the database; file and folder are created if they do not exist. */
   readonly file: string;
   readonly clock?: Clock;
-  /** Absent: failures in the background are not logged. */
   readonly logger?: Logger;
 }
 
@@ -168,7 +167,6 @@ class WriterThread {
   readonly #worker: Worker;
   readonly #pending = new Map<number, PromiseWithResolvers<void>>();
   #lastId = OPENING;
-  /** The error that has ended the thread. */
   #end: Error | undefined;
 
   /** `onLoad` receives the contents of the database. */
@@ -250,7 +248,6 @@ function unavailable(message: string, cause?: Error): StoreError {
 
 export type WriterRequest =
   | { readonly kind: 'append'; readonly rows: readonly LogRow[] }
-  /** Removes events up to this revision. */
   | { readonly kind: 'compact'; readonly revision: number }
   | { readonly kind: 'note'; readonly changes: readonly NoteChange[] }
   /** Makes a meaningless write durable. */

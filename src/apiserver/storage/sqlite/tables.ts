@@ -92,13 +92,10 @@ function checkedVersion(database: DatabaseSync, file: string): number {
   return version;
 }
 
-/** The first column of the first row. */
 export function numberOf(database: DatabaseSync, sql: string): number {
   const [value] = Object.values(database.prepare(sql).get() ?? {});
   return Number(value ?? 0);
 }
-
-// One event as a row of the log.
 
 export interface LogRow {
   readonly revision: number;
@@ -113,7 +110,6 @@ export interface LogRow {
 }
 
 export interface StoredRow extends LogRow {
-  /** See {@link checksumOf}. */
   readonly checksum: number;
 }
 
@@ -144,9 +140,6 @@ function checksumOf(row: LogRow): number {
   return crc32(row.value ?? '', crc32(head));
 }
 
-// The SQL statements of a store database.
-
-/** A change of a note; null removes it. */
 export interface NoteChange extends Omit<NoteRow, 'value'> {
   readonly value: string | null;
 }
@@ -173,7 +166,6 @@ export function readNotes(database: DatabaseSync): Iterable<NoteRow> {
   return database.prepare('SELECT * FROM notes').iterate() as Iterable<unknown> as Iterable<NoteRow>;
 }
 
-/** The list and the key of the note that a probe writes. */
 const PROBE = 'probe';
 const PROBE_BYTES = 8 * 1024;
 
@@ -272,7 +264,6 @@ export class StoreWrites {
 
 // Replays the rows of a file into a store, and checks every row.
 
-/** Counters of the log. */
 export interface LogCounters {
   /** The newest revision that was ever assigned. */
   readonly counter: number;
@@ -305,7 +296,6 @@ export class Replay {
     return this.#problems;
   }
 
-  /** Rows must be passed in the order of their revisions. */
   addRow(row: StoredRow): void {
     const { revision } = row;
     if (revision <= this.#last) this.#problem(`revision ${revision} comes after ${this.#last}`);
@@ -330,7 +320,6 @@ export class Replay {
     this.#problem(`${nameOf(row)} is at revision ${row.revision}, ${found}`);
   }
 
-  /** Must be called after the last row of both kinds. */
   finish(): void {
     if (this.#presentRows !== this.#store.objects) {
       this.#problem(
