@@ -122,7 +122,7 @@ class ApiServer {
       const result = await this.#handle(exchange);
       const bytes = 'body' in result ? Buffer.byteLength(result.body) : 0;
       this.#rejectUnread(exchange, bytes);
-      if ('definition' in result) await this.#stream(exchange, result);
+      if ('target' in result) await this.#stream(exchange, result);
       else this.#send(exchange, result, bytes);
     } catch (error) {
       this.#fail(exchange, error);
@@ -208,7 +208,7 @@ class ApiServer {
     { prefix, path }: ServerPath,
     user: UserInfo,
   ): Promise<ApiResponse> {
-    const { request, method, query, record } = exchange;
+    const { request, method, record } = exchange;
     const { authorizer } = this.#options;
     const access: AccessRequest = { ...NO_RESOURCE, verb: record.verb, path, prefix };
     const decision = await authorizer.authorize(user, access);
@@ -218,7 +218,7 @@ class ApiServer {
     }
     if (prefix !== '') throw noSuchResource();
     const { accept, 'if-none-match': ifNoneMatch } = request.headers;
-    const response = this.meta.handle({ method, path, query, accept, ifNoneMatch });
+    const response = this.meta.handle({ method, path, accept, ifNoneMatch });
     if (!response) throw noSuchResource();
     return response;
   }

@@ -10,7 +10,6 @@ import type { JsonObject } from '../../base/json.ts';
 export interface MetaRequest {
   readonly method: string;
   readonly path: string;
-  readonly query: URLSearchParams;
   readonly accept: string | undefined;
   readonly ifNoneMatch: string | undefined;
 }

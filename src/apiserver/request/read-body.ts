@@ -26,7 +26,7 @@ import {
 import { decodeObject, DecodeError, jsonTypeName, type ParsedBody } from '../schema/decode.ts';
 import { duplicateFields, parseJsonText } from '../schema/json-text.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
-import { badRequest, tooLargeYaml, unsupportedMediaType } from '../status.ts';
+import { badRequest, entityTooLarge, unsupportedMediaType } from '../status.ts';
 
 export interface RawBody {
   readonly contentType: string;
@@ -63,7 +63,9 @@ export function parseYaml(kind: string, text: string): ParsedBody {
         if (!(error instanceof DecodeError)) throw error;
       }
     }
-    if (text.length > YAML_BYTES_MAX) throw tooLargeYaml(YAML_BYTES_MAX);
+    if (text.length > YAML_BYTES_MAX) {
+      throw entityTooLarge(`parsing YAML takes long, so its limit is ${YAML_BYTES_MAX} bytes; send JSON`);
+    }
     return readYaml(kind, text);
   });
 }

@@ -76,15 +76,9 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
   }
 }
 
-export interface AccessRequest {
+export interface AccessRequest extends ResourcePath {
   /** For a path, the HTTP method in lower case. */
   readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
   /** Set instead of the resource for `/healthz` and the like. */
   readonly path: string;
   /** The part of the URL before the API path, such as `/kubernetes/cluster/a`; `''`: this server itself. */

@@ -78,9 +78,7 @@ export interface ApiRequest {
 
 export interface WatchResponse {
   readonly user: UserInfo;
-  readonly definition: ResourceDefinition;
-  readonly namespace: string;
-  readonly isVisible: Target['isVisible'];
+  readonly target: Target;
   readonly form: ResponseForm;
   readonly warnings: readonly string[];
   /** Rejects once the caller is another one, or may not watch any more. */
@@ -145,11 +143,7 @@ export class ResourceHandler {
     };
     const warnings = deprecation === '' ? [] : [deprecation];
     const call: Call = { request, target, form, warnings, recheck };
-    if (verb === 'watch') {
-      const { definition, namespace, isVisible } = target;
-      const { user } = request;
-      return { user, definition, namespace, isVisible, form, warnings: call.warnings, recheck };
-    }
+    if (verb === 'watch') return { user: request.user, target, form, warnings, recheck };
     const response = await this.#respond(verb, call);
     // Nothing was written, but the response may tell what the caller may no longer read, or hold a token, which is not stored.
     if (!isRechecked && hasBody(verb)) await recheck();

@@ -267,14 +267,14 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** The lines of one watch in the form that its client requested. */
 export class WatchForm {
   readonly #lines: WatchLines;
-  readonly #answer: Pick<WatchResponse, 'definition' | 'form'>;
+  readonly #answer: Pick<WatchResponse, 'target' | 'form'>;
   readonly #include: IncludeObject;
   readonly #clock: Clock;
   #hasColumns = true;
 
   constructor(
     lines: WatchLines,
-    answer: Pick<WatchResponse, 'definition' | 'form'>,
+    answer: Pick<WatchResponse, 'target' | 'form'>,
     include: IncludeObject,
     clock: Clock,
   ) {
@@ -285,7 +285,8 @@ export class WatchForm {
   }
 
   event(type: WatchEventType, entry: StoredEntry): Buffer | string {
-    const { definition, form } = this.#answer;
+    const { form, target } = this.#answer;
+    const { definition } = target;
     if (form.as === '') return this.#lines.event(type, definition, entry);
     const object = this.#lines.views.object(definition, entry);
     const apiVersion = metaVersion(form);
@@ -302,7 +303,8 @@ export class WatchForm {
   }
 
   bookmark(revision: number, isInitialEnd: boolean): string {
-    const { definition, form } = this.#answer;
+    const { form, target } = this.#answer;
+    const { definition } = target;
     const metadata: JsonObject = { resourceVersion: String(revision) };
     if (isInitialEnd) metadata['annotations'] = { [INITIAL_EVENTS_END]: 'true' };
     const isPlain = form.as === '';

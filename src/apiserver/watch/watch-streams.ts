@@ -101,7 +101,7 @@ export class WatchStreams {
 
   #optionsOf(query: URLSearchParams, answer: WatchResponse): WatchOptions {
     const { bookmarkIntervalMs } = this.#options;
-    const listQuery = parseListQuery(answer, query, true);
+    const listQuery = parseListQuery(answer.target, query, true);
     const initialEvents = query.get('sendInitialEvents');
     const timeoutMs = this.#timeoutMs(integerIn(query, 'timeoutSeconds') ?? 0);
     return {
