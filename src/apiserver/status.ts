@@ -108,25 +108,6 @@ export function tooLarge(limitBytes: number): StatusError {
   return entityTooLarge(`limit is ${limitBytes}`);
 }
 
-export function tooLargeYaml(limitBytes: number): StatusError {
-  return entityTooLarge(`parsing YAML takes long, so its limit is ${limitBytes} bytes; send JSON`);
-}
-
-export function tooComplex(tokensMax: number): StatusError {
-  const limit = `limit is ${tokensMax} commas, colons and opening brackets`;
-  return entityTooLarge(`too many fields and list items: ${limit}`);
-}
-
-export function tooManyFields(fieldsMax: number): StatusError {
-  const what = 'too many labels, annotations, finalizers, data entries and other individually owned fields';
-  return entityTooLarge(`${what}: limit is ${fieldsMax}`);
-}
-
-export function tooManyOwnedFields(fieldsMax: number): StatusError {
-  const why = `metadata.managedFields would hold more than ${fieldsMax} fields`;
-  return entityTooLarge(`${why}; use fewer field managers`);
-}
-
 export function urlTooLong(limitBytes: number): StatusError {
   return failure(
     414,

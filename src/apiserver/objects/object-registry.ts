@@ -12,6 +12,7 @@ import {
   ObjectWriter,
   type Recheck,
   type WriteContext,
+  type WriterOptions,
   type Written,
   requestedVersion,
 } from './object-writer.ts';
@@ -39,11 +40,8 @@ import {
   type SubresourceAction,
 } from './resource-definition.ts';
 
-export interface RegistryOptions {
-  store: Store;
-  clock: Clock;
-  random: Random;
-  admission: Admission;
+export interface RegistryOptions extends WriterOptions {
+  readonly random: Random;
 }
 
 export interface Deletion {

@@ -50,27 +50,23 @@ export interface Written {
 }
 
 export interface WriterOptions {
-  store: Store;
-  clock: Clock;
-  admission: Admission;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly admission: Admission;
 }
 
 /** A write throws `StoreError` when another write came first; the caller decides whether to retry. */
 export class ObjectWriter {
-  readonly #store: Store;
-  readonly #clock: Clock;
-  readonly #admission: Admission;
+  readonly #options: WriterOptions;
 
-  constructor({ store, clock, admission }: WriterOptions) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#admission = admission;
+  constructor(options: WriterOptions) {
+    this.#options = options;
   }
 
   /** Throws `StoreError` `exists` when the name is taken. */
   async insert(target: Target, body: JsonObject, context: WriteContext): Promise<Written> {
     const { definition } = target;
-    const now = timeText(this.#clock.now());
+    const now = timeText(this.#options.clock.now());
     let object: JsonObject = { ...body, metadata: createdMetadata(metadataOf(body), target, now) };
     if (definition.hasStatus) object['status'] = emptyObject(definition.schema)['status'] ?? {};
     definition.applyDefaults(object);
@@ -92,13 +88,13 @@ export class ObjectWriter {
     const stored = storedForm(definition, next, undefined);
     const key = storeKey(target);
     if (context.isDryRun) {
-      const current = await this.#store.get(key);
+      const current = await this.#options.store.get(key);
       if (current) throw new StoreError('exists', 'the name is taken', current);
       // Nothing is stored, so secrets that are shown only once are not shown.
       const shown = definition.view.fromStorage(stored);
       return { object: shown, resourceVersion: '', isCreated: true };
     }
-    const create = (): Promise<StoredEntry> => this.#store.create(key, stored);
+    const create = (): Promise<StoredEntry> => this.#options.store.create(key, stored);
     const entry = await this.commit(definition, 'created', create, context.recheck);
     const shown = definition.view.firstShown?.(next) ?? next;
     return { object: shown, resourceVersion: String(entry.revision), isCreated: true };
@@ -149,11 +145,11 @@ export class ObjectWriter {
     if (isNoOpUpdate(stored, entry.value)) return { object: previous, ...same };
     if (context.isDryRun) return { object: next, ...same };
     if (isDeletionComplete(definition, next)) {
-      const remove = (): Promise<StoredEntry> => this.#store.delete(entry.key, entry.revision);
+      const remove = (): Promise<StoredEntry> => this.#options.store.delete(entry.key, entry.revision);
       await this.commit(definition, 'deleted', remove, context.recheck);
       return { object: next, ...same };
     }
-    const update = (): Promise<StoredEntry> => this.#store.update(entry.key, stored, entry.revision);
+    const update = (): Promise<StoredEntry> => this.#options.store.update(entry.key, stored, entry.revision);
     const written = await this.commit(definition, 'updated', update, context.recheck);
     return { object: next, ...same, resourceVersion: String(written.revision) };
   }
@@ -170,7 +166,7 @@ export class ObjectWriter {
   ): Promise<StoredEntry> {
     await recheck?.();
     const entry = await write();
-    await this.#admission.afterWrite?.(definition, { type, entry });
+    await this.#options.admission.afterWrite?.(definition, { type, entry });
     return entry;
   }
 
@@ -180,7 +176,7 @@ export class ObjectWriter {
     { user, isDryRun }: WriteContext,
   ): Promise<void> {
     if (user === SERVER_USER) return;
-    await this.#admission.admit({ ...write, user, isDryRun });
+    await this.#options.admission.admit({ ...write, user, isDryRun });
   }
 
   fieldWriter(
@@ -194,7 +190,7 @@ export class ObjectWriter {
       operation,
       apiVersion: apiVersionOf(definition),
       subresource: subresource?.name ?? '',
-      time: timeText(this.#clock.now()),
+      time: timeText(this.#options.clock.now()),
     };
   }
 }

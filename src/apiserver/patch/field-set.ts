@@ -15,39 +15,31 @@ import { isLeaf, type ListSchema, memberSchema, type Schema } from '../schema/ob
 
 export class FieldSet {
   /** The field itself is in the set, not only fields below it. */
-  #isMember: boolean;
-  readonly #children: Map<string, FieldSet>;
+  isMember: boolean;
+  readonly children: Map<string, FieldSet>;
 
   constructor(isMember = false, children = new Map<string, FieldSet>()) {
-    this.#isMember = isMember;
-    this.#children = children;
-  }
-
-  get isMember(): boolean {
-    return this.#isMember;
-  }
-
-  get children(): ReadonlyMap<string, FieldSet> {
-    return this.#children;
+    this.isMember = isMember;
+    this.children = children;
   }
 
   /** Only while the set is built: later it may be shared. */
   insert(path: readonly string[], from = 0): this {
     const edge = path[from];
-    if (edge === undefined) this.#isMember = true;
+    if (edge === undefined) this.isMember = true;
     else this.#child(edge).insert(path, from + 1);
     return this;
   }
 
   /** Only while the set is built. Linear in the size of `set`; a union would copy the intermediate result each time. */
   insertAll(set: FieldSet): void {
-    if (set.isMember) this.#isMember = true;
+    if (set.isMember) this.isMember = true;
     for (const [edge, child] of set.children) this.#child(edge).insertAll(child);
   }
 
   #child(edge: string): FieldSet {
-    const child = this.#children.get(edge) ?? new FieldSet();
-    this.#children.set(edge, child);
+    const child = this.children.get(edge) ?? new FieldSet();
+    this.children.set(edge, child);
     return child;
   }
 

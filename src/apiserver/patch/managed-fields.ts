@@ -25,7 +25,7 @@ import {
   removeFields,
 } from './field-set.ts';
 import { MANAGED_FIELDS_MAX } from '../limits.ts';
-import { tooManyOwnedFields } from '../status.ts';
+import { entityTooLarge } from '../status.ts';
 
 export interface ManagedSchema {
   readonly schema: ObjectSchema;
@@ -265,7 +265,10 @@ function readEntries(list: readonly JsonObject[]): Entry[] | undefined {
 /** In the order of a kube-apiserver: applies first, then by time, then by name. Throws a 413 `StatusError` above `MANAGED_FIELDS_MAX`. */
 function writeEntries(entries: readonly Entry[]): JsonObject[] {
   const size = entries.reduce((sum, { fields }) => sum + 1 + fields.size, 0);
-  if (size > MANAGED_FIELDS_MAX) throw tooManyOwnedFields(MANAGED_FIELDS_MAX);
+  if (size > MANAGED_FIELDS_MAX) {
+    const why = `metadata.managedFields would hold more than ${MANAGED_FIELDS_MAX} fields`;
+    throw entityTooLarge(`${why}; use fewer field managers`);
+  }
   return entries
     .filter(({ fields }) => !fields.isEmpty)
     .sort((a, b) => compareText(orderOf(a), orderOf(b)))

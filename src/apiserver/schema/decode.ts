@@ -2,7 +2,7 @@
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, OBJECT_FIELDS_MAX } from '../limits.ts';
-import { badRequest, shortened, tooManyFields } from '../status.ts';
+import { badRequest, entityTooLarge, shortened } from '../status.ts';
 import {
   isLeaf,
   type Field,
@@ -77,7 +77,11 @@ class Decoder {
   #value(schema: Schema, input: JsonValue, at: Place): JsonValue {
     if (++this.#depth > DEPTH_MAX) throw new DecodeError('json: exceeded max depth');
     const wasInLeaf = this.#isInLeaf;
-    if (!wasInLeaf && ++this.#fields > OBJECT_FIELDS_MAX) throw tooManyFields(OBJECT_FIELDS_MAX);
+    if (!wasInLeaf && ++this.#fields > OBJECT_FIELDS_MAX) {
+      const what =
+        'too many labels, annotations, finalizers, data entries and other individually owned fields';
+      throw entityTooLarge(`${what}: limit is ${OBJECT_FIELDS_MAX}`);
+    }
     this.#isInLeaf ||= isLeaf(schema);
     try {
       switch (schema.type) {
@@ -246,17 +250,13 @@ function decodeScalar(schema: ScalarSchema, given: JsonValue, at: Place): JsonVa
     case 'any':
       return given;
     case 'string':
-      if (typeof input !== 'string') throw wrongType(input, at, schema.goType);
-      return input;
     case 'bool':
-      if (typeof input !== 'boolean') throw wrongType(input, at, schema.goType);
+    case 'float64':
+      if (typeof input !== typeof ZERO[schema.scalar]) throw wrongType(input, at, schema.goType);
       return input;
     case 'int32':
     case 'int64':
       return integer(schema, input, at);
-    case 'float64':
-      if (typeof input !== 'number') throw wrongType(input, at, schema.goType);
-      return input;
     case 'intOrString':
       if (typeof input === 'number')
         return integer({ ...schema, scalar: 'int32', goType: 'int32' }, input, at);

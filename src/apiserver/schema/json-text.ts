@@ -4,7 +4,7 @@
  */
 
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
-import { shortened, tooComplex } from '../status.ts';
+import { shortened, entityTooLarge } from '../status.ts';
 import { DecodeError } from './decode.ts';
 import { parseJson, type JsonValue } from '../../base/json.ts';
 
@@ -68,7 +68,10 @@ export function checkComplexity(text: string): void {
         break;
       default:
     }
-    if (tokens > tokensMax) throw tooComplex(tokensMax);
+    if (tokens > tokensMax) {
+      const limit = `limit is ${tokensMax} commas, colons and opening brackets`;
+      throw entityTooLarge(`too many fields and list items: ${limit}`);
+    }
   }
 }
 

@@ -244,7 +244,8 @@ export class RetryBudget {
   readonly #timeoutMs: number;
   readonly #endMs: number;
   readonly #delay: RetryDelay;
-  #isOutcomeUnknown = false;
+  /** The write may have happened, or may still happen: a request without a response may still arrive. */
+  isOutcomeUnknown = false;
 
   constructor(options: HostSecretsOptions, signal: AbortSignal) {
     this.#options = options;
@@ -262,15 +263,6 @@ export class RetryBudget {
   get request(): RequestOptions {
     const timeoutMs = Math.min(this.leftMs, Math.ceil(this.#timeoutMs / 2));
     return { signal: this.#signal, isRetried: false, timeoutMs };
-  }
-
-  get isOutcomeUnknown(): boolean {
-    return this.#isOutcomeUnknown;
-  }
-
-  /** The write may have happened, or may still happen: a request without a response may still arrive. */
-  markOutcomeUnknown(): void {
-    this.#isOutcomeUnknown = true;
   }
 
   /** Retries a read until the host responds. Rejects with the error of the host, or with `StoreError` `unavailable` or `closed`. */
@@ -300,7 +292,7 @@ export class RetryBudget {
   exhausted(error: unknown): Error {
     return unreachable(error, {
       namespace: this.#options.namespace,
-      isOutcomeUnknown: this.#isOutcomeUnknown,
+      isOutcomeUnknown: this.isOutcomeUnknown,
     });
   }
 

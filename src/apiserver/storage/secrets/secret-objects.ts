@@ -213,7 +213,7 @@ export class SecretObjects {
       budget.checkOpen();
       const kind = failureKindOf(failure);
       if (kind === 'permanent') throw rejectedByHost(failure, secrets.namespace);
-      if (kind === 'outcome-unknown') budget.markOutcomeUnknown();
+      if (kind === 'outcome-unknown') budget.isOutcomeUnknown = true;
       if (budget.isOutcomeUnknown) {
         const done = await this.#outcomeOf(write, pending);
         if (done !== undefined) return done;
@@ -233,7 +233,7 @@ export class SecretObjects {
     await this.#until(() => isOver(pending), budget, this.#options.eventWaitMs);
     if (pending.seen !== undefined) return pending.seen;
     // The deletion has happened: a later error must not claim the opposite.
-    budget.markOutcomeUnknown();
+    budget.isOutcomeUnknown = true;
     return { ...last, revision: await this.revision(budget) };
   }
 
