@@ -4,13 +4,15 @@
  */
 
 import type { Clock, Timer } from '../../base/clock.ts';
+import { TokenBucket } from '../../base/token-bucket.ts';
 import { failJob, type Job } from './batch.ts';
 import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 
-/** Share of one processor that the process may use, including its start. */
-const SHARE = 0.08;
-/** Budget after a pause: an object that only shares a namespace with a hostile one runs without delay. */
-const BURST_MS = 1000;
+/**
+ * Milliseconds of one processor that the process may use, including its start: 8 percent, and after a pause a second, so that an object that
+ * only shares a namespace with a hostile one runs without delay.
+ */
+const BUDGET = { burst: 1000, perSecond: 80 };
 /** Objects that may wait while the queue makes no progress: each occupies a worker of the engine. */
 const WAITING_MAX = 64;
 const REJECTED_RETRY_MS = 5000;
@@ -21,37 +23,34 @@ const OLDEST_EVERY = 4;
 const ARRIVALS_MAX = 10_000;
 const IDLE_MS = 30_000;
 
-type ThrottledQueueOptions = Omit<SchedulerOptions, 'route' | 'divert'>;
+type ThrottledQueueOptions = Omit<SchedulerOptions, 'route' | 'divert' | 'idleMs'>;
 
 export class ThrottledQueue {
-  readonly #options: ThrottledQueueOptions;
   readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #budget: TokenBucket;
   /** Objects on which the expression was never stopped, by the time of their first arrival. */
   #unknown: Job[] = [];
   /** First arrivals. A rejected object keeps its place when it is added again. */
   readonly #arrivals = new Map<string, number>();
   #retries: Job[] = [];
-  #scheduler: Scheduler | undefined;
-  #budgetMs = BURST_MS;
   /** Processor time of the scheduler's processes that the budget has paid for. */
   #chargedMs = 0;
-  #refilledMs: number;
   #isBusy = false;
   #isStuck = false;
   #taken = 0;
   #serial = 0;
   #wakeTimer: Timer | undefined;
-  #idleTimer: Timer | undefined;
   #stuckTimer: Timer | undefined;
 
   constructor(options: ThrottledQueueOptions) {
-    this.#options = options;
     this.#clock = options.clock;
-    this.#refilledMs = this.#clock.monotonicMs();
+    this.#budget = new TokenBucket(BUDGET, options.clock);
+    this.#scheduler = new Scheduler({ ...options, route: 'throttled', divert: undefined, idleMs: IDLE_MS });
   }
 
   get pids(): readonly number[] {
-    return this.#scheduler?.pids ?? [];
+    return this.#scheduler.pids;
   }
 
   add(job: Job): void {
@@ -78,16 +77,16 @@ export class ThrottledQueue {
   }
 
   forget(id: number): void {
-    this.#scheduler?.forget(id);
+    this.#scheduler.forget(id);
   }
 
   close(): void {
-    for (const timer of [this.#wakeTimer, this.#idleTimer, this.#stuckTimer]) timer?.cancel();
+    this.#wakeTimer?.cancel();
+    this.#stuckTimer?.cancel();
     const waiting = [...this.#unknown, ...this.#retries];
     [this.#unknown, this.#retries] = [[], []];
     for (const job of waiting) failJob(job, { kind: 'killed', message: 'the sandbox is closed' });
-    this.#scheduler?.close();
-    this.#scheduler = undefined;
+    this.#scheduler.close();
   }
 
   /** Rejects objects that were stopped before those that were not. */
@@ -103,11 +102,10 @@ export class ThrottledQueue {
 
   #next(): void {
     if (this.#isBusy || this.#unknown.length + this.#retries.length === 0) return;
-    this.#refill();
-    if (this.#budgetMs <= 0) {
+    const waitMs = this.#budget.spend(0);
+    if (waitMs > 0) {
       this.#rejectSurplus();
-      const waitMs = Math.ceil(-this.#budgetMs / SHARE) + 1;
-      this.#wakeTimer ??= this.#clock.schedule(waitMs, () => {
+      this.#wakeTimer ??= this.#clock.schedule(Math.ceil(waitMs), () => {
         this.#wakeTimer = undefined;
         this.#next();
       });
@@ -127,8 +125,6 @@ export class ThrottledQueue {
 
   #run(job: Job): void {
     this.#isBusy = true;
-    this.#idleTimer?.cancel();
-    this.#scheduler ??= new Scheduler({ ...this.#options, route: 'throttled', divert: undefined });
     const startedMs = this.#clock.monotonicMs();
     const stuckMs = this.#scheduler.isReady ? STUCK_MS : STUCK_STARTING_MS;
     this.#stuckTimer = this.#clock.schedule(stuckMs, () => this.#rejectSurplus());
@@ -138,34 +134,16 @@ export class ThrottledQueue {
         this.#charge(this.#clock.monotonicMs() - startedMs);
         [this.#isBusy, this.#isStuck] = [false, false];
         this.#stuckTimer?.cancel();
-        this.#idleTimer = this.#clock.schedule(IDLE_MS, () => this.#stopIdle());
         job.complete(values, errors);
         this.#next();
       },
     });
   }
 
-  #stopIdle(): void {
-    if (this.#isBusy) return;
-    this.#scheduler?.close();
-    this.#scheduler = undefined;
-    this.#chargedMs = 0;
-  }
-
   /** Charges processor time if the system reports it, because on a busy machine elapsed time exceeds used time. */
   #charge(elapsedMs: number): void {
-    const usedMs = this.#scheduler?.processorMs;
-    if (usedMs === undefined) {
-      this.#budgetMs -= elapsedMs;
-      return;
-    }
-    this.#budgetMs -= Math.max(0, usedMs - this.#chargedMs);
+    const usedMs = this.#scheduler.processorMs ?? this.#chargedMs + elapsedMs;
+    this.#budget.spend(Math.max(0, usedMs - this.#chargedMs));
     this.#chargedMs = Math.max(this.#chargedMs, usedMs);
-  }
-
-  #refill(): void {
-    const now = this.#clock.monotonicMs();
-    this.#budgetMs = Math.min(BURST_MS, this.#budgetMs + (now - this.#refilledMs) * SHARE);
-    this.#refilledMs = now;
   }
 }
