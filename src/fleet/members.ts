@@ -4,12 +4,12 @@ import type { TransportLimits } from '../kube/client/transport.ts';
 import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Checks } from '../base/health.ts';
-import type { Logger } from '../base/logger.ts';
+import { limitedLogger, type Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
 import type { Config } from '../config/config.ts';
 import { describeProblem } from '../config/source-file.ts';
-import { limitedLogger } from '../base/limited-logger.ts';
+
 import type { Rate } from '../base/token-bucket.ts';
 import { objectKey, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { WorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
