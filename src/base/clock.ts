@@ -60,3 +60,60 @@ export async function withinTime(
     done.abort();
   }
 }
+
+interface Entry {
+  readonly dueMs: number;
+  readonly callback: () => void;
+  isCancelled: boolean;
+}
+
+/** Virtual time: callbacks run in the order in which they are due, and nothing else makes time pass. */
+export class VirtualClock implements Clock {
+  readonly #startMs: number;
+  #nowMs = 0;
+  /** The next one last; of those that are due at the same time, the oldest. */
+  readonly #entries: Entry[] = [];
+
+  /** `startMs`: the wall clock at the start, milliseconds since the epoch. */
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+  }
+
+  /** Milliseconds since the start. */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  now(): number {
+    return this.#startMs + this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  schedule(delayMs: number, callback: () => void): Timer {
+    // As Node's timers: whole milliseconds, at least one.
+    const dueMs = this.#nowMs + Math.max(1, Math.trunc(delayMs));
+    const entry: Entry = { dueMs, callback, isCancelled: false };
+    const later = this.#entries.findLastIndex((other) => other.dueMs > dueMs);
+    this.#entries.splice(later + 1, 0, entry);
+    return { cancel: () => void (entry.isCancelled = true) };
+  }
+
+  /** Runs the next callback that is due by `endMs`; false when there is none, and then it is `endMs`. */
+  step(endMs: number): boolean {
+    for (;;) {
+      const next = this.#entries.at(-1);
+      if (next === undefined || next.dueMs > endMs) {
+        this.#nowMs = Math.max(this.#nowMs, endMs);
+        return false;
+      }
+      this.#entries.pop();
+      if (next.isCancelled) continue;
+      this.#nowMs = next.dueMs;
+      next.callback();
+      return true;
+    }
+  }
+}

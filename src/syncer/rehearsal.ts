@@ -1,9 +1,8 @@
 /** Predicts a sync: the daemon's engine on two clusters in memory, on a virtual clock, until it is at rest. */
 
-import { systemClock, type Clock } from '../base/clock.ts';
+import { systemClock, VirtualClock, type Clock } from '../base/clock.ts';
 import { InvariantError, messageOf } from '../base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../base/logger.ts';
-import { VirtualClock } from '../base/virtual-clock.ts';
 import type { Config } from '../config/config.ts';
 import {
   MemoryClient,

@@ -1,8 +1,7 @@
 /** The rate of a log. */
 
 import { expect, test } from 'vitest';
-import { limitedLogger } from '../../src/base/logger.ts';
-import type { LogFields, Logger } from '../../src/base/logger.ts';
+import { limitedLogger, type LogFields, type Logger } from '../../src/base/logger.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 function recorded(lines: string[], prefix = ''): Logger {

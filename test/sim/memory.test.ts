@@ -9,7 +9,7 @@ import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
 import { Faults } from './world/faults.ts';
 import { HOST_NAMESPACE, hostPlaceOf } from './world/names.ts';
-import type { VirtualClock } from '../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../src/base/clock.ts';
 import { simClock } from './world/process-clock.ts';
 import { SimCluster } from './world/sim-cluster.ts';
 

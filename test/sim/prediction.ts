@@ -19,7 +19,7 @@ import type { Operation, UserOperation } from './history/operations.ts';
 import { seededHistory } from './history/seeded-history.ts';
 import { Faults } from './world/faults.ts';
 import { ServiceStorage } from './world/service-storage.ts';
-import type { VirtualClock } from '../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../src/base/clock.ts';
 import { simClock } from './world/process-clock.ts';
 import { SimCluster } from './world/sim-cluster.ts';
 import { User } from './world/user.ts';

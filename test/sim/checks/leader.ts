@@ -3,7 +3,7 @@
 import { objectKey, type Resource } from '../../../src/kube/object.ts';
 import type { SimDaemon } from '../daemon/sim-daemon.ts';
 import { HOST_NAMESPACE, LEASE_NAME } from '../world/names.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import { RESTORE_MANAGER, type SimCluster } from '../world/sim-cluster.ts';
 
 const LEASE_KEY = `${HOST_NAMESPACE}/${LEASE_NAME}`;

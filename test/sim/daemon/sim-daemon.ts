@@ -18,7 +18,7 @@ import { DryRun } from '../../../src/syncer/reconcile/dry-run.ts';
 import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
 import type { Faults } from '../world/faults.ts';
 import { SimClient } from '../world/sim-client.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import { ProcessClock } from '../world/process-clock.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
 import { SimEvaluator } from './sim-evaluator.ts';

@@ -1,6 +1,6 @@
 /** A vCluster of the simulated host: its own API server, and what vCluster's chart and vCluster leave of it on the host. */
 
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import { keyOf, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
 import { endpoints, subset } from '../../scenarios/objects.ts';
 import { SimCluster } from '../world/sim-cluster.ts';

@@ -3,7 +3,7 @@
 import { objectKey } from '../../../src/kube/object.ts';
 import type { SyncedPlural } from '../history/operations.ts';
 import { hostKeyOf, VIRTUAL_NAMES, type NameSettings } from './names.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 import type { User } from './user.ts';
 

@@ -3,7 +3,7 @@
 import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { ingressOf, serviceSpec } from './service-storage.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import type { Change } from '../../../src/kube/memory-cluster.ts';
 import type { SimCluster } from './sim-cluster.ts';
 

@@ -1,7 +1,6 @@
 /** The clock of a simulated process. */
 
-import type { Clock, Timer } from '../../../src/base/clock.ts';
-import { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import { VirtualClock, type Clock, type Timer } from '../../../src/base/clock.ts';
 
 /** All times of a run count from here; any date would do. */
 export function simClock(): VirtualClock {

@@ -18,7 +18,7 @@ import type {
   WriteOptions,
 } from '../../../src/kube/types.ts';
 import type { Faults, RequestKind } from './faults.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import type { ProcessClock } from './process-clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 import { lostAnswer, SimWatch } from './sim-watch.ts';

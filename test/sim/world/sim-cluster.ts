@@ -4,7 +4,7 @@ import { MemoryCluster } from '../../../src/kube/memory-cluster.ts';
 import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
 import { ServiceStorage } from './service-storage.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 
 /** In the changes by which a backup differs from what was there. */
 export const RESTORE_MANAGER = 'etcdctl snapshot restore';

@@ -1,6 +1,6 @@
 /** One watch: events in order, late, sometimes twice, and a stream that may stall, break off or be refused. */
 
-import type { Timer } from '../../../src/base/clock.ts';
+import type { Timer, VirtualClock } from '../../../src/base/clock.ts';
 import { copyOf, eventOf, type Change } from '../../../src/kube/memory-cluster.ts';
 import { failure } from '../../../src/kube/status-error.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
@@ -12,7 +12,6 @@ import {
 } from '../../../src/kube/types.ts';
 import type { Faults } from './faults.ts';
 
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import type { ProcessClock } from './process-clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 

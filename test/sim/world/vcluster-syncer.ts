@@ -17,7 +17,7 @@ import { StatusError } from '../../../src/kube/status-error.ts';
 import type { Side } from '../history/operations.ts';
 import { hasSelector, SERVICE_NAME } from './host-controllers.ts';
 import { hostPlaceOf, VCLUSTER, type NameSettings } from './names.ts';
-import type { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import type { VirtualClock } from '../../../src/base/clock.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
 export const VCLUSTER_MANAGER = 'vcluster';
