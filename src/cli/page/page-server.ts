@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option } from 'commander';
 import { TerminalError, messageOf } from '../../base/errors.ts';
-import { sourceExtension } from '../../base/source-extension.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 const ASSET = /^\/assets\/[a-z]+\.(?:css|js)$/u;
@@ -35,7 +34,7 @@ export interface PageServer extends AsyncDisposable {
 /** Rejects with a `TerminalError` when the port is not available. */
 export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
   // In the package, main.js contains them.
-  const modules = sourceExtension(import.meta.url) === 'ts' ? findPageModules() : NO_MODULES;
+  const modules = import.meta.url.endsWith('.ts') ? findPageModules() : NO_MODULES;
   const closing = new AbortController();
   let port = options.port;
   const server = createServer((request, response) => {

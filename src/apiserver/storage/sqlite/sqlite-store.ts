@@ -1,11 +1,11 @@
 /** The SQLite driver: an engine whose thread appends every event to a database. */
 
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock, type Timer } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { TerminalError, messageOf } from '../../../base/errors.ts';
 import { type Logger, silentLogger } from '../../../base/logger.ts';
-import { sourceExtension } from '../../../base/source-extension.ts';
 import { type Engine, type LoggedEvent, RevisionedStore } from '../revisioned-store.ts';
 import { closed, type HistoryOptions, StoreError } from '../store.ts';
 import {
@@ -172,7 +172,7 @@ class WriterThread {
   /** `onLoad` receives the contents of the database. */
   constructor(file: string, onLoad: (report: LoadReport) => void) {
     this.#file = file;
-    const program = `./writer-thread.${sourceExtension(import.meta.url)}`;
+    const program = `./writer-thread${extname(import.meta.url)}`;
     this.#worker = new Worker(new URL(program, import.meta.url), {
       workerData: file,
       name: 'store-writer',
