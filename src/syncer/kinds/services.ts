@@ -20,7 +20,7 @@ import {
 } from '../../base/json.ts';
 import type { KnownFields } from '../patch/check-patch.ts';
 import { validateService } from '../patch/validate-object.ts';
-import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/dns-names.ts';
+import { parseServiceDnsName, type ServiceDnsName } from '../sandbox/guest/globals.ts';
 import { asStored, listAt, NO_CONTENT } from '../translate/content.ts';
 import { OBJECT_UID } from '../translate/bookkeeping.ts';
 import type { ContentRules, NameTranslator } from '../translate/types.ts';
