@@ -61,15 +61,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 /** For programs that do not depend on an object. */
 const NO_OBJECT: ObjectIdentity = { namespace: '', name: '' };
 
-const NO_METRICS: SandboxMetrics = {
-  memo: () => undefined,
-  batched: () => undefined,
-  sandboxKilled: () => undefined,
-};
-
 class ProcessSandbox implements Sandbox {
   readonly #options: SandboxOptions;
-  readonly #metrics: SandboxMetrics;
   readonly #entries = new Map<ProgramId, ProgramEntry>();
   readonly #memo: Memo | undefined;
   #queues: { readonly main: Scheduler; readonly throttled: ThrottledQueue } | undefined;
@@ -77,7 +70,6 @@ class ProcessSandbox implements Sandbox {
 
   constructor(options: SandboxOptions) {
     this.#options = options;
-    this.#metrics = options.metrics ?? NO_METRICS;
     this.#memo = options.limits.memoBytes > 0 ? new Memo(options.limits.memoBytes) : undefined;
     for (const program of options.programs) this.define(program);
   }
@@ -149,7 +141,7 @@ class ProcessSandbox implements Sandbox {
     const { memo } = entry;
     const lookup = memo?.lookUp(request, objects);
     const missing = lookup?.missing;
-    if (missing !== undefined) this.#metrics.memo(values.length - missing.length, missing.length);
+    if (missing !== undefined) this.#options.metrics?.memo(values.length - missing.length, missing.length);
     if (lookup?.missing.length === 0) return lookup.known;
     const refused = this.#quarantined(entry, object, values.length);
     if (refused !== undefined) return refused;
@@ -182,15 +174,16 @@ class ProcessSandbox implements Sandbox {
   }
 
   #openQueues(): { readonly main: Scheduler; readonly throttled: ThrottledQueue } {
-    const { vcluster, namespaces, limits, clock, logger, regexpBacktracksMax, idleMs } = this.#options;
+    const { vcluster, namespaces, limits, clock, logger, metrics, regexpBacktracksMax, idleMs } =
+      this.#options;
     const source = readGuestSource(vcluster, namespaces ?? { kind: 'single' }, limits);
     const options = {
       source: regexpBacktracksMax === undefined ? source : { ...source, regexpBacktracksMax },
       memoryBytes: limits.memoryBytes,
       clock,
       logger,
-      batched: (matches: number) => this.#metrics.batched(matches),
-      killed: (reason: 'timeout' | 'memory' | 'exit') => this.#metrics.sandboxKilled(reason),
+      batched: (matches: number) => metrics?.batched(matches),
+      killed: (reason: 'timeout' | 'memory' | 'exit') => metrics?.sandboxKilled(reason),
     };
     const throttled = new ThrottledQueue(options);
     const main = new Scheduler({ ...options, route: 'main', divert: (job) => throttled.add(job), idleMs });
