@@ -94,50 +94,49 @@ export const REFUSED_FORMS = {
 } as const satisfies Readonly<Record<string, Refusal>>;
 
 /** Members, in any notation. */
-export const REFUSED_KEYS: Readonly<Record<string, Refusal>> = Object.fromEntries(
+export const REFUSED_KEYS = byReason(
   [
-    ['__proto__', 'it gives access to prototypes'],
-    ['__defineGetter__', 'it changes objects without a check'],
-    ['__defineSetter__', 'it changes objects without a check'],
-    ['__lookupGetter__', 'it gives access to functions of prototypes'],
-    ['__lookupSetter__', 'it gives access to functions of prototypes'],
-    ['arguments', SCOPE],
-    ['callee', SCOPE],
-    ['caller', SCOPE],
-    ['constructor', 'it gives access to prototypes and to functions that compile text'],
-  ].map(([key = '', reason = '']) => [key, { name: `the member \`${key}\``, reason }]),
+    ['it gives access to prototypes', '__proto__'],
+    ['it changes objects without a check', '__defineGetter__ __defineSetter__'],
+    ['it gives access to functions of prototypes', '__lookupGetter__ __lookupSetter__'],
+    [SCOPE, 'arguments callee caller'],
+    ['it gives access to prototypes and to functions that compile text', 'constructor'],
+  ],
+  (key) => `the member \`${key}\``,
 );
 
 /** Well-known globals. Any other name that is not in scope is rejected without a reason. */
-export const REFUSED_NAMES: Readonly<Record<string, Refusal>> = Object.fromEntries(
+export const REFUSED_NAMES = byReason(
   [
-    ['arguments', SCOPE],
-    ['eval', 'it compiles text that was not checked'],
-    ['Function', 'it compiles text that was not checked'],
-    ['globalThis', SCOPE],
-    ['Atomics', 'there is one thread'],
-    ['SharedArrayBuffer', 'there is one thread'],
-    ['BigInt', 'its values are not JSON'],
-    ['BigInt64Array', 'its values are not JSON'],
-    ['BigUint64Array', 'its values are not JSON'],
-    ['FinalizationRegistry', 'it makes garbage collection observable'],
-    ['WeakRef', 'it makes garbage collection observable'],
-    ['Intl', 'there is no locale data'],
-    ['Temporal', 'there is no clock and no time zone; `Date` with input works'],
-    ['Promise', LATER],
-    ['queueMicrotask', LATER],
-    ['setInterval', LATER],
-    ['setTimeout', LATER],
-    ['Proxy', 'a result must be data'],
-    ['WebAssembly', 'it compiles code that was not checked'],
-    ['console', 'there is no output besides the value'],
-    ['crypto', 'there is no randomness'],
-    ['performance', NO_CLOCK],
-    ['fetch', 'there is no network'],
-    ['process', 'there is no access to the process'],
-    ['require', 'there is nothing to import'],
-  ].map(([name = '', reason = '']) => [name, { name: `\`${name}\``, reason }]),
+    [SCOPE, 'arguments globalThis'],
+    ['it compiles text that was not checked', 'eval Function'],
+    ['there is one thread', 'Atomics SharedArrayBuffer'],
+    ['its values are not JSON', 'BigInt BigInt64Array BigUint64Array'],
+    ['it makes garbage collection observable', 'FinalizationRegistry WeakRef'],
+    ['there is no locale data', 'Intl'],
+    ['there is no clock and no time zone; `Date` with input works', 'Temporal'],
+    [LATER, 'Promise queueMicrotask setInterval setTimeout'],
+    ['a result must be data', 'Proxy'],
+    ['it compiles code that was not checked', 'WebAssembly'],
+    ['there is no output besides the value', 'console'],
+    ['there is no randomness', 'crypto'],
+    [NO_CLOCK, 'performance'],
+    ['there is no network', 'fetch'],
+    ['there is no access to the process', 'process'],
+    ['there is nothing to import', 'require'],
+  ],
+  (name) => `\`${name}\``,
 );
+
+function byReason(
+  rows: readonly (readonly [reason: string, words: string])[],
+  shown: (word: string) => string,
+): Readonly<Record<string, Refusal>> {
+  const refusals = rows.flatMap(([reason, words]) =>
+    words.split(' ').map((word): [string, Refusal] => [word, { name: shown(word), reason }]),
+  );
+  return Object.fromEntries(refusals);
+}
 
 interface AbsentMembers extends Refusal {
   /** Separated by spaces: members of a global (`Math.random`), and methods of any object (`.getHours`). */
