@@ -19,31 +19,26 @@ export interface Visit {
 
 /** Direct children in source order, each with the member that holds it. */
 export function childrenOf(node: SyntaxNode): { role: string; node: SyntaxNode }[] {
-  const children: { role: string; node: SyntaxNode }[] = [];
-  for (const [role, member] of Object.entries(node)) {
-    if (isNode(member)) children.push({ role, node: member });
-    else if (Array.isArray(member)) {
-      for (const element of member) if (isNode(element)) children.push({ role, node: element });
-    }
-  }
-  return children;
+  return Object.entries(node).flatMap(([role, member]) =>
+    [member]
+      .flat()
+      .filter(isNode)
+      .map((child) => ({ role, node: child })),
+  );
 }
 
 /** Visits `roots` and all their descendants, parents first. Not recursive, because a hostile tree may have any depth. */
 export function* visit(roots: readonly SyntaxNode[]): Generator<Visit> {
-  const stack: Visit[] = roots
-    .map((node): Visit => ({ node, parent: undefined, role: 'body', depth: 0 }))
-    .reverse();
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    yield next;
-    const at = next;
-    const children = childrenOf(at.node).map(({ role, node }): Visit => ({
-      node,
-      parent: at,
-      role,
-      depth: at.depth + 1,
-    }));
-    stack.push(...children.reverse());
+  const stack: Visit[] = roots.map((node) => ({ node, parent: undefined, role: 'body', depth: 0 }));
+  stack.reverse();
+  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+    yield at;
+    const [parent, depth] = [at, at.depth + 1];
+    stack.push(
+      ...childrenOf(at.node)
+        .map((child) => ({ ...child, parent, depth }))
+        .reverse(),
+    );
   }
 }
 
@@ -62,23 +57,16 @@ export function staticKey(node: SyntaxNode, member: 'property' | 'key'): string 
     if (name !== undefined) return name;
   }
   if (!isNode(key)) return undefined;
-  if (key.type === 'Literal') {
-    const value = key['value'];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
-  }
-  if (key.type === 'TemplateLiteral') return staticTemplate(key);
-  return undefined;
+  if (key.type !== 'Literal') return staticTemplate(key);
+  const { value } = key;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
-/** The text of a template literal without substitutions. */
-export function staticTemplate(node: SyntaxNode): string | undefined {
-  const quasis = node['quasis'];
-  if (!Array.isArray(quasis) || quasis.length !== 1) return undefined;
-  const only: unknown = quasis[0];
-  if (!isNode(only)) return undefined;
-  const value = only['value'];
-  if (typeof value !== 'object' || value === null || !('cooked' in value)) return undefined;
-  return typeof value.cooked === 'string' ? value.cooked : undefined;
+/** The text of a template literal without substitutions; undefined for any other node. */
+export function staticTemplate({ quasis }: SyntaxNode): string | undefined {
+  const [only, ...more] = Array.isArray(quasis) ? quasis.filter(isNode) : [];
+  const { cooked } = { ...(only?.['value'] as { cooked?: unknown } | undefined) }; // present on the parts of a template
+  return more.length === 0 && typeof cooked === 'string' ? cooked : undefined;
 }
 
 /** True for an identifier that refers to a variable, false for the name of a member or a label. */
