@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
+import type { Gunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { TransportError } from '../types.ts';
@@ -36,10 +37,8 @@ export interface StreamHandler {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Empty for a successful stream, and for a compressed body. */
+  /** Empty for a successful stream. */
   readonly text: string;
-  /** A body that came compressed with gzip. */
-  readonly compressed?: Buffer;
 }
 
 export interface ExchangeLimits {
@@ -75,8 +74,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
    */
   #text = '';
   readonly #decoder = new StringDecoder('utf8');
-  #compressed: Buffer[] = [];
-  #bytes = 0;
+  #gunzip: Gunzip | undefined;
+  /** Of the body, as they arrived and as they are without compression. */
+  readonly #bytes = { received: 0, collected: 0 };
 
   constructor(request: HttpRequest, limits: ExchangeLimits, settle: Settle) {
     this.#request = request;
@@ -108,7 +108,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#headers = headers;
     const { stream } = this.#request;
-    if (stream === undefined || status > 299) return;
+    if (stream === undefined || status > 299) {
+      if (headers['content-encoding'] === 'gzip') this.#gunzip = this.#decompressor();
+      return;
+    }
     this.#isStreaming = true;
     this.#timer.cancel();
     stream.started();
@@ -117,24 +120,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
     this.#keepPace(chunk.length);
-    if (this.#isStreaming) {
-      this.#passOn(chunk);
-      return;
-    }
-    this.#bytes += chunk.length;
-    const { responseBytesMax } = this.#limits;
-    const limit = this.#status > 299 ? Math.min(ERROR_BODY_BYTES_MAX, responseBytesMax) : responseBytesMax;
-    if (this.#bytes > limit) this.#stop(new ResponseTooLargeError(this.#what(), limit));
-    else if (this.#isCompressed) this.#compressed.push(chunk);
-    else this.#text += this.#decoder.write(chunk);
+    if (this.#isStreaming) this.#passOn(chunk);
+    else if (!this.#isWithinLimit('received', chunk)) return;
+    else if (this.#gunzip === undefined) this.#collect(chunk);
+    else this.#gunzip.write(chunk);
   }
 
   onResponseEnd(): void {
-    if (!this.#finish()) return;
-    const text = this.#text + this.#decoder.end();
-    this.#text = '';
-    const compressed = this.#isCompressed ? { compressed: Buffer.concat(this.#compressed) } : {};
-    this.#settle.resolve({ status: this.#status, headers: this.#headers, text, ...compressed });
+    if (this.#gunzip === undefined) this.#complete();
+    else this.#gunzip.end();
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -146,8 +140,35 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#finish()) this.#settle.reject(transportError(error, this.#what()));
   }
 
-  get #isCompressed(): boolean {
-    return this.#headers['content-encoding'] === 'gzip';
+  #decompressor(): Gunzip {
+    // Loaded without an import, see src/base/health.ts.
+    const gunzip = process.getBuiltinModule('node:zlib').createGunzip();
+    gunzip.on('data', (chunk: Buffer) => {
+      this.#limits.pace?.spend(chunk.length);
+      this.#collect(chunk);
+    });
+    gunzip.on('error', (error) => this.fail(error));
+    gunzip.on('end', () => this.#complete());
+    return gunzip;
+  }
+
+  #collect(chunk: Buffer): void {
+    if (this.#isWithinLimit('collected', chunk)) this.#text += this.#decoder.write(chunk);
+  }
+
+  #isWithinLimit(count: 'received' | 'collected', chunk: Buffer): boolean {
+    this.#bytes[count] += chunk.length;
+    const { responseBytesMax } = this.#limits;
+    const limit = this.#status > 299 ? Math.min(ERROR_BODY_BYTES_MAX, responseBytesMax) : responseBytesMax;
+    if (this.#bytes[count] > limit) this.#stop(new ResponseTooLargeError(this.#what(), limit));
+    return this.#bytes[count] <= limit;
+  }
+
+  #complete(): void {
+    if (!this.#finish()) return;
+    const text = this.#text + this.#decoder.end();
+    this.#text = '';
+    this.#settle.resolve({ status: this.#status, headers: this.#headers, text });
   }
 
   readonly #aborted = (): void => this.#stop(this.#request.signal?.reason);
@@ -188,6 +209,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#isSettled = true;
     this.#timer.cancel();
     this.#pause?.cancel();
+    this.#gunzip?.destroy();
     this.#request.signal?.removeEventListener('abort', this.#aborted);
     return true;
   }

@@ -1,6 +1,5 @@
 /** HTTP to one API server: pooled keep-alive connections, deadlines, size limits, credentials. */
 
-import { StringDecoder } from 'node:string_decoder';
 import { isIP, isIPv6, type Socket } from 'node:net';
 import { checkServerIdentity, createSecureContext, type ConnectionOptions } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
@@ -15,14 +14,7 @@ import {
   type ServerAccess,
   type ServerTrust,
 } from '../access.ts';
-import {
-  transportError,
-  Exchange,
-  ResponseTooLargeError,
-  type ExchangeLimits,
-  type HttpRequest,
-  type HttpResponse,
-} from './exchange.ts';
+import { Exchange, type ExchangeLimits, type HttpRequest, type HttpResponse } from './exchange.ts';
 import { Pool, buildConnector } from './undici-parts.ts';
 
 /** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
@@ -95,7 +87,7 @@ export class Transport {
     try {
       const response = await this.#sendWithCredentials(recordStart(request, () => record('200')));
       record(String(response.status));
-      return await this.#unpack(response);
+      return response;
     } catch (error) {
       if (!isRecorded && error instanceof TransportError) this.#options.access.unreachable?.();
       record('<error>');
@@ -163,33 +155,6 @@ export class Transport {
     if (request.isBulky === true && !this.#address.isLocal) headers['accept-encoding'] = 'gzip';
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
     return headers;
-  }
-
-  async #unpack(response: HttpResponse): Promise<HttpResponse> {
-    const { compressed, ...rest } = response;
-    if (compressed === undefined) return response;
-    try {
-      return { ...rest, text: await this.#gunzip(compressed) };
-    } catch (error) {
-      throw transportError(error, `a compressed request to ${this.host}`);
-    }
-  }
-
-  /** Decoded piece by piece, as the text of {@link Exchange}. */
-  async #gunzip(compressed: Buffer): Promise<string> {
-    const { createGunzip } = await import('node:zlib');
-    const unpacking = createGunzip();
-    const decoder = new StringDecoder('utf8');
-    let [text, bytes] = ['', 0];
-    unpacking.end(compressed);
-    for await (const chunk of unpacking as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > this.#address.limits.responseBytesMax)
-        throw new ResponseTooLargeError('a compressed request', this.#address.limits.responseBytesMax);
-      this.#options.pace?.spend(chunk.length);
-      text += decoder.write(chunk);
-    }
-    return text + decoder.end();
   }
 
   #poolFor(request: HttpRequest): Pool {
