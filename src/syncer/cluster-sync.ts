@@ -174,10 +174,13 @@ class RunningSync implements ClusterSync {
     await clusters.checkRights(config, references);
     const generation = await prepareGeneration({ ...this.#parts, config, references });
     const { signal } = this.#stopping;
-    signal.throwIfAborted();
     const { generation: previous } = this.#running;
-    await previous.stop();
-    signal.throwIfAborted();
+    if (!signal.aborted) await previous.stop();
+    if (signal.aborted) {
+      // Nothing else stops its sandbox.
+      await generation.stop();
+      throw signal.reason;
+    }
     generation.start(previous.importedKinds);
     this.#reporting = Promise.all([this.#reporting, this.#reportCopiesLeft(config)]);
     return generation;
