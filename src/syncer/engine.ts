@@ -16,6 +16,7 @@ import {
   type KindEnvironment,
   type KindPlan,
 } from './reconcile/kind-sync.ts';
+import type { SyncedKind } from './kinds/kind.ts';
 import { reconcile } from './reconcile/reconciler.ts';
 import { serviceDeletions } from './reconcile/guards.ts';
 import { CLEANUP, deleteUnmapped, SWEEP_ATTEMPTS } from './reconcile/marked-copies.ts';
@@ -80,17 +81,19 @@ export class Engine implements Generation {
       hostServices: this.#hostServices,
       inFlight: createSemaphore(config.workers),
       serviceDeletions: serviceDeletions(options.clock),
-      virtualInformer: (resource) => this.#virtualInformer(resource),
-      hostInformer: ({ resource, labelSelector }, indexes) =>
-        resource.plural === SERVICES.plural
-          ? this.#hostServices
-          : this.#createInformer('host', resource, { indexes, labelSelector }),
       kinds: () => this.kinds,
       objection: () => this.objection(),
     };
-    this.kinds = options.kinds.map(
-      (plan) => new KindSync(plan, environment, references.index.recordsOf(plan.kind.resource), reconcile),
-    );
+    this.kinds = options.kinds.map((plan) => {
+      const { resource } = plan.kind;
+      const isService = resource.plural === SERVICES.plural;
+      const parts = {
+        virtual: this.#virtualInformer(resource),
+        host: isService ? this.#hostServices : this.#hostInformer(plan.kind),
+        references: references.index.recordsOf(resource),
+      };
+      return new KindSync(plan, environment, parts, reconcile);
+    });
     for (const kind of this.kinds) kind.followRelated(options.virtualCaches);
   }
 
@@ -282,15 +285,15 @@ export class Engine implements Generation {
 
   /** Whole objects only if Services are synced; otherwise, only their bookkeeping is read. */
   #hostServiceInformer(): ObservableInformer {
-    const { kinds, names } = this.#options;
-    const synced = kinds.find(({ kind }) => kind.resource.plural === SERVICES.plural)?.kind;
-    return this.#createInformer(
-      'host',
-      SERVICES,
-      synced === undefined
-        ? { isMetadataOnly: true, transform: bookkeepingOf }
-        : { indexes: hostIndexes(names, synced) },
-    );
+    const synced = this.#options.kinds.find(({ kind }) => kind.resource.plural === SERVICES.plural)?.kind;
+    if (synced !== undefined) return this.#hostInformer(synced);
+    return this.#createInformer('host', SERVICES, { isMetadataOnly: true, transform: bookkeepingOf });
+  }
+
+  #hostInformer(kind: SyncedKind): ObservableInformer {
+    const { resource, labelSelector } = kind;
+    const indexes = hostIndexes(this.#options.names, kind);
+    return this.#createInformer('host', resource, { indexes, labelSelector });
   }
 
   #createInformer(

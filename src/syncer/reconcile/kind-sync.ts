@@ -14,7 +14,7 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import { ignoreNotFound } from '../../kube/status-error.ts';
-import type { CacheEvent, ClusterName, IndexFunctions, Lister, RecordedEvent } from '../../kube/types.ts';
+import type { CacheEvent, ClusterName, Lister, RecordedEvent } from '../../kube/types.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
@@ -48,8 +48,6 @@ export interface KindEnvironment extends SyncEnvironment {
   readonly services: ObservableInformer;
   readonly hostServices: ObservableInformer;
   readonly serviceDeletions: ServiceDeletions;
-  virtualInformer(resource: Resource): ObservableInformer;
-  hostInformer(kind: SyncedKind, indexes: IndexFunctions): ObservableInformer;
   kinds(): readonly KindSync[];
   objection(): Promise<string | undefined>;
 }
@@ -76,7 +74,7 @@ export class KindSync {
   constructor(
     { kind, pipeline, hasExpressions }: KindPlan,
     environment: KindEnvironment,
-    references: ReferenceRecords,
+    { virtual, host, references }: Pick<KindSync, 'virtual' | 'host' | 'references'>,
     reconcile: (sync: KindSync, key: ObjectKey) => Promise<ReconcileResult>,
   ) {
     const { names, clock, config, hostServices, services } = environment;
@@ -86,8 +84,8 @@ export class KindSync {
     this.names = names;
     this.decide = { requireService: config.requireService, kind };
     this.references = references;
-    this.virtual = environment.virtualInformer(kind.resource);
-    this.host = environment.hostInformer(kind, hostIndexes(names, kind));
+    this.virtual = virtual;
+    this.host = host;
     this.services = services;
     this.foreignService = foreignServices(kind, names, hostServices);
     this.forge = new CopyForge({ ...environment, kind, pipeline, foreignService: this.foreignService });
