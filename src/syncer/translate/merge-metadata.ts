@@ -225,7 +225,6 @@ function planMap(
   const forward = mapOf(input.desired, 'host');
   const keys = new Set([virtual, host ?? {}, forward].flatMap((map) => Object.keys(map)));
   return [...keys].map((key) => {
-    const hash = shortHash(key);
     const state: KeyState = {
       virtual: stringAt(virtual, key),
       host: host && stringAt(host, key),
@@ -234,16 +233,16 @@ function planMap(
       base: host === undefined ? { kind: 'fresh' } : baseOf(known, rules, key),
       agreed: agreedVirtual &&
         agreedHost && { virtual: stringAt(agreedVirtual, key), host: stringAt(agreedHost, key) },
-      remembered: known.remembered?.[member].get(hash),
-      former: known.former?.[member].get(hash),
+      remembered: known.remembered?.[member].get(shortHash(key)),
+      former: known.former?.[member].get(shortHash(key)),
       isRecordEchoed: known.isRecordEchoed || isOwn,
       restoresEcho: memory?.restoresEchoes === true,
     };
     const hold = isOwn ? undefined : holdOf(input, member, key);
-    const planned = { id: idOfKey(member, key), member, key, state };
-    if (hold === undefined) return { ...planned, plan: planKey(state), isUncertain: isUncertain(state) };
     // What another syncer copied back is told from a key that is `held` all the same.
-    return { ...planned, plan: hold === 'held' ? planHeldKey(state) : HOLD, isUncertain: false };
+    const plan = hold === undefined ? planKey(state) : hold === 'held' ? planHeldKey(state) : HOLD;
+    const id = idOfKey(member, key);
+    return { id, member, key, state, plan, isUncertain: hold === undefined && isUncertain(state) };
   });
 }
 
@@ -305,9 +304,7 @@ export function resolveMetadata(
   const [managed, repaired]: [string[], string[]] = [[], []];
   const echoes: { key: string; isLeft: boolean }[] = [];
   const flows: KeyFlow[] = [];
-  const seen = new Set<string>();
   for (const { id, member, key, state, plan } of planned) {
-    seen.add(id);
     const { virtual, host, section } = merged[member];
     const result = resolveKey(state, plan, back && stringAt(back[member], key));
     if (plan.kind === 'echo') echoes.push({ key, isLeft: result.virtual === state.virtual });
@@ -321,9 +318,10 @@ export function resolveMetadata(
     const isOnBoth = result.virtual !== undefined && result.host !== undefined;
     if (member === 'annotations' && isOnBoth && !result.entry.isFromHost) managed.push(key);
   }
+  const seen = back && new Set(planned.map(({ id }) => id));
   for (const member of ['annotations', 'labels'] as const) {
     for (const [key, value] of Object.entries(back?.[member] ?? {}))
-      if (!seen.has(idOfKey(member, key))) setOwn(merged[member].virtual, key, value);
+      if (seen?.has(idOfKey(member, key)) === false) setOwn(merged[member].virtual, key, value);
   }
   return { ...merged, managed, echo: echoOf(input, echoes), flows, repaired };
 }
