@@ -6,7 +6,7 @@ import type { Config, FleetConfig } from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
 import { parseLabelSelector, type LabelPredicate } from '../kube/label-selector.ts';
 import { asJson, keyOf, type KubeObject } from '../kube/object.ts';
-import { selectorText } from '../syncer/kinds/selection.ts';
+import { selectorText } from '../syncer/kinds/synced-kinds.ts';
 import { memberConfig, type MemberRules } from './member-config.ts';
 import {
   ACCESS_KEY,

@@ -1,13 +1,16 @@
-/** The kinds that a configuration syncs. */
+/** The kinds that a configuration syncs, and which of their objects it selects. */
 
-import type { Config, SyncConfig } from '../../config/config.ts';
+import { textPattern } from '../../base/text-pattern.ts';
+import type { Config, LabelSelectorConfig, SyncConfig } from '../../config/config.ts';
 import type { PatchConfig } from '../../config/types.ts';
+import { parseLabelSelector, printSelector, type SelectorOperator } from '../../kube/label-selector.ts';
 import type { Lister } from '../../kube/types.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
   objectKey,
   SERVICES,
+  type KubeObject,
   type ObjectKey,
   type Resource,
 } from '../../kube/object.ts';
@@ -15,8 +18,7 @@ import type { KnownFields } from '../patch/check-patch.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
 import { endpointsFields, endpointsKind } from './endpoints.ts';
-import type { SyncedKind } from './kind.ts';
-import { selecting, selectionOf } from './selection.ts';
+import type { GateReason, SyncedKind } from './kind.ts';
 import { createServiceKind, serviceFields, statusPatch } from './services.ts';
 
 /** A key of `sync.toHost` with patches that this program applies. */
@@ -90,6 +92,46 @@ export function syncedKinds(
     ...(services.enabled && mode === 'sync' ? [{ kind: serviceKind, patches: services.patches }] : []),
   ];
   return kinds.map(({ kind, patches }) => ({ kind: selecting(kind, selection), patches }));
+}
+
+/** Why an object is not selected; undefined: it is. */
+type Selection = (virtual: KubeObject) => GateReason | undefined;
+
+export function selectionOf({ selector, namespaces }: Pick<Config, 'selector' | 'namespaces'>): Selection {
+  const hasLabels = parseLabelSelector(selectorText(selector));
+  const [included, excluded] = [namespaces.include, namespaces.exclude].map((patterns) => {
+    const tests = patterns.map((pattern) => textPattern(pattern));
+    return (name: string): boolean => tests.some((test) => test(name));
+  });
+  return ({ metadata: { namespace = '', labels = {} } }) => {
+    const isOutside = namespaces.include.length > 0 && included?.(namespace) === false;
+    if (isOutside || excluded?.(namespace) === true) return 'namespace is excluded';
+    return hasLabels(labels) ? undefined : 'not selected';
+  };
+}
+
+function selecting(kind: SyncedKind, selection: Selection): SyncedKind {
+  return {
+    ...kind,
+    gate: (virtual, service, options) => selection(virtual) ?? kind.gate(virtual, service, options),
+  };
+}
+
+const OPERATORS: Readonly<
+  Record<LabelSelectorConfig['matchExpressions'][number]['operator'], SelectorOperator>
+> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+};
+
+/** In the grammar of label selectors; '' selects everything. */
+export function selectorText({ matchLabels, matchExpressions }: LabelSelectorConfig): string {
+  return printSelector([
+    ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: '=', values: [value] }) as const),
+    ...matchExpressions.map(({ key, operator, values }) => ({ key, operator: OPERATORS[operator], values })),
+  ]);
 }
 
 /** The settings that need these rights. Those on Services are also needed for other kinds. */

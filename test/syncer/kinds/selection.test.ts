@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Config, LabelSelectorConfig } from '../../../src/config/config.ts';
-import { selectionOf } from '../../../src/syncer/kinds/selection.ts';
+import { selectionOf } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { problemsIn, validConfig } from '../../config/setup.ts';
 
 const NONE: LabelSelectorConfig = { matchLabels: {}, matchExpressions: [] };
