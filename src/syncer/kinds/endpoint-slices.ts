@@ -138,7 +138,6 @@ function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): Obj
   return name === undefined || name === '' ? undefined : keyOf({ namespace, name });
 }
 
-/** At most one. */
 export function serviceKeysOf(slice: KubeObject): readonly ObjectKey[] {
   const key = serviceKeyOf(slice);
   return key === undefined ? [] : [key];

@@ -388,8 +388,6 @@ function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
   return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
 }
 
-// The errors of a patch: the places of errors of the sandbox in the object and in the text of the user.
-
 /** The error of the first match that failed in the sandbox; `errors` is not empty. */
 function evaluateError(
   patch: CompiledPatch,

@@ -75,7 +75,6 @@ export type ReferenceLookup = (
   onHost?: () => NamespacedName | undefined,
 ) => NamespacedName | NameConflict | undefined;
 
-/** The host name belongs to the copy of another virtual object. */
 export interface NameConflict {
   readonly holder: NamespacedName;
 }

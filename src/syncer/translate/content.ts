@@ -12,7 +12,6 @@ import {
 import type { PathTrie } from './paths.ts';
 import type { ContentRules } from './types.ts';
 
-/** For kinds without special rules for their content. */
 export const NO_CONTENT: ContentRules = {
   members: [],
   ownMembers: [],

@@ -102,7 +102,6 @@ export function stringMapOf(value: unknown): Readonly<StringMap> {
   return keys.every(isString) ? (members as StringMap) : pick(members as StringMap, isString);
 }
 
-/** The members that are wanted. */
 export function pick(map: StringMap, isWanted: (key: string, value: string) => boolean): StringMap {
   return rekeyed(map, (key, value) => (isWanted(key, value) ? key : undefined));
 }

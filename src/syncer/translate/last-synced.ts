@@ -39,7 +39,6 @@ export interface LastSynced {
   readonly annotations: SyncedSection;
   readonly labels: SyncedSection;
   readonly paths: SyncedSection;
-  /** Sorted. */
   readonly kinds?: readonly string[];
   /** The entries are what this program saw of both sides. Versions up to 0.1 could take them from the record of the virtual object, where a tenant
    * may have written them. */

@@ -139,7 +139,6 @@ type MergeInput = Pair & Forwarded;
 
 interface PlannedPair {
   readonly input: MergeInput;
-  /** As read from the host copy. */
   readonly record: LastSynced | undefined;
   readonly isUncertain: boolean;
   /** Some change of the host's flows back. */
@@ -296,7 +295,6 @@ function virtualWanted(
 const ANNOTATION_BYTES_MAX = 256 * 1024;
 
 interface RecordChange {
-  /** As read from the host copy. */
   readonly before: LastSynced | undefined;
   readonly record: LastSynced;
   /** Some value is on its way to the virtual side. */

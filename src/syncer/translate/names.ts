@@ -21,7 +21,6 @@ const EMPTY: NamespacedName = { namespace: '', name: '' };
 const SUBDOMAIN = /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
 const SEPARATOR = '-x-';
 
-/** How namespaces translate in one mode. */
 interface NamespaceRule {
   /** Undefined: this mode has no host namespace for it, the single-namespace rule may have. */
   toHost(virtualNamespace: string): string | undefined;
@@ -131,8 +130,6 @@ function splits(name: string, vcluster: string): readonly NamespacedName[] {
   }
   return found;
 }
-
-// The rules.
 
 /** Length of the prefix that is kept of a longer name, before a dash and digits of its digest. */
 const KEPT_BYTES = 52;

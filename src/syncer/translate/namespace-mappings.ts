@@ -9,7 +9,6 @@ interface NamespaceMappings {
   candidates(hostNamespace: string): readonly string[];
 }
 
-/** Stands for the virtual cluster's name on either side of a mapping. */
 const NAME_PLACEHOLDER = '${name}';
 const WILDCARD = '*';
 

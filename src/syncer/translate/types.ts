@@ -15,7 +15,6 @@ export interface NameTranslator {
   namespaceToHost(virtualNamespace: string): string | undefined;
   /** The virtual namespace of a host namespace that is a multi-namespace target of this virtual cluster, where the rule can tell. */
   namespaceToVirtual(hostNamespace: string): string | undefined;
-  /** Could an object in this host namespace be ours at all? */
   isTargetNamespace(hostNamespace: string): boolean;
   /** Endpoints, Services and Pods. Empty name gives an empty name and namespace; undefined: namespace not mapped. */
   toHost(virtual: NamespacedName): NamespacedName | undefined;
@@ -67,7 +66,6 @@ export interface FlowRules {
 export interface KeptPaths {
   /** The member at this path of the host object, or one above it. */
   covers(path: ConcretePath): boolean;
-  /** Those in this object. */
   locate(object: JsonObject): readonly ConcretePath[];
 }
 
@@ -92,7 +90,6 @@ export interface ContentRules {
     namespace: string,
     names: NameTranslator,
   ): Readonly<Record<string, string>>;
-  /** The members as an API server stores them. */
   stored(object: JsonObject): JsonObject;
   /** Lists of the same length, so that a path leads to the same element in both. */
   haveSameShape(a: JsonObject, b: JsonObject): boolean;
@@ -107,7 +104,6 @@ export interface HostPlace {
 
 export interface VirtualPlace {
   readonly names: NameTranslator;
-  /** The virtual object's. */
   readonly namespace: string;
   readonly original: KubeObject | undefined;
 }
@@ -119,12 +115,10 @@ export interface ListElement {
   readonly idMember: string;
 }
 
-/** A host object as far as ownership is concerned. */
 export type Ownership =
   /** Its bookkeeping names this virtual object, this kind and this host object; the marker label is ours or absent. `uid` is the virtual object's as
    * recorded, undefined when it was removed. */
   | { readonly kind: 'ours'; readonly virtual: NamespacedName; readonly uid: string | undefined }
   /** It has an `object-name` annotation, but not one that makes it ours: a copy of a copy, another virtual cluster's, another kind's. */
   | { readonly kind: 'foreign'; readonly object: KubeObject }
-  /** No `object-name` annotation at all. */
   | { readonly kind: 'unmarked'; readonly object: KubeObject };
