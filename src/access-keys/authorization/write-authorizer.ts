@@ -20,7 +20,7 @@ import {
 } from '../identity.ts';
 import type { AdmissionRequest } from '../../apiserver/objects/object-writer.ts';
 import { forbidden } from '../../apiserver/status.ts';
-import { failure, type StatusError } from '../../kube/status-error.ts';
+import { failure } from '../../kube/status-error.ts';
 import { groupName } from '../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import {
@@ -39,12 +39,15 @@ import type { AccessRequest } from '../../apiserver/request/request-info.ts';
 import type { HostRights } from './delegated-auth.ts';
 
 interface KeyWrite {
-  readonly write: AdmissionRequest;
+  readonly user: UserInfo;
   readonly writer: Writer;
   readonly spec: JsonObject;
   /** Undefined: a create. */
   readonly before: JsonObject | undefined;
 }
+
+/** The rule that a write breaks; undefined: none. */
+type Refusal = { readonly field: string; readonly detail: string } | undefined;
 
 /** Checks that a write to an access key gives no rights that the writer does not have. */
 export class WriteAuthorizer {
@@ -63,8 +66,7 @@ export class WriteAuthorizer {
    * Throws 403. A new key without a scope gets that of the key that creates it, and names it as its parent if that key holds OIDC data. The
    * response to a rotation contains a secret, like that of a create, so the same rules apply; but a key may always rotate itself.
    */
-  async authorize(write: AdmissionRequest): Promise<void> {
-    const { target, next, previous, user } = write;
+  async authorize({ target, next, previous, user }: AdmissionRequest): Promise<void> {
     const { group, plural } = target.definition;
     if (group !== MANAGEMENT_GROUP || plural !== KEYS) return;
     const isRotation = target.subresource?.name === ROTATE;
@@ -72,23 +74,21 @@ export class WriteAuthorizer {
     const callerUid = user.extra[EXTRA.keyUid]?.[0];
     if (isRotation && callerUid !== undefined && callerUid === text(metadataOf(next), 'uid')) return;
     const spec = objectField(next, 'spec');
-    const before = isRotation ? undefined : previous;
-    const key: KeyWrite = {
-      write,
-      writer: new Writer(user, this.#host),
-      spec,
-      before: before && objectField(before, 'spec'),
-    };
-    await refuseSubject(key);
-    await refuseType(key);
-    await refuseGroups(key);
-    if (!isRotation) await refuseLoginData(key);
-    if (!isRotation && !before) {
+    const earlier = isRotation ? undefined : previous;
+    const before = earlier && objectField(earlier, 'spec');
+    const key: KeyWrite = { user, writer: new Writer(user, this.#host), spec, before };
+    let refusal =
+      (await subjectRefusal(key)) ??
+      (await typeRefusal(key)) ??
+      (await groupRefusal(key)) ??
+      (isRotation ? undefined : await loginDataRefusal(key));
+    if (!refusal && !isRotation && !before) {
       if (scopeAt(spec) === undefined) inheritScope(spec, user);
       this.#inheritParent(spec, user);
     }
-    refuseWiderScope(key);
-    this.#refuseLongerLife(write, before);
+    refusal ??= scopeRefusal(key) ?? this.#lifeRefusal(user, next, earlier);
+    if (!refusal) return;
+    throw forbidden(groupName(target.definition), target.name, `${refusal.field}: ${refusal.detail}`);
   }
 
   /** Deprecated, but clients rely on it: the keys of a user share refreshed OIDC tokens through their parent. */
@@ -99,16 +99,16 @@ export class WriteAuthorizer {
     if (subjectOf(spec).name === user.name) spec['parent'] = caller.name;
   }
 
-  #refuseLongerLife(write: AdmissionRequest, before: JsonObject | undefined): void {
-    const uid = write.user.extra[EXTRA.keyUid]?.[0];
-    if (uid === undefined) return;
+  #lifeRefusal(user: UserInfo, next: JsonObject, previous: JsonObject | undefined): Refusal {
+    const uid = user.extra[EXTRA.keyUid]?.[0];
+    if (uid === undefined) return undefined;
     const caller = this.#index.byUid(uid);
     // The key was deleted after the request was authorized.
     if (!caller) throw failure(401, 'Unauthorized', 'Unauthorized');
-    const callerEnd = endOfCaller(caller, write.user, this.#index.expiresAtMs(caller));
-    if (callerEnd.endMs === Infinity) return;
-    const longer = longerLife(write.next, before, callerEnd, this.#clock.now());
-    if (longer) throw refusal(write, longer.field, longer.detail);
+    const callerEnd = endOfCaller(caller, user, this.#index.expiresAtMs(caller));
+    return callerEnd.endMs === Infinity
+      ? undefined
+      : longerLife(next, previous, callerEnd, this.#clock.now());
   }
 }
 
@@ -119,62 +119,53 @@ function endOfCaller({ credentials }: KeyRecord, { extra }: UserInfo, keyEndMs =
   return { endMs: Math.min(keyEndMs, overlapEndMs), isOldSecret: overlapEndMs < keyEndMs };
 }
 
-async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise<void> {
-  if (await writer.mayActFor(spec)) return;
+async function subjectRefusal({ writer, spec, before }: KeyWrite): Promise<Refusal> {
+  if (await writer.mayActFor(spec)) return undefined;
   const field = ['user', 'team', 'subject'].find((name) => text(spec, name) !== '');
   // Validation rejects a key without a subject.
-  if (field === undefined) return;
+  if (field === undefined) return undefined;
   const name = JSON.stringify(text(spec, field));
   const who = field === 'team' ? `a member of the team ${name}` : name;
   const whose = field === 'team' ? `the team ${name}` : name;
   const what = before ? 'change' : 'create';
-  const why = `only an administrator or ${who} may ${what} access keys of ${whose}`;
-  throw refusal(write, `spec.${field}`, why);
+  const detail = `only an administrator or ${who} may ${what} access keys of ${whose}`;
+  return { field: `spec.${field}`, detail };
 }
 
 const ORDINARY_TYPES = ['', 'User'];
 
-async function refuseType({ write, writer, spec, before }: KeyWrite): Promise<void> {
+async function typeRefusal({ writer, spec, before }: KeyWrite): Promise<Refusal> {
   const type = text(spec, 'type');
-  if (ORDINARY_TYPES.includes(type) || (before && text(before, 'type') === type)) return;
-  if (await writer.isAdministrator()) return;
-  throw refusal(
-    write,
-    'spec.type',
-    `only an administrator may create access keys of type ${JSON.stringify(type)}`,
-  );
+  if (ORDINARY_TYPES.includes(type) || (before && text(before, 'type') === type)) return undefined;
+  if (await writer.isAdministrator()) return undefined;
+  const detail = `only an administrator may create access keys of type ${JSON.stringify(type)}`;
+  return { field: 'spec.type', detail };
 }
 
-async function refuseGroups(key: KeyWrite): Promise<void> {
-  const { write, writer, spec, before } = key;
+async function groupRefusal({ writer, spec, before }: KeyWrite): Promise<Refusal> {
   const had = before ? listField(before, 'groups') : [];
   for (const group of listField(spec, 'groups')) {
     if (typeof group !== 'string' || (await writer.mayGive(group))) continue;
     const name = JSON.stringify(group);
     if (!had.includes(group)) {
-      throw refusal(
-        write,
-        'spec.groups',
-        `only an administrator may add the group ${name}: you can add groups that you belong to`,
-      );
+      const detail = `only an administrator may add the group ${name}: you can add groups that you belong to`;
+      return { field: 'spec.groups', detail };
     }
     const growth = before && growthOf(spec, before);
     if (growth === undefined) continue;
-    throw refusal(
-      write,
-      growth,
-      `only an administrator may change this, because the key has the group ${name} and you do not belong to it`,
-    );
+    const detail = `only an administrator may change this, because the key has the group ${name} and you do not belong to it`;
+    return { field: growth, detail };
   }
+  return undefined;
 }
 
 /** What a login of the platform says of a user. There is no login here: an ordinary user would write it about itself. */
 const LOGIN_FIELDS = ['identity', 'identityRefresh', 'oidcProvider', 'oidcLogin', 'parent'];
 
-async function refuseLoginData({ write, writer, spec, before }: KeyWrite): Promise<void> {
+async function loginDataRefusal({ writer, spec, before }: KeyWrite): Promise<Refusal> {
   const changed = LOGIN_FIELDS.find((field) => !jsonEquals(spec[field] ?? null, before?.[field] ?? null));
-  if (changed === undefined || (await writer.isAdministrator())) return;
-  throw refusal(write, `spec.${changed}`, 'only an administrator may set it: it is the data of a login');
+  if (changed === undefined || (await writer.isAdministrator())) return undefined;
+  return { field: `spec.${changed}`, detail: 'only an administrator may set it: it is the data of a login' };
 }
 
 /** The field by which a key with unchanged groups would get more rights. */
@@ -194,13 +185,13 @@ function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
   return isRenewed ? 'spec.ttlAfterLastActivity' : undefined;
 }
 
-function refuseWiderScope({ write, spec, before }: KeyWrite): void {
-  const own = scopeOf(write.user);
+function scopeRefusal({ user, spec, before }: KeyWrite): Refusal {
+  const own = scopeOf(user);
   // Also if the scope is unchanged: a caller may not change a key with a wider scope than its own.
   const wider = widerThan(scopeAt(spec), own) ?? (before && widerThan(scopeAt(before), own));
-  if (!wider) return;
+  if (!wider) return undefined;
   const detail = `${wider.text}: a key with a scope creates and changes only keys within that scope`;
-  throw refusal(write, scopePath(wider.path), detail);
+  return { field: scopePath(wider.path), detail };
 }
 
 function scopePath(path: string): string {
@@ -215,10 +206,6 @@ function inheritScope(spec: JsonObject, user: UserInfo): void {
 function scopeAt(spec: JsonObject): Scope | undefined {
   const { scope } = spec;
   return isJsonObject(scope) ? (scope as Scope) : undefined; // validated later; an invalid scope grants nothing
-}
-
-function refusal({ target }: AdmissionRequest, field: string, detail: string): StatusError {
-  return forbidden(groupName(target.definition), target.name, `${field}: ${detail}`);
 }
 
 /** Prefix of users and groups of Kubernetes itself, which clusters trust by name. */
@@ -296,7 +283,7 @@ function longerLife(
   previous: JsonObject | undefined,
   callerEnd: CallerEnd,
   nowMs: number,
-): { readonly field: string; readonly detail: string } | undefined {
+): Refusal {
   const [after, before] = [lifeOf(next, nowMs), previous && lifeOf(previous, nowMs)];
   if (isWithin(after, callerEnd.endMs)) return undefined;
   if (previous && before && isNoLonger(after, before)) {
