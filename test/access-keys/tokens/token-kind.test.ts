@@ -1,6 +1,6 @@
 /** The response to the creation of a DirectClusterEndpointToken. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { decodeProtectedHeader } from 'jose';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
@@ -34,6 +34,7 @@ function causes({ status }: StatusError): string[] {
 
 async function withKey(overrides: Parameters<typeof keyRecord>[0] = {}): Promise<[TokenHarness, TestKey]> {
   const harness = await startTokens();
+  onTestFinished(() => harness[Symbol.asyncDispose]());
   return [harness, harness.index.set(keyRecord(overrides))];
 }
 
@@ -71,7 +72,6 @@ describe('a token', () => {
     await expect(verifyWith(await harness.keySet(), token, harness.clock.now())).resolves.toMatchObject({
       jti,
     });
-    await harness[Symbol.asyncDispose]();
   });
 
   test('keeps the metadata of the request, and generates a name from its prefix', async () => {
@@ -82,15 +82,6 @@ describe('a token', () => {
     expect(textAt(generated['metadata'] as JsonObject, 'name')).toMatch(/^ci-[a-z0-9]{5}$/);
     const wrong = await refusal(harness.create(key.user, {}, { metadata: { name: 'Not A Name' } }));
     expect([wrong.code, causes(wrong)]).toEqual([422, ['FieldValueInvalid metadata.name']]);
-    await harness[Symbol.asyncDispose]();
-  });
-
-  test('is not in the response to a dry run', async () => {
-    const [harness, key] = await withKey();
-    const object = await harness.create(key.user, { ttl: 60 }, { isDryRun: true });
-    expect(object).toMatchObject({ spec: { ttl: 60 }, status: {} });
-    expect(JSON.stringify(object)).not.toContain('eyJ');
-    await harness[Symbol.asyncDispose]();
   });
 });
 
@@ -104,7 +95,6 @@ describe('spec.ttl', () => {
     const [harness, key] = await withKey();
     const { iat, exp } = claimsOf(await harness.token(key.user, spec));
     expect(exp - iat).toBe(seconds);
-    await harness[Symbol.asyncDispose]();
   });
 
   test.each([
@@ -115,7 +105,6 @@ describe('spec.ttl', () => {
     const error = await refusal(harness.create(key.user, { ttl }));
     expect([error.code, causes(error)]).toEqual([422, ['FieldValueInvalid spec.ttl']]);
     expect(error.message).toContain(words);
-    await harness[Symbol.asyncDispose]();
   });
 
   test('is reduced to the remaining lifetime of the key, with a warning if the request had a ttl', async () => {
@@ -130,7 +119,6 @@ describe('spec.ttl', () => {
     ]);
     await harness.create(key.user, {}, { warnings });
     expect(warnings).toHaveLength(1);
-    await harness[Symbol.asyncDispose]();
   });
 });
 
@@ -138,7 +126,6 @@ describe('spec.scope', () => {
   test('absent: that of the key', async () => {
     const [harness, key] = await withKey({ scope: A_AND_B });
     expect(claimsOf(await harness.token(key.user))['platform.sh'].scope).toEqual(A_AND_B);
-    await harness[Symbol.asyncDispose]();
   });
 
   test('narrower than the key’s, or any where the key has none', async () => {
@@ -149,7 +136,6 @@ describe('spec.scope', () => {
     const free = harness.index.set(keyRecord({ uid: 'uid-2' }));
     expect(claimsOf(await harness.token(free.user, { scope: onlyA }))['platform.sh'].scope).toEqual(onlyA);
     expect(claimsOf(await harness.token(free.user))['platform.sh']).not.toHaveProperty('scope');
-    await harness[Symbol.asyncDispose]();
   });
 
   test('wider than the key’s: 403 that names the entry', async () => {
@@ -158,7 +144,6 @@ describe('spec.scope', () => {
     const error = await refusal(harness.create(key.user, { scope }));
     expect([error.code, error.reason]).toEqual([403, 'Forbidden']);
     expect(error.message).toContain('spec.scope.clusters[1]');
-    await harness[Symbol.asyncDispose]();
   });
 
   test('invalid: 422 with every field', async () => {
@@ -170,7 +155,6 @@ describe('spec.scope', () => {
       'FieldValueNotSupported spec.scope.roles[0].role',
       'FieldValueRequired spec.scope.clusters[0].cluster',
     ]);
-    await harness[Symbol.asyncDispose]();
   });
 
   test('too large for a header: 422, also where it is the key’s', async () => {
@@ -186,7 +170,6 @@ describe('spec.scope', () => {
     }
     const some = { virtualClusters: virtualClusters.slice(0, 30) };
     expect((await harness.token(key.user, { scope: some })).length).toBeLessThanOrEqual(8192);
-    await harness[Symbol.asyncDispose]();
   });
 });
 
@@ -205,10 +188,10 @@ describe('the creator of a token', () => {
     const [harness] = await withKey();
     const error = await refusal(harness.create(userNamed('host-user'), {}));
     expect([error.code, error.message]).toEqual([403, expect.stringContaining('with an access key')]);
-    await harness[Symbol.asyncDispose]();
   });
 
-  test.each<[string, Parameters<typeof keyRecord>[0]]>([
+  test.each<[string, Parameters<typeof keyRecord>[0] | undefined]>([
+    ['deleted', undefined],
     ['disabled', { isDisabled: true }],
     ['being deleted', { isDeleted: true }],
     ['over', { expiresAtMs: Date.UTC(2025, 0, 1) }],
@@ -216,15 +199,8 @@ describe('the creator of a token', () => {
     ['changed', { tokenGeneration: 2 }],
   ])('a key that is %s by now: 401', async (_what, change) => {
     const [harness, key] = await withKey();
-    harness.index.set({ ...keyRecord(change) });
-    expect((await refusal(harness.create(key.user, {}))).code).toBe(401);
-    await harness[Symbol.asyncDispose]();
-  });
-
-  test('a key that was deleted: 401', async () => {
-    const [harness, key] = await withKey();
     harness.index.keys.clear();
+    if (change) harness.index.set(keyRecord(change));
     expect((await refusal(harness.create(key.user, {}))).code).toBe(401);
-    await harness[Symbol.asyncDispose]();
   });
 });

@@ -1,7 +1,7 @@
 /** Verification of tokens: valid, expired, revoked and forged ones. */
 
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { userNamed } from '../../../src/apiserver/user.ts';
 import { bearerAuthenticator } from '../../../src/access-keys/keys/key-authenticator.ts';
 import { LocalAdministrator } from '../../../src/access-keys/credentials/master-key.ts';
@@ -23,6 +23,7 @@ const SCOPE = { clusters: [{ cluster: 'a' }] };
 
 async function withToken(spec = {}): Promise<{ harness: TokenHarness; key: TestKey; token: string }> {
   const harness = await startTokens();
+  onTestFinished(() => harness[Symbol.asyncDispose]());
   const key = harness.index.set(keyRecord());
   return { harness, key, token: await harness.token(key.user, spec) };
 }
@@ -45,13 +46,11 @@ describe('a good token', () => {
       ...key.user,
       extra: { ...key.user.extra, [EXTRA.scope]: [JSON.stringify(SCOPE)] },
     });
-    await harness[Symbol.asyncDispose]();
   });
 
   test('without a scope: exactly the user of its key', async () => {
     const { harness, key, token } = await withToken();
     await expect(harness.tokens.verify(token)).resolves.toEqual(key.user);
-    await harness[Symbol.asyncDispose]();
   });
 
   test('of a key that another replica has just created', async () => {
@@ -59,7 +58,6 @@ describe('a good token', () => {
     harness.index.keys.clear();
     harness.index.arriving.push(key);
     await expect(harness.tokens.verify(token)).resolves.toEqual(key.user);
-    await harness[Symbol.asyncDispose]();
   });
 
   test('created by another replica, with signing keys that this one has not read yet', async () => {
@@ -72,7 +70,6 @@ describe('a good token', () => {
     expect(decodeProtectedHeader(newer)['kid']).not.toBe(decodeProtectedHeader(token)['kid']);
     await expect(other.tokens.verify(newer)).resolves.toEqual(key.user);
     await expect(other.tokens.verify(token)).resolves.toBeUndefined(); // its day is over
-    await harness[Symbol.asyncDispose]();
   });
 });
 
@@ -83,7 +80,6 @@ describe('a token is invalid', () => {
     await expect(harness.tokens.verify(token)).resolves.toBeDefined();
     harness.clock.advance(1);
     await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
-    await harness[Symbol.asyncDispose]();
   });
 
   test.each([
@@ -96,7 +92,6 @@ describe('a token is invalid', () => {
     other.index.set(keyRecord());
     expect((await other.tokens.verify(token)) !== undefined).toBe(isAccepted);
     await other.tokens.stop();
-    await harness[Symbol.asyncDispose]();
   });
 
   test('with the equivalent higher-s signature, or with another base64 form of its signature', async () => {
@@ -114,10 +109,10 @@ describe('a token is invalid', () => {
       await expect(harness.tokens.verify(respelled)).resolves.toBeUndefined();
       await expect(harness.tokens.verify(`${token}=`)).resolves.toBeUndefined();
     }
-    await harness[Symbol.asyncDispose]();
   });
 
-  test.each<[string, Parameters<typeof keyRecord>[0]]>([
+  test.each<[string, Parameters<typeof keyRecord>[0] | undefined]>([
+    ['is deleted', undefined],
     ['is disabled', { isDisabled: true }],
     ['is being deleted', { isDeleted: true }],
     ['is over', { expiresAtMs: Date.UTC(2026, 0, 1) }],
@@ -125,16 +120,9 @@ describe('a token is invalid', () => {
     ['was put back to what it was', { tokenGeneration: 0 }],
   ])('when its key %s', async (_what, change) => {
     const { harness, token } = await withToken();
-    harness.index.set(keyRecord(change));
-    await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
-    await harness[Symbol.asyncDispose]();
-  });
-
-  test('when its key is deleted', async () => {
-    const { harness, token } = await withToken();
     harness.index.keys.clear();
+    if (change) harness.index.set(keyRecord(change));
     await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
-    await harness[Symbol.asyncDispose]();
   });
 
   test('when one character is changed', async () => {
@@ -146,7 +134,6 @@ describe('a token is invalid', () => {
       const changed = token.slice(0, at) + other + token.slice(at + 1);
       await expect(harness.tokens.verify(changed)).resolves.toBeUndefined();
     }
-    await harness[Symbol.asyncDispose]();
   });
 
   test.each(['', '.', '..', '...', 'a.b.c', 'pak_abc', '{}', 'e30.e30.e30', 'x'.repeat(100_000)])(
@@ -154,7 +141,6 @@ describe('a token is invalid', () => {
     async (text) => {
       const harness = await startTokens();
       await expect(harness.tokens.verify(text)).resolves.toBeUndefined();
-      await harness[Symbol.asyncDispose]();
     },
   );
 
@@ -183,7 +169,6 @@ describe('a token is invalid', () => {
               .sign(new TextEncoder().encode(JSON.stringify(keySet.keys[0])))
           : `${encode(wanted)}.${encode(payload)}.`;
     await expect(harness.tokens.verify(forged)).resolves.toBeUndefined();
-    await harness[Symbol.asyncDispose]();
   });
 
   test('of an API with another issuer over the same store', async () => {
@@ -196,7 +181,6 @@ describe('a token is invalid', () => {
     other.index.set(key);
     await expect(other.tokens.verify(token)).resolves.toBeUndefined();
     await other.tokens.stop();
-    await harness[Symbol.asyncDispose]();
   });
 });
 
@@ -222,6 +206,5 @@ describe('the API itself', () => {
     for (const text of ['e30.e30.e30', '..', 'a.b.c', 'opaque']) {
       await expect(authenticate(text)).resolves.toMatchObject({ name: 'host-user' });
     }
-    await harness[Symbol.asyncDispose]();
   });
 });
