@@ -42,7 +42,6 @@ import { grantsOf } from './scope-grants.ts';
 export interface ManagementAuthorizerOptions {
   readonly index: KeyIndex;
   readonly clock: Clock;
-  /** Records each use of a key. */
   readonly activity: { recordUse(key: KeyRecord): void };
   /** Absent: tokens of the host cluster are not accepted. */
   readonly host?: HostRights | undefined;
@@ -79,7 +78,6 @@ export class ManagementAuthorizer implements Authorizer {
     return answer;
   }
 
-  /** Records a use of the key that the user was authenticated with, if any. */
   recordUse({ extra }: UserInfo): void {
     const key = this.#options.index.byUid(extra[EXTRA.keyUid]?.[0] ?? '');
     if (key) this.#options.activity.recordUse(key);
@@ -113,7 +111,6 @@ export class ManagementAuthorizer implements Authorizer {
     return (object) => isOwnedBy(objectField(object, 'spec'), user);
   }
 
-  /** Whether the scope of the user's credential contains anything of this target. */
   reaches(user: UserInfo, target: RequestTarget): boolean {
     const grants = this.#grantsOfUser(user);
     return grants === 'unrestricted' || reaches(grants, target);

@@ -15,10 +15,8 @@ import { EXTRA, extraJson, userOf } from '../identity.ts';
 import { TransportError, MalformedResponseError, type ClusterClient } from '../../kube/types.ts';
 import { isJsonObject, type JsonObject, objectField, text } from '../../base/json.ts';
 
-/** Authorizes users of the host cluster. */
 export type HostRights = Pick<DelegatedAuth, 'reviewAccess'>;
 
-/** Reviews by the host cluster. */
 export type HostReviews = ReturnType<typeof hostReviews>;
 
 const TOKEN_CACHE_MS = 10_000;

@@ -158,7 +158,6 @@ export function targetOf(prefix: string): RequestTarget | undefined {
   return part === 'virtualcluster' ? { kind: 'ProjectVirtualCluster', names } : undefined;
 }
 
-/** The target in messages: `cluster "a"`. */
 export function targetText({ kind, names }: RequestTarget): string {
   const [first, second] = names.map((name) => JSON.stringify(name));
   switch (kind) {
@@ -190,7 +189,6 @@ export const PLATFORM_CLI = 'platformCLI';
 export const ROLE_NAMES: readonly string[] = [PLATFORM_CLI, 'loft-cli'];
 
 export const KEYS = 'ownedaccesskeys';
-/** The subresource of a key that issues a new secret. */
 export const ROTATE = 'rotate';
 /** Events about keys. kubectl reads those of the core group in `describe` and `events`. */
 export const EVENTS = 'events';

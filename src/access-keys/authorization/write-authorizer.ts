@@ -49,7 +49,6 @@ interface KeyWrite {
 /** The rule that a write breaks; undefined: none. */
 type Refusal = { readonly field: string; readonly detail: string } | undefined;
 
-/** Checks that a write to an access key gives no rights that the writer does not have. */
 export class WriteAuthorizer {
   readonly #index: KeyIndex;
   readonly #clock: Clock;
@@ -210,7 +209,6 @@ function scopeAt(spec: JsonObject): Scope | undefined {
 
 /** Prefix of users and groups of Kubernetes itself, which clusters trust by name. */
 const SYSTEM = 'system:';
-/** Groups with rights in this API. */
 const RESERVED: readonly string[] = [ADMINISTRATORS, AUTH_DELEGATORS];
 
 const REQUEST: Omit<AccessRequest, 'resource' | 'name'> = {
@@ -237,7 +235,6 @@ class Writer {
     return isDelegated(this.#user) ? this.#mayBe('groups', ADMINISTRATORS) : isAdministrator(this.#user);
   }
 
-  /** Whether it may create and change keys of the subject of this `spec`. */
   mayActFor(spec: JsonObject): Promise<boolean> {
     const { name } = subjectOf(spec);
     const resource = text(spec, 'team') === '' ? 'users' : 'groups';

@@ -80,7 +80,6 @@ function repeatsItself(text: string): boolean {
 
 // Digests of access keys: the store can recognise a key but not reproduce it.
 
-/** The stored form of a secret. */
 export interface StoredCredential {
   /** Index of the key: the id in its text, or a keyed hash of a key that a client supplied. */
   readonly id: string;
@@ -88,7 +87,6 @@ export interface StoredCredential {
   readonly digest: string;
 }
 
-/** The digest of a bearer token. */
 export interface PresentedCredential {
   readonly id: string;
   readonly digest: Buffer;
@@ -114,7 +112,6 @@ export class KeyDigests {
     return { id: form.kind === 'own' ? form.id : this.#suppliedId(text), digest };
   }
 
-  /** `text` is an accepted key. */
   stored(text: string): StoredCredential {
     const form = keyFormOf(text);
     const id = form.kind === 'own' ? form.id : this.#suppliedId(text);

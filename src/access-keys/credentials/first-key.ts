@@ -53,7 +53,6 @@ interface FirstKeyFileOptions {
   readonly file: string;
   /** 0: no maximum. */
   readonly maxTtlMs: number;
-  /** OwnedAccessKey. */
   readonly definition: ResourceDefinition;
   readonly registry: ObjectRegistry;
   readonly digests: KeyDigests;

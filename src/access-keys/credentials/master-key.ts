@@ -150,7 +150,6 @@ function keyBytes(file: string, text: string): Buffer {
   );
 }
 
-/** Compares the proof in the store, or creates it. */
 async function prove(store: Store, key: MasterKey, file: string): Promise<void> {
   const value = { metadata: { name: MASTER_KEY_PROOF.name }, proof: key.proof };
   const entry = await store.create(MASTER_KEY_PROOF, value).catch((error: unknown) => {
@@ -169,7 +168,6 @@ async function prove(store: Store, key: MasterKey, file: string): Promise<void> 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const ALGORITHM = 'aes-256-gcm';
-/** Version of the format. */
 const VERSION = 's1.';
 
 export class Seal {

@@ -38,7 +38,6 @@ const NAME_CHARACTERS_MAX = 200;
 const COMPONENT = 'endpoint-syncer';
 
 interface ExpiryEventsOptions {
-  /** Event of events.k8s.io/v1. */
   readonly definition: ResourceDefinition;
   readonly registry: ObjectRegistry;
   readonly store: Store;
@@ -68,7 +67,6 @@ export class ExpiryEvents {
     await this.#sweeping;
   }
 
-  /** The key was deleted. `endMs`: when it expired. */
   deleted(key: IndexedKey, endMs: number): void {
     this.#options.audit(auditEntry(key, endMs, this.#options.clock.now()));
   }

@@ -17,7 +17,6 @@ export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or u
 
 const REFRESH_RATE: Rate = { burst: 20, perSecond: 10 };
 const REFRESH_POLL_MS = 100;
-/** Interval between reads of other replicas' notes for expired keys. */
 const NOTES_AGE_MS = 1_000;
 
 interface KeyAuthenticatorOptions {

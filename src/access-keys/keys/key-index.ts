@@ -192,7 +192,6 @@ interface Deletion {
 /** Immutable: each change of the object creates a new record. */
 export interface IndexedKey extends KeyRecord, Lifetime {
   readonly revision: number;
-  /** As stored. */
   readonly bytes: number;
   /** The newest first; several after a rotation. */
   readonly credentials: readonly IndexedCredential[];

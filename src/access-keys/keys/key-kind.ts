@@ -91,7 +91,6 @@ function applyDefaults(key: JsonObject): void {
   if (spec['type'] === '') spec['type'] = KEY_TYPES_ALLOWED[0] ?? '';
 }
 
-/** Deprecated fields with their replacement, and a secret that kubectl may not print. */
 function keyWarnings(key: JsonObject, isCreated: boolean): readonly string[] {
   const spec = objectField(key, 'spec');
   const warnings: string[] = [];
@@ -125,7 +124,6 @@ function secretWarnings(key: JsonObject): readonly string[] {
   ];
 }
 
-/** Client-side or server-side `kubectl apply`. */
 function isApplied(key: JsonObject): boolean {
   const metadata = metadataOf(key);
   if (text(objectField(metadata, 'annotations'), APPLIED_MANIFEST) !== '') return true;
@@ -206,7 +204,6 @@ function groupsText(key: JsonObject): string {
   return groups.length === 0 ? '<none>' : groups.map((group) => JSON.stringify(group).slice(1, -1)).join(',');
 }
 
-/** `all`, `nothing`, or the number of entries per list. */
 function scopeText(key: JsonObject): string {
   const { scope } = specOf(key);
   if (!isJsonObject(scope)) return 'all';
@@ -229,7 +226,6 @@ function countText(count: number, plural: string): string {
 const KIND = 'OwnedAccessKeyRotation';
 
 export const OVERLAP_SECONDS_MAX = 7 * 86_400;
-/** Older secrets of one key that are valid at the same time. */
 export const REPLACED_SECRETS_MAX = 8;
 
 function rotateSubresource(options: KeyKindOptions): Subresource {

@@ -160,7 +160,6 @@ function withoutTimes(object: JsonObject): JsonObject {
   return { ...object, status };
 }
 
-/** A secret from before the last rotation. */
 export interface ReplacedCredential extends StoredCredential {
   /** Epoch milliseconds: the end of its overlap. */
   readonly untilMs: number;

@@ -7,7 +7,6 @@ import type { IndexedKey, KeyChange } from './key-index.ts';
 
 export interface WatchRevocationOptions {
   readonly clock: Clock;
-  /** Ends the open watches of these users. */
   endWatches(isConcerned: (user: UserInfo) => boolean): void;
 }
 
@@ -20,7 +19,6 @@ export class WatchRevocation implements Disposable {
     this.#options = options;
   }
 
-  /** For `KeyIndex.onChange`. */
   changed({ now, before }: KeyChange): void {
     for (const { id } of before?.credentials ?? []) this.#cancel(id);
     if (before && !hasSameRights(now, before)) this.expired(before);
@@ -29,7 +27,6 @@ export class WatchRevocation implements Disposable {
     }
   }
 
-  /** For `Keys.onExpired`. */
   expired({ uid }: IndexedKey): void {
     this.#options.endWatches(({ extra }) => extra[EXTRA.keyUid]?.includes(uid) === true);
   }

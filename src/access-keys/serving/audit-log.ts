@@ -33,7 +33,6 @@ export class AuditTrail implements AsyncDisposable {
   readonly #served: AuditLog;
   readonly #refused: AuditLog;
   readonly #shares: TokenBuckets;
-  /** By address. */
   readonly #suppressed = new LRUCache<string, number>({ maxSize: ADDRESSES_MAX, sizeCalculation: () => 1 });
 
   constructor({ folder, ...options }: FileOptions & { readonly folder: string }) {
@@ -81,7 +80,6 @@ export const QUEUE_LENGTH_MAX = 16 * 1024 * 1024;
 export class AuditLog implements AsyncDisposable {
   readonly #options: AuditLogOptions;
   #lines: string[] = [];
-  /** Of all lines. */
   #length = 0;
   #dropped = 0;
   #isFailing = false;
