@@ -27,7 +27,7 @@ import {
 } from './resource-definition.ts';
 import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
-import { duplicateFields, parseJsonText } from '../schema/json-text.ts';
+import { parseJsonText } from '../schema/json-text.ts';
 import { decodeBody, DecodeError, emptyObject, type ParsedBody } from '../schema/decode.ts';
 import { badRequest, unsupportedMediaType, alreadyExists, conflict, MODIFIED, notFound } from '../status.ts';
 import { apiVersionOf, gvkString, metadataOf, timeText } from '../../kube/object.ts';
@@ -53,8 +53,8 @@ export async function patchObject(
   target: Target,
   request: PatchRequest,
 ): Promise<Written> {
-  const patch = await patchFor(registry, target, request);
-  const problems = problemsOf(request.kind, patch, request.text);
+  const { value: patch, duplicates } = await patchFor(registry, target, request);
+  const problems = problemsOf(request.kind, patch, duplicates);
   return registry.modify(
     target,
     async (entry) => {
@@ -70,7 +70,11 @@ export async function patchObject(
   );
 }
 
-async function patchFor(registry: ObjectRegistry, target: Target, request: PatchRequest): Promise<JsonValue> {
+async function patchFor(
+  registry: ObjectRegistry,
+  target: Target,
+  request: PatchRequest,
+): Promise<ParsedBody> {
   try {
     return parsePatch(request);
   } catch (error) {
@@ -80,25 +84,25 @@ async function patchFor(registry: ObjectRegistry, target: Target, request: Patch
   }
 }
 
-function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
-  let patch: JsonValue;
+function parsePatch({ kind, text: patchText }: PatchRequest): ParsedBody {
+  let parsed: ParsedBody;
   try {
-    patch = parseJsonText(patchText);
+    parsed = parseJsonText(patchText);
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`);
     throw error;
   }
+  const { value: patch } = parsed;
   if (kind !== 'json' && !isJsonObject(patch)) {
     const type = Array.isArray(patch) ? 'array' : typeof patch;
     throw badRequest(
       `error decoding patch: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`,
     );
   }
-  return patch;
+  return parsed;
 }
 
-function problemsOf(kind: PatchKind, patch: JsonValue, patchText: string): readonly string[] {
-  const duplicates = duplicateFields(patchText);
+function problemsOf(kind: PatchKind, patch: JsonValue, duplicates: readonly string[]): readonly string[] {
   if (kind !== 'json') return duplicates;
   const unknown = unknownInOperations(patch).map((path) => `unknown field ${JSON.stringify(path)}`);
   return [...duplicates, ...unknown].map((problem) => `json patch ${problem}`);

@@ -24,7 +24,7 @@ import {
   YAML_VALUES_MAX,
 } from '../limits.ts';
 import { decodeObject, DecodeError, jsonTypeName, type ParsedBody } from '../schema/decode.ts';
-import { duplicateFields, parseJsonText } from '../schema/json-text.ts';
+import { parseJsonText } from '../schema/json-text.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from '../schema/protobuf.ts';
 import { badRequest, entityTooLarge, unsupportedMediaType } from '../status.ts';
 
@@ -43,7 +43,7 @@ export function parseBody(definition: BodyKind, { contentType, bytes }: RawBody)
   switch (contentType) {
     case '':
     case 'application/json':
-      return parseText(definition.kind, () => readJson(bytes.toString('utf8')));
+      return parseText(definition.kind, () => parseJsonText(bytes.toString('utf8')));
     case 'application/yaml':
       return parseYaml(definition.kind, bytes.toString('utf8'));
     case PROTOBUF:
@@ -58,7 +58,7 @@ export function parseYaml(kind: string, text: string): ParsedBody {
   return parseText(kind, () => {
     if (text.startsWith('{')) {
       try {
-        return readJson(text);
+        return parseJsonText(text);
       } catch (error) {
         if (!(error instanceof DecodeError)) throw error;
       }
@@ -81,10 +81,6 @@ function parseText(kind: string, read: () => ParsedBody): ParsedBody {
       kind === DELETE_OPTIONS.kind ? '' : `the object provided is unrecognized (must be of type ${kind}): `;
     throw badRequest(`${what}couldn't get version/kind; json parse error: ${error.message}`);
   }
-}
-
-function readJson(text: string): ParsedBody {
-  return { value: parseJsonText(text), duplicates: duplicateFields(text) };
 }
 
 /** Returns null or an object whose `apiVersion` and `kind`, if any, are strings; throws `DecodeError` for anything else. */
@@ -155,7 +151,7 @@ function readYaml(kind: string, text: string): ParsedBody {
   if (json.length > BODY_BYTES_MAX) {
     throw new DecodeError('its aliases expand to more bytes than a body may have');
   }
-  return { value: parseJsonText(json), duplicates: duplicateKeys(document, lines) };
+  return { value: parseJsonText(json).value, duplicates: duplicateKeys(document, lines) };
 }
 
 function jsonOf(document: Document.Parsed): string {

@@ -156,7 +156,7 @@ interface BodyKind {
 
 export interface ParsedBody {
   readonly value: JsonValue;
-  /** One message for each field that the text names twice. */
+  /** Messages about fields that the text names twice. */
   readonly duplicates: readonly string[];
 }
 

@@ -5,14 +5,13 @@
 
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
 import { shortened, entityTooLarge } from '../status.ts';
-import { DecodeError } from './decode.ts';
-import { parseJson, type JsonValue } from '../../base/json.ts';
+import { DecodeError, type ParsedBody } from './decode.ts';
+import { parseJson } from '../../base/json.ts';
 
 // Not imported from another file: the loops below read them for every character, and local constants are faster.
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
@@ -20,16 +19,16 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** JSON.parse with Go's error messages. Throws {@link DecodeError}, or a 413 `StatusError` for a text that is too complex. */
-export function parseJsonText(text: string): JsonValue {
-  checkComplexity(text);
+export function parseJsonText(text: string): ParsedBody {
+  const duplicates = new Scanner(text).duplicates();
   try {
-    return parseJson(text);
+    return { value: parseJson(text), duplicates };
   } catch (cause) {
-    throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : 'invalid JSON syntax', {
-      cause,
-    });
+    throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : INVALID, { cause });
   }
 }
+
+const INVALID = 'invalid JSON syntax';
 
 /** The error is at the end of the text: the parser expected more. */
 function isCutShort(text: string, error: unknown): boolean {
@@ -41,91 +40,65 @@ function isCutShort(text: string, error: unknown): boolean {
 }
 
 /**
- * One pass over the text, before the parser allocates memory: 3 ns per character, while a member of an object costs a microsecond. Throws a
- * 413 `StatusError` above {@link JSON_TOKENS_MAX}, {@link DecodeError} below {@link DEPTH_MAX}.
+ * One pass over the text, before the parser allocates memory: a few ns per character, while a member of an object costs a microsecond. It reads
+ * no further than the parser: what follows an error does not matter.
  */
-export function checkComplexity(text: string): void {
-  const tokensMax = JSON_TOKENS_MAX;
-  let tokens = 0;
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case QUOTE:
-        at = endOfString(text, at);
-        break;
-      case OPEN_LIST:
-      case OPEN_OBJECT:
-        tokens++;
-        if (++depth > DEPTH_MAX) throw new DecodeError('exceeded max depth');
-        break;
-      case CLOSE_LIST:
-      case CLOSE_OBJECT:
-        depth--;
-        break;
-      case COMMA:
-      case COLON:
-        tokens++;
-        break;
-      default:
-    }
-    if (tokens > tokensMax) {
-      const limit = `limit is ${tokensMax} commas, colons and opening brackets`;
-      throw entityTooLarge(`too many fields and list items: ${limit}`);
-    }
-  }
-}
-
-/** One message for each field that is named twice, with its path, in the order of the text, which must be valid JSON. */
-export function duplicateFields(text: string): string[] {
-  const found: string[] = [];
-  const scanner = new Scanner(text);
-  scanner.value('', found);
-  return found.map((path) => `duplicate field ${JSON.stringify(shortened(path))}`);
-}
-
 class Scanner {
   readonly #text: string;
+  readonly #found: string[] = [];
   #at = 0;
+  /** See {@link JSON_TOKENS_MAX}. */
+  #tokens = 0;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  value(path: string, found: string[]): void {
+  /** Throws a 413 `StatusError` above {@link JSON_TOKENS_MAX}, {@link DecodeError} below {@link DEPTH_MAX}. */
+  duplicates(): readonly string[] {
+    this.#value('', 0);
+    return this.#found.map((path) => `duplicate field ${JSON.stringify(shortened(path))}`);
+  }
+
+  #value(path: string, depth: number): void {
     this.#space();
     const first = this.#text.charCodeAt(this.#at);
-    if (first === OPEN_OBJECT) this.#object(path, found);
-    else if (first === OPEN_LIST) this.#array(path, found);
+    if (first === OPEN_OBJECT) this.#object(path, depth + 1);
+    else if (first === OPEN_LIST) this.#array(path, depth + 1);
     else if (first === QUOTE) this.#string();
     else this.#literal();
   }
 
-  #object(path: string, found: string[]): void {
+  #object(path: string, depth: number): void {
     const seen = new Set<string>();
-    this.#at++;
+    this.#open(depth);
     for (;;) {
       this.#space();
       if (this.#ends(CLOSE_OBJECT)) return;
-      const raw = this.#string();
-      const key = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1); // a JSON string
+      const key = this.#key();
       const place = path === '' ? key : `${path}.${key}`;
-      if (seen.has(key) && found.length < FIELD_PROBLEMS_MAX) found.push(place);
+      if (seen.has(key) && this.#found.length < FIELD_PROBLEMS_MAX) this.#found.push(place);
       seen.add(key);
       this.#space();
-      this.#at++; // the colon
-      this.value(place, found);
+      this.#token(); // the colon
+      this.#value(place, depth);
       this.#comma();
     }
   }
 
-  #array(path: string, found: string[]): void {
-    this.#at++;
+  #array(path: string, depth: number): void {
+    this.#open(depth);
     for (let index = 0; ; index++) {
       this.#space();
       if (this.#ends(CLOSE_LIST)) return;
-      this.value(`${path}[${index}]`, found);
+      this.#value(`${path}[${index}]`, depth);
       this.#comma();
     }
+  }
+
+  #open(depth: number): void {
+    if (depth > DEPTH_MAX) throw new DecodeError('exceeded max depth');
+    this.#token();
   }
 
   /** Consumes the closing bracket. True also at the end of the text, so that every loop ends. */
@@ -138,15 +111,36 @@ class Scanner {
 
   #comma(): void {
     this.#space();
-    if (this.#text.charCodeAt(this.#at) === COMMA) this.#at++;
+    if (this.#text.charCodeAt(this.#at) === COMMA) this.#token();
+  }
+
+  /** Consumes a comma, a colon or an opening bracket. */
+  #token(): void {
+    this.#at++;
+    if (++this.#tokens <= JSON_TOKENS_MAX) return;
+    const limit = `limit is ${JSON_TOKENS_MAX} commas, colons and opening brackets`;
+    throw entityTooLarge(`too many fields and list items: ${limit}`);
+  }
+
+  #key(): string {
+    const raw = this.#string();
+    if (!raw.includes('\\')) return raw.slice(1, -1);
+    try {
+      return JSON.parse(raw) as string; // a JSON string
+    } catch {
+      return raw; // the parser rejects it
+    }
   }
 
   /** A number, `true`, `false` or `null`. */
   #literal(): void {
+    const start = this.#at;
     for (; this.#at < this.#text.length; this.#at++) {
       const code = this.#text.charCodeAt(this.#at);
-      if (code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || code <= SPACE) return;
+      if (code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || code <= SPACE) break;
     }
+    // Without progress, a loop would not end.
+    if (this.#at === start && start < this.#text.length) throw new DecodeError(INVALID);
   }
 
   #string(): string {

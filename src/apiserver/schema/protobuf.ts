@@ -181,7 +181,7 @@ function readDouble(bytes: Buffer): number {
 
 function readAny(text: string): JsonValue {
   try {
-    return text === '' ? null : parseJsonText(text);
+    return text === '' ? null : parseJsonText(text).value;
   } catch (cause) {
     if (!(cause instanceof DecodeError)) throw cause;
     throw new ProtobufError(`JSON in a field: ${cause.message}`, { cause });
