@@ -21,16 +21,10 @@ import {
   isJsonObject,
   ownValue,
   textAt,
+  valueAt,
 } from '../../base/json.ts';
 import { labelProblem, pathSegmentProblem, subdomainProblem } from '../../kube/names.ts';
-import {
-  asObject,
-  withLists,
-  type KubeObject,
-  type ObjectMeta,
-  type StringMap,
-  apiVersionOf,
-} from '../../kube/object.ts';
+import { asObject, withLists, type KubeObject, type ObjectMeta, apiVersionOf } from '../../kube/object.ts';
 import { reportProblems, showProgress } from './terminal.ts';
 import { isBookkeepingAnnotation } from '../../syncer/translate/bookkeeping.ts';
 import { isBookkeepingLabel, stringMapOf } from '../../syncer/translate/labels.ts';
@@ -49,7 +43,8 @@ export async function readObject(path: string): Promise<JsonObject> {
   const file = displayName(path);
   const document = readDocument(file, await readTextFile(path, OBJECT_BYTES_MAX));
   const problems = syntaxProblems(document);
-  if (problems.some(isError)) throw new ConfigError(problems.filter(isError));
+  const errors = problems.filter(isError);
+  if (errors.length > 0) throw new ConfigError(errors);
   reportProblems(problems);
   if (document.isEmpty) throw new ConfigError([problemOf(file, 'contains no object')]);
   return document.value;
@@ -70,12 +65,8 @@ export function printObject(
   { isSorted = false }: { readonly isSorted?: boolean } = {},
 ): string {
   if (format === 'json') return `${JSON.stringify(object, null, 2)}\n`;
-  const settings = {
-    version: '1.1',
-    lineWidth: 0,
-    aliasDuplicateObjects: false,
-    sortMapEntries: isSorted,
-  } as const;
+  const common = { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false } as const;
+  const settings = { ...common, sortMapEntries: isSorted };
   const text = stringify(object, settings);
   const printed = parseDocument(text, { logLevel: 'silent' });
   visit(printed, { Scalar: (_, node) => keepDigits(node) });
@@ -190,14 +181,10 @@ export function objectOf(value: JsonObject): KubeObject {
 export function objectProblem(value: JsonObject): string | undefined {
   const kind = ownValue(value, 'kind');
   if (typeof kind !== 'string') return 'an object has no kind';
-  const metadata = ownValue(value, 'metadata');
-  const member = (key: string): JsonValue | undefined =>
-    isJsonObject(metadata) ? ownValue(metadata, key) : undefined;
-  const [name, namespace] = [member('name'), member('namespace') ?? ''];
-  if (typeof name !== 'string' || name === '') return `an object of kind ${kind} has no metadata.name`;
-  const apiVersion = ownValue(value, 'apiVersion');
-  if (typeof apiVersion !== 'string' || apiVersion === '')
-    return `${kind} ${JSON.stringify(name)} has no apiVersion`;
+  const [name, apiVersion] = [textAt(value, 'metadata', 'name'), textAt(value, 'apiVersion')];
+  const namespace = valueAt(value, ['metadata', 'namespace']) ?? '';
+  if (name === '') return `an object of kind ${kind} has no metadata.name`;
+  if (apiVersion === '') return `${kind} ${JSON.stringify(name)} has no apiVersion`;
   // Roles and their like have names such as system:node.
   const isRole = apiVersion.startsWith('rbac.authorization.k8s.io/');
   const problem = isRole ? pathSegmentProblem(name) : subdomainProblem(name);
@@ -215,20 +202,23 @@ export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'gener
 
 /** A copy without the bookkeeping annotations and the marker labels. */
 export function withoutBookkeeping(object: KubeObject): KubeObject {
-  const metadata: ObjectMeta = { ...object.metadata };
-  deleteKeys(metadata, 'annotations', isBookkeepingAnnotation);
-  deleteKeys(metadata, 'labels', isBookkeepingLabel);
-  return { ...object, metadata };
+  return withoutKeys(object, (member, key) =>
+    member === 'annotations' ? isBookkeepingAnnotation(key) : isBookkeepingLabel(key),
+  );
 }
 
-function deleteKeys(
-  metadata: ObjectMeta,
-  member: 'annotations' | 'labels',
-  isHidden: (key: string) => boolean,
-): void {
-  const kept = Object.entries(stringMapOf(metadata[member])).filter(([key]) => !isHidden(key));
-  if (kept.length > 0) metadata[member] = Object.fromEntries(kept) satisfies StringMap;
-  else delete metadata[member];
+/** A copy without these annotations and labels. */
+export function withoutKeys(
+  object: KubeObject,
+  isHidden: (member: 'annotations' | 'labels', key: string) => boolean,
+): KubeObject {
+  const metadata: ObjectMeta = { ...object.metadata };
+  for (const member of ['annotations', 'labels'] as const) {
+    const kept = Object.entries(stringMapOf(metadata[member])).filter(([key]) => !isHidden(member, key));
+    if (kept.length > 0) metadata[member] = Object.fromEntries(kept);
+    else delete metadata[member];
+  }
+  return { ...object, metadata };
 }
 
 // Whether an API server would take an object of a built-in kind: the types of its fields, and its labels and annotations.

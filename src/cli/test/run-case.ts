@@ -26,10 +26,9 @@ import { locate } from '../../syncer/patch/walk.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { withValueAt } from '../../syncer/translate/paths.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { virtualOf } from '../../syncer/translate/ownership.ts';
 import { printPath } from '../../syncer/patch/path-syntax.ts';
-import { withoutBookkeeping } from '../output/objects.ts';
+import { withoutBookkeeping, withoutKeys } from '../output/objects.ts';
 
 export interface CaseRun {
   readonly forward: Outcome;
@@ -112,15 +111,10 @@ async function roundTrip(
 /** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
 function crossing(object: KubeObject, parts: KindPipeline): JsonObject {
   const { pipeline, kind, labels } = parts;
-  const metadata = { ...object.metadata };
-  for (const member of ['annotations', 'labels'] as const) {
-    const all = Object.entries(stringMapOf(metadata[member]));
-    const isExcluded = (key: string): boolean =>
-      labels.isExcluded(member, key) || (member === 'labels' && kind.content.isOwnLabel(key));
-    const entries = all.filter(([key]) => !isExcluded(key));
-    delete metadata[member];
-    if (entries.length > 0) metadata[member] = Object.fromEntries(entries);
-  }
+  const { metadata } = withoutKeys(
+    object,
+    (member, key) => labels.isExcluded(member, key) || (member === 'labels' && kind.content.isOwnLabel(key)),
+  );
   const { apiVersion: _apiVersion, kind: _kind, ...content } = object;
   for (const member of kind.content.members) delete content[member];
   let crossed: JsonValue = asJson({ ...content, ...kind.content.stored(asJson(object)), metadata });
@@ -333,45 +327,28 @@ function outcomeOf(
   { rendered, events }: Pick<RenderedWorld, 'rendered' | 'events'>,
   side: 'host' | 'virtual',
 ): Outcome {
-  const outcome: Record<keyof Expectation, JsonObject[]> = {
+  const outcome: Record<Exclude<keyof Expectation, 'events'>, JsonObject[]> = {
     host: [],
     virtual: [],
     skipped: [],
     errors: [],
-    events: events.map(eventEntry),
   };
   const other = side === 'host' ? 'virtual' : 'host';
   for (const one of rendered) {
-    switch (one.kind) {
-      case 'object':
-        outcome[side].push(asJson(withoutBookkeeping(one.object)));
-        break;
-      case 'elsewhere':
-        outcome[other].push(asJson(withoutBookkeeping(one.object)));
-        break;
-      case 'skipped':
-      case 'refused':
-        outcome.skipped.push({ kind: one.of, ...parseKey(one.key), reason: one.reason });
-        break;
-      case 'failed':
-        outcome.errors.push({ object: { kind: one.of, ...parseKey(one.key) }, ...errorEntry(one.error) });
-        break;
-      default:
-        one satisfies never;
+    if ('object' in one)
+      outcome[one.kind === 'object' ? side : other].push(asJson(withoutBookkeeping(one.object)));
+    else {
+      const object = { kind: one.of, ...parseKey(one.key) };
+      if (one.kind === 'failed') outcome.errors.push({ object, ...errorEntry(one.error) });
+      else outcome.skipped.push({ ...object, reason: one.reason });
     }
   }
-  return outcome;
+  return { ...outcome, events: events.map(eventEntry) };
 }
 
-function eventEntry({
-  resource,
-  regarding,
-  type,
-  reason,
-  note,
-}: RenderedWorld['events'][number]): JsonObject {
+function eventEntry({ resource, regarding, ...event }: RenderedWorld['events'][number]): JsonObject {
   const object = { kind: resource.kind, ...parseKey(objectKey(regarding)) };
-  return { object, type, reason, contains: note };
+  return { object, type: event.type, reason: event.reason, contains: event.note };
 }
 
 /** A failure as an entry of `errors`, without its object. */

@@ -187,11 +187,11 @@ function isPassed({ mismatches }: CaseResult): boolean {
 }
 
 function asTable({ cases, coverage }: TestReport, paint: Paint): string {
-  const rows = cases.map(({ file, name, durationMs, mismatches }) => [
-    file,
-    name,
-    `${durationMs.toFixed(0)}ms`,
-    mismatches.length === 0 ? 'pass' : 'FAIL',
+  const rows = cases.map((one) => [
+    one.file,
+    one.name,
+    `${one.durationMs.toFixed(0)}ms`,
+    isPassed(one) ? 'pass' : 'FAIL',
   ]);
   const table = formatTable([['FILE', 'CASE', 'TIME', 'RESULT'], ...rows])
     .replaceAll(/ pass$/gmu, ` ${paint.green('pass')}`)
@@ -263,22 +263,18 @@ function asJson({ cases, coverage }: TestReport): object {
       name: one.name,
       result: isPassed(one) ? 'pass' : 'fail',
       durationMs: Math.round(one.durationMs),
-      mismatches: one.mismatches.map(({ subject, path, expected, actual }) => ({
+      mismatches: one.mismatches.map(({ subject, path, expected = null, actual = null }) => ({
         subject,
         path,
-        expected: expected ?? null,
-        actual: actual ?? null,
+        expected,
+        actual,
       })),
     })),
-    ...(coverage === undefined
-      ? {}
-      : {
-          coverage: coverage.map(({ config, patches }) => ({
-            config,
-            patches,
-            missed: patches.flatMap((patch) => missed(patch, hasSeveralKinds(coverage))),
-          })),
-        }),
+    coverage: coverage?.map(({ config, patches }) => ({
+      config,
+      patches,
+      missed: patches.flatMap((patch) => missed(patch, hasSeveralKinds(coverage))),
+    })),
   };
 }
 

@@ -30,11 +30,12 @@ export function updatedText({ text, cases }: TestFile, runs: readonly CaseRun[])
     const isBare = Object.keys(test.expect).length === 0 && test.reverse === undefined && !test.roundTrip;
     const expect = isBare ? bareExpectation(run.forward) : test.expect;
     if (isBare) document.setIn([...at, 'expect'], document.createNode(expect));
-    isChanged = isBare || isChanged;
-    if (updateExpectation(document, [...at, 'expect'], expect, run.forward)) isChanged = true;
-    if (test.reverse === undefined || run.reverse === undefined) continue;
-    if (updateExpectation(document, [...at, 'reverse', 'expect'], test.reverse, run.reverse))
-      isChanged = true;
+    const isForward = updateExpectation(document, [...at, 'expect'], expect, run.forward);
+    const isReverse =
+      test.reverse !== undefined &&
+      run.reverse !== undefined &&
+      updateExpectation(document, [...at, 'reverse', 'expect'], test.reverse, run.reverse);
+    isChanged ||= isBare || isForward || isReverse;
   }
   return isChanged ? document.toString(styleOf(text)) : text;
 }
@@ -79,21 +80,17 @@ function mergeIn(map: YAMLMap): void {
 
 /** A case without expectations gets the whole outcome. */
 function bareExpectation({ host, skipped, errors }: Outcome): Expectation {
-  return {
-    host,
-    ...(skipped.length === 0 ? {} : { skipped }),
-    ...(errors.length === 0 ? {} : { errors }),
-  };
+  return { host, ...(skipped.length > 0 && { skipped }), ...(errors.length > 0 && { errors }) };
 }
 
 function updateExpectation(document: Document, at: Path, expect: Expectation, actual: Outcome): boolean {
-  let isChanged = false;
-  for (const member of EXPECTED_MEMBERS) {
+  const changes = EXPECTED_MEMBERS.map((member) => {
     const expected = expect[member] ?? (member === 'errors' && actual.errors.length > 0 ? [] : undefined);
-    if (expected === undefined) continue;
-    if (updateEntries(document, [...at, member], expected, actual[member], member)) isChanged = true;
-  }
-  return isChanged;
+    return (
+      expected !== undefined && updateEntries(document, [...at, member], expected, actual[member], member)
+    );
+  });
+  return changes.includes(true);
 }
 
 /** Entries with an actual counterpart are corrected; the others are replaced by the actual entries without a counterpart. */
