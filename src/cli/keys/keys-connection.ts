@@ -42,11 +42,9 @@ export function addConnectionOptions(command: Command): void {
   command.addOption(
     serverOption('address of the API; default: that of the configuration').helpGroup(HELP_GROUP),
   );
-  add(
-    '--certificate-authority <file>',
-    'PEM certificates to verify the server with; default: ca.crt in dataDir',
-  );
-  add('--certificate-authority-data <base64>', 'PEM certificates to verify the server with, in base64');
+  const pem = 'PEM certificates to verify the server with';
+  add('--certificate-authority <file>', `${pem}; default: ca.crt in dataDir`);
+  add('--certificate-authority-data <base64>', `${pem}, in base64`);
   add('--tls-server-name <name>', 'name in the certificate of the server; default: the host of its address');
   add(
     '--token <key>',
@@ -79,7 +77,7 @@ export async function connectionFor(command: Command): Promise<ApiConnection> {
   if (options.kubeconfig !== undefined || options.context !== undefined) {
     return kubeconfigConnection(options, flagKey);
   }
-  const key = flagKey ?? keyFromEnvironment();
+  const key = flagKey ?? keySource(process.env['ENDPOINT_SYNCER_TOKEN'], 'in ENDPOINT_SYNCER_TOKEN');
   const hasConfig = configFile(loaderInput(command)) !== undefined;
   const { management } = await managementConfig(command);
   const { server } = options;
@@ -108,18 +106,17 @@ const NO_ADDRESS =
 
 type KeySource = Pick<ApiConnection, 'token' | 'credential'>;
 
+function keySource(key: string | undefined, where: string): KeySource | undefined {
+  return key ? { token: () => key, credential: `the access key ${where}` } : undefined;
+}
+
 function keyFromFlags({ token, tokenFile }: ConnectionOptions): KeySource | undefined {
-  if (token) return { token: () => token, credential: 'the access key of --token' };
+  if (token) return keySource(token, 'of --token');
   if (tokenFile === undefined) return undefined;
   const advice = 'write the access key to this file or name another';
   const key = readText(tokenFile, '--token-file', advice).trim();
   if (key === '') throw new TerminalError(`--token-file ${tokenFile} is empty: ${advice}`);
-  return { token: () => key, credential: `the access key in ${tokenFile}` };
-}
-
-function keyFromEnvironment(): KeySource | undefined {
-  const key = process.env['ENDPOINT_SYNCER_TOKEN'];
-  return key ? { token: () => key, credential: 'the access key in ENDPOINT_SYNCER_TOKEN' } : undefined;
+  return keySource(key, `in ${tokenFile}`);
 }
 
 /** Without an explicit address the API must have run on this machine: its authority is in `dataDir`. */
@@ -191,13 +188,12 @@ export async function localConnection(
 
 async function localKey({ dataDir }: ManagementConfig): Promise<KeySource> {
   const administrator = await openLocalAdministrator(dataDir, systemClock);
-  if (administrator !== undefined) {
-    return { token: () => administrator.credential(), credential: `the master key in ${dataDir}` };
-  }
-  throw new TerminalError(
-    `no access key, and no master key in ${dataDir}: give --token-file or --token, or set ENDPOINT_SYNCER_TOKEN; ` +
-      'on the machine where the API runs, its --config is enough',
-  );
+  if (administrator === undefined)
+    throw new TerminalError(
+      `no access key, and no master key in ${dataDir}: give --token-file or --token, or set ENDPOINT_SYNCER_TOKEN; ` +
+        'on the machine where the API runs, its --config is enough',
+    );
+  return { token: () => administrator.credential(), credential: `the master key in ${dataDir}` };
 }
 
 /** A wildcard address is replaced by that of the loopback interface. */
@@ -233,12 +229,11 @@ function authorities(ca: string | undefined, serverName: string | undefined): Se
 function authorityIn(options: ConnectionOptions): string | undefined {
   const { certificateAuthority: file, certificateAuthorityData: data } = options;
   if (file === undefined && data === undefined) return undefined;
-  const pem =
+  const [flag, pem] =
     file === undefined
-      ? Buffer.from(data ?? '', 'base64').toString('utf8')
-      : readText(file, '--certificate-authority');
+      ? ['--certificate-authority-data', Buffer.from(data ?? '', 'base64').toString('utf8')]
+      : [`--certificate-authority ${file}`, readText(file, '--certificate-authority')];
   if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem;
-  const flag = file === undefined ? '--certificate-authority-data' : `--certificate-authority ${file}`;
   throw new TerminalError(
     `${flag} contains no PEM certificate: use a copy of ca.crt from the dataDir of the API`,
   );
@@ -313,7 +308,8 @@ export class ApiClient implements AsyncDisposable {
   }: ApiCall): Promise<JsonObject> {
     const { server } = this.connection;
     const url = `${server.replace(/\/+$/u, '')}/apis/${apiVersion}/${path}`;
-    const answer = await this.#request(url, {
+    const answer = await request(url, {
+      dispatcher: this.#agent,
       method,
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
@@ -324,6 +320,8 @@ export class ApiClient implements AsyncDisposable {
         'user-agent': 'endpoint-syncer-keys',
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch((error: unknown) => {
+      throw unreachable(this.connection, error);
     });
     for (const text of warningsIn(answer.headers['warning'])) process.stderr.write(`warning: ${text}\n`);
     const text = await answer.body.text();
@@ -340,21 +338,8 @@ export class ApiClient implements AsyncDisposable {
   #explained(error: StatusError): StatusError | TerminalError {
     if (error.code !== 401 || error.message !== 'Unauthorized') return error;
     const { server, credential } = this.connection;
-    const reason = 'it belongs to another API, or was deleted';
-    return new TerminalError(`Unauthorized: ${server} does not know ${credential}: ${reason}`, {
-      cause: error,
-    });
-  }
-
-  async #request(
-    url: string,
-    options: Parameters<typeof request>[1],
-  ): Promise<Awaited<ReturnType<typeof request>>> {
-    try {
-      return await request(url, { ...options, dispatcher: this.#agent });
-    } catch (error) {
-      throw unreachable(this.connection, error);
-    }
+    const message = `Unauthorized: ${server} does not know ${credential}: it belongs to another API, or was deleted`;
+    return new TerminalError(message, { cause: error });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -391,9 +376,8 @@ function unreachable({ server, trust }: ApiConnection, error: unknown): Terminal
     return new NoServerError(message, { cause: error });
   }
   const why = error instanceof Error ? error.message || code : String(error);
-  return new TerminalError(`cannot connect to ${server}: ${tlsProblem(code, why, trust) ?? why}`, {
-    cause: error,
-  });
+  const message = `cannot connect to ${server}: ${tlsProblem(code, why, trust) ?? why}`;
+  return new TerminalError(message, { cause: error });
 }
 
 /** Undefined: not a problem of TLS. The texts of OpenSSL and Node name no flag of this command, and some have several lines. */

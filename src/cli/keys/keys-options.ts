@@ -50,17 +50,16 @@ function scopeFlag(option: keyof ScopeOptions): string {
 
 /** Undefined without flags: no restriction. */
 export function scopeIn(options: ScopeOptions): JsonObject | undefined {
-  const given = SCOPE_OPTIONS.filter((option) => options[option].length > 0);
-  if (given.length === 0) return undefined;
-  const lists = given.map((option) => {
+  const scope: JsonObject = {};
+  for (const option of SCOPE_OPTIONS) {
     const [list, member] = SCOPES[option];
     const entries = options[option].map((text): JsonObject => {
       const [project = '', name = ''] = text.split('/');
       return isPairOption(option) ? { project, [member]: name } : { [member]: text };
     });
-    return [list, entries] as const;
-  });
-  return Object.fromEntries(lists);
+    if (entries.length > 0) scope[list] = entries;
+  }
+  return Object.keys(scope).length === 0 ? undefined : scope;
 }
 
 /** The command line of these options. */

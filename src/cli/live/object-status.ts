@@ -80,15 +80,12 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
       return statusAs('skipped', decision.reason, `${what} ${whyIgnored(plan, decision.reason, facts)}`);
     case 'refuse':
       return statusAs('refused', decision.reason, `${what} is not synced: ${sentenceOf(decision.note)}`);
-    case 'delete':
+    case 'delete': {
       if (plan.seen.virtual === undefined && facts.objection !== undefined)
         return held(what, hostOf(plan), facts.objection);
-      return pending(
-        facts,
-        what,
-        decision.reason,
-        `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`,
-      );
+      const due = `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`;
+      return pending(facts, what, decision.reason, due);
+    }
     case 'create':
     case 'update':
     case 'rewrite':
@@ -137,10 +134,8 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
     const why = `host namespace "${target.namespace}" does not exist; ${facts.namespaceAdvice}`;
     return statusAs('failed', 'NamespaceNotFound', `${what} is not synced: ${why}`);
   }
-  return (
-    reported(plan, decision, facts, what) ??
-    pending(facts, what, reasonOf(decision), dueSentence(plan, decision, what))
-  );
+  const due = dueSentence(plan, decision, what);
+  return reported(plan, decision, facts, what) ?? pending(facts, what, reasonOf(decision), due);
 }
 
 /** State that only the daemon has: it waits, or the API server rejected its write. */
@@ -169,8 +164,7 @@ function reported(
 
 function failed(error: unknown, what: string, { events }: StatusFacts): SyncStatus {
   if (error instanceof PatchError) {
-    const isQuarantined = events.some(({ note }) => note.includes('quarantin'));
-    const after = isQuarantined
+    const after = events.some(({ note }) => note.includes('quarantin'))
       ? '; the expression is quarantined for this object and retried with increasing delays'
       : '';
     const [message = ''] = describePatchError(error).split('\n');
@@ -223,17 +217,10 @@ function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string
   return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;
 }
 
+const REASONS = { create: 'no host copy', update: 'differs', takeOver: 'taken over' } as const;
+
 function reasonOf(decision: WriteDecision): string {
-  switch (decision.kind) {
-    case 'create':
-      return 'no host copy';
-    case 'update':
-      return 'differs';
-    case 'rewrite':
-      return decision.reason;
-    case 'takeOver':
-      return 'taken over';
-  }
+  return decision.kind === 'rewrite' ? decision.reason : REASONS[decision.kind];
 }
 
 function recent(

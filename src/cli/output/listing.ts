@@ -117,13 +117,10 @@ function quotedText(text: string): string {
 
 /** Several values are separated by spaces, as in kubectl. */
 function applyTemplate(template: string, json: JsonValue): string {
+  const textOf = (value: JsonValue | undefined): string =>
+    typeof value === 'string' ? value : JSON.stringify(value);
   return parseTemplate(template)
-    .map((part) => {
-      if ('text' in part) return part.text;
-      return valuesOf(part.path, json)
-        .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-        .join(' ');
-    })
+    .map((part) => ('text' in part ? part.text : valuesOf(part.path, json).map(textOf).join(' ')))
     .join('');
 }
 
