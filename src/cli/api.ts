@@ -86,7 +86,6 @@ async function start(
   }
 }
 
-/** Prints the address, the authority to trust, and the next command. */
 function announce({ url, caFile, hasKeys }: ManagementApi, { file }: LoadedConfig): void {
   const config = file === undefined ? '' : ` --config ${file}`;
   const lines = [

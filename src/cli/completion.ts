@@ -23,8 +23,6 @@ export function completionCommand(loadCommands: () => Promise<readonly Command[]
   };
 }
 
-// Which words can follow on a command line, derived from the commander definitions.
-
 interface CompletionCommand {
   readonly name: string;
   readonly summary: string;

@@ -14,10 +14,8 @@ export const HELP_GROUP = 'Configuration (flags win over the environment, which 
 const API_HELP_GROUP = 'Key and token API:';
 const HELP_GROUPS: readonly (string | undefined)[] = [HELP_GROUP, API_HELP_GROUP];
 
-/** Every field that has a flag. */
 export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
 
-/** Fields that the key and token API reads. */
 export const API_FIELDS: readonly string[] = [
   ...flagFields('managementApi'),
   ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
@@ -56,7 +54,6 @@ function addFlag(
   }
 }
 
-/** The input of the configuration loader, from the options of the command line. */
 export function loaderInput(command: Command): LoadOptions {
   const flags: Record<string, string> = {};
   for (const { field, flag } of FLAGS) {

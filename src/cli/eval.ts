@@ -12,6 +12,7 @@ import {
   canonicalJson,
   isJsonObject,
   ownValue,
+  setOwn,
   valueAt,
 } from '../base/json.ts';
 import { loadConfig } from '../config/load.ts';
@@ -24,7 +25,6 @@ import { compileExpression } from '../syncer/sandbox/front-end/compile-expressio
 import { createSandbox, type Sandbox } from '../syncer/sandbox/sandbox.ts';
 import type { EvaluateError, ObjectContext, VclusterContext } from '../syncer/sandbox/types.ts';
 
-/** The default of `context.vcluster.name`. */
 const DEFAULT_NAME = 'my-vcluster';
 
 interface EvalFlags {
@@ -142,7 +142,6 @@ interface EvalError extends Pick<EvaluateError, 'kind' | 'message'> {
   readonly column?: number | undefined;
 }
 
-/** Without what the engine needs besides. */
 function failed({ kind, message, line, column }: EvalError): EvalOutcome {
   return { error: { kind, message, line, column } };
 }
@@ -192,7 +191,6 @@ class EvalSession implements AsyncDisposable {
     this.#sandboxes.delete(key);
     const options = { programs: [], vcluster, limits: LIMITS, clock: systemClock, logger: silentLogger };
     sandbox ??= await createSandbox(options);
-    // Least recently used first.
     this.#sandboxes.set(key, sandbox);
     for (const [oldest, unused] of this.#sandboxes) {
       if (this.#sandboxes.size <= SANDBOXES_MAX) break;
@@ -238,11 +236,13 @@ async function resultOf(line: string, number: number, session: EvalSession): Pro
   }
   const request = parsed.value;
   const read = readInput(request, undefined);
-  const result = { id: ownValue(request, 'id') ?? null, ...(await evaluate(read)) };
+  const result: Record<string, unknown> = { id: ownValue(request, 'id') ?? null, ...(await evaluate(read)) };
   const then = ownValue(request, 'then');
-  if (then === undefined || typeof read === 'string') return JSON.stringify(result);
-  const second = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
-  return JSON.stringify({ ...result, then: await evaluate(second) });
+  if (then !== undefined && typeof read !== 'string') {
+    const second = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
+    setOwn(result, 'then', await evaluate(second));
+  }
+  return JSON.stringify(result);
 }
 
 /** Returns the reason if the input is invalid. A second expression has the path and the context of the first. */

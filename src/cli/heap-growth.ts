@@ -4,7 +4,6 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Size of both semi-spaces. */
 const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The same of the daemon: while it starts, twice as much takes no less time, and its peak is 15 MiB higher. */

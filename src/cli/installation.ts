@@ -87,8 +87,6 @@ export function packageFile(path: string): URL {
   return new URL(path, pathToFileURL(manifest));
 }
 
-// The JSON Schema file of this installation.
-
 const SHIPPED_SCHEMA = packageFile('config/schema.json');
 
 /** The first line of a configuration file, wherever the file is. */

@@ -66,8 +66,6 @@ function pluralOf(kind: string): string {
   return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
 }
 
-// The option `--kind` compared with the configuration.
-
 /** The configuration syncs this kind, or a patch references it. */
 export function isNamedBy({ sync }: Config, kind: string): boolean {
   const isReferenced = kindPolicy(sync).named.some((one) => one.kind === kind);

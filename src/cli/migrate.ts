@@ -77,7 +77,6 @@ async function migrate(command: Command, output: string): Promise<number> {
   return isIncomplete || objects.some(({ isLost }) => isLost) ? 1 : 0;
 }
 
-/** One virtual object, and what happens to its copy. */
 interface MigratedObject extends JsonObject {
   kind: string;
   virtual: string;
@@ -87,7 +86,6 @@ interface MigratedObject extends JsonObject {
   isLost: boolean;
 }
 
-/** The objects of both clusters, if this program synced them now. */
 async function objectsOf(config: Config): Promise<MigratedObject[]> {
   await using connection = await connect({ config });
   const { objects } = await planSnapshot(await readSnapshot(connection, { isOwnerNeeded: false }));
@@ -152,7 +150,6 @@ function helmValues({ theirs, synced, release, hostNamespace, file }: Migration)
 ${stringify(values, { aliasDuplicateObjects: false, lineWidth: 0 })}`;
 }
 
-/** Of each section that has one, the switch. */
 function onlyEnabled(sections: JsonObject): JsonObject {
   const switches = Object.entries(sections).flatMap(([key, section]): [string, JsonValue][] => {
     const enabled = isJsonObject(section) ? section['enabled'] : undefined;
@@ -206,7 +203,6 @@ function asJson(
 
 // `migrate --fleet`: for every vCluster of a host, what a fleet would sync for it, what would be lost, and what to add to its values.
 
-/** One vCluster. */
 interface FleetRow extends JsonObject {
   namespace: string;
   name: string;

@@ -28,7 +28,6 @@ export const BY_HAND =
   'no edit leaves everything else as it is, because of an anchor, an alias, a merge key or a second document';
 
 export interface MigrationInput {
-  /** vCluster's values. */
   readonly text: string;
   readonly file: string;
   /** '' where it is not known. */
@@ -96,7 +95,6 @@ export function planMigration(input: MigrationInput): Migration {
 const TAKEN = PATCHED_KEYS.map((key) => `sync.toHost.${key}.enabled`);
 const ABOVE_ENABLED = ['sync', 'sync.toHost', ...PATCHED_KEYS.map((key) => `sync.toHost.${key}`)];
 
-/** Why these are not values of vCluster that can be edited. */
 function problemsOf(file: string, text: string): readonly ConfigProblem[] {
   const document = readDocument(file, text);
   const syntax = syntaxProblems(document).filter(({ severity }) => severity === 'error');
@@ -179,7 +177,6 @@ function withDisabled(text: string, kind: string): string {
   return replace([at, at], map.flow === true ? flow : `${block} false\n${indent}`);
 }
 
-/** One line of the table. */
 export interface Row extends JsonObject {
   what: string;
   today: string;
@@ -188,7 +185,6 @@ export interface Row extends JsonObject {
   setting: string;
 }
 
-/** Who syncs what, today and afterwards. */
 export function rowsOf({ theirs, synced, file, lost }: Migration): Row[] {
   const fields = new Fields(theirs);
   const rows = PATCHED_KEYS.flatMap((key): Row[] => {

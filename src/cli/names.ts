@@ -85,8 +85,6 @@ function listedRow(row: NameRow, { reverse = false }: NamesOptions): ListedRow {
   return { cells, name: keyOf(reverse ? virtual : host), json };
 }
 
-// The rows of `names`: virtual names to host names and back. Pure.
-
 type NameRow = ReturnType<typeof rowOf>;
 
 /** `problem`: the argument is invalid; `miss`: the name has no translation; `note`: a remark on the translation. One line each. */
@@ -103,7 +101,6 @@ const NEVER_SYNCED = 'default/kubernetes';
 /** Names of these kinds may be any path segment (`system:node`). */
 const PATH_NAMED = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']);
 
-/** A virtual name as typed: `NAMESPACE/NAME`, or `NAME` of a cluster-scoped kind. */
 function translateVirtualName(text: string, kind: KnownKind, names: NameTranslator): NameTranslation {
   const parsed = parseName(text, kind);
   if ('problem' in parsed) return { rows: [], problem: parsed.problem };

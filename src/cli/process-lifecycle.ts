@@ -45,7 +45,6 @@ export function keepAlive(): Disposable {
 }
 
 interface ReloadOptions {
-  /** The running configuration. */
   readonly loaded: LoadedConfig;
   readonly load: () => Promise<LoadedConfig>;
   readonly daemon: Pick<ClusterSync, 'reload' | 'reloadFailed'>;
@@ -94,7 +93,6 @@ function hasSettings(value: JsonValue): boolean {
   return isJsonObject(value) ? Object.values(value).some(hasSettings) : value !== null;
 }
 
-/** The stack is logged of bugs only. */
 function reasonFields(error: unknown): LogFields {
   const isExpected = error instanceof ConfigError || error instanceof TerminalError;
   return isExpected ? { reason: describedReason(error) } : { err: error };

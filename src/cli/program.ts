@@ -63,7 +63,6 @@ const HIDDEN: CommandGroup = {
 
 interface CommandEntry {
   readonly name: string;
-  /** Heading of the list in `--help`. */
   readonly group: string | undefined;
   readonly summary: string;
   readonly load: () => Promise<CommandModule>;
@@ -106,7 +105,6 @@ function normalizeArgs(argv: readonly string[]): readonly string[] {
   return COMMANDS.some((entry) => entry.name === name) ? [name, ...rest, '--help'] : [name];
 }
 
-/** Every command with its options, for `completion`. */
 async function allCommands(): Promise<Command[]> {
   const program = rootCommand();
   return Promise.all(COMMANDS.map((entry) => commandFor(program, entry, () => undefined)));
@@ -155,7 +153,6 @@ function wrapText(text: string, width: number): string {
     .join('\n');
 }
 
-/** The summary as a sentence, and the examples. */
 function describe(name: string, summary: string): string {
   const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
   const lines = (EXAMPLES[name] ?? []).map((line) => `  ${line}`);
@@ -185,8 +182,6 @@ async function commandFor(
   }
   return command;
 }
-
-// Two examples for each command and subcommand, as `--help` shows them.
 
 export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   run: ['endpoint-syncer run --config config.yaml', 'endpoint-syncer run --config config.yaml --dry-run'],

@@ -182,8 +182,6 @@ function rulesOf(rights: readonly Right[]): readonly PolicyRule[] {
   }));
 }
 
-// Grants as manifests, or as values of vCluster's chart. Pure.
-
 interface DocumentOptions {
   readonly serviceAccount: string;
   readonly hostNamespace: string;
@@ -195,7 +193,6 @@ interface DocumentOptions {
 const VIRTUAL_NAMESPACE = 'kube-system';
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** A ServiceAccount for each cluster, with a role and its binding for each grant. */
 function rbacDocuments(grants: readonly Grant[], options: DocumentOptions): readonly JsonObject[] {
   const clusters = [...new Set(grants.map(({ cluster }) => cluster))];
   return clusters.flatMap((cluster) => [

@@ -27,7 +27,6 @@ import type { EvaluateResponse, Evaluator, Program } from '../syncer/sandbox/typ
 import { sandboxSettings } from '../syncer/translation.ts';
 import { readTestFile, TEST_FILE_SUFFIX } from './test/test-file.ts';
 
-/** The fields of `endpointSyncer` that `api` reads. */
 const API_KEYS = ['host', 'http', 'log'];
 
 export function define(command: Command, exitWith: ExitWith): void {
@@ -242,7 +241,6 @@ async function changedDecision(
   return { message, offset };
 }
 
-/** Strings and numbers that a filter compares with. */
 function literalsIn(filter: string): JsonValue[] {
   const texts = [...filter.matchAll(/"([^"\\]*)"|'([^'\\]*)'/g)].map(
     ([, double, single]) => double ?? single ?? '',

@@ -18,7 +18,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   NamespaceNotMapped: 'its namespace is not mapped',
 };
 
-/** One reconcile of one object. */
 export interface ActivityEntry {
   /** The virtual object, such as `Endpoints shop/db`. */
   readonly id: string;
@@ -30,7 +29,6 @@ export interface ActivityEntry {
   readonly latencyMs: number | undefined;
 }
 
-/** Prints each sync as one line, and every problem with its reason. */
 export class ActivityLogger implements Logger, Activity {
   readonly #show: ((line: string) => void) | undefined;
   readonly #record: (entry: ActivityEntry) => void;
@@ -112,7 +110,6 @@ function idOf(fields: LogFields): string {
   return `${fields['controller'] === 'endpointslices' ? 'EndpointSlice' : 'Endpoints'} ${subject}`;
 }
 
-/** What `demo --once` lists: every sample, its copy, and its state. */
 export function listSamples(
   samples: readonly DemoSample[],
   copies: ReadonlyMap<string, KubeObject>,
@@ -168,7 +165,6 @@ export const DEMO_NAME = 'demo';
 export const DEMO_HOST_NAMESPACE = 'team-demo';
 const NAMESPACE = 'shop';
 
-/** The configuration of the demo, as a user would write it. */
 export function demoConfig(files: { readonly virtual: string; readonly host: string }): string {
   return `${SCHEMA_MODELINE}# The configuration of the running demo. A change below sync is applied immediately.
 sync:

@@ -49,21 +49,16 @@ interface PairRow extends JsonObject {
   virtual: string | null;
   host: string | null;
   state: 'synced' | 'skipped' | 'refused' | 'waiting' | 'host only';
-  /** Why it is not synced. */
   why: string;
-  /** The last sync. */
   last: JsonObject | null;
 }
 
 interface DemoFeedOptions {
   readonly clients: Readonly<Record<ClusterName, WatchClient>>;
-  /** The kinds that are shown. */
   readonly resources: readonly Resource[];
-  /** Only objects of these namespaces. */
   readonly namespaces: Readonly<Record<ClusterName, string>>;
 }
 
-/** A line of the sync log. */
 interface LogLine extends JsonObject {
   readonly seq: number;
   readonly time: string;
@@ -97,7 +92,6 @@ const NO_METRICS: InformerMetrics = {
 class DemoFeed {
   readonly #options: DemoFeedOptions;
   readonly #objects: Readonly<Record<ClusterName, ReadonlyMap<string, Lister>>>;
-  /** Newest first. */
   readonly #log: LogLine[] = [];
   /** The last reconcile of each virtual object. */
   readonly #entries = new Map<string, ActivityEntry>();
@@ -107,7 +101,6 @@ class DemoFeed {
   #isSending = false;
   #seq = 0;
 
-  /** Watches until `signal` is aborted. */
   constructor(options: DemoFeedOptions, signal: AbortSignal) {
     this.#options = options;
     const watch = (cluster: ClusterName): ReadonlyMap<string, Lister> =>
@@ -150,7 +143,6 @@ class DemoFeed {
     return this.#objects[cluster].get(kind)?.get(key);
   }
 
-  /** Adds a line to the sync log if something was written, or could not be. */
   record(entry: ActivityEntry): void {
     const { id, state, what, latencyMs } = entry;
     const isRepeated = state === 'refused' && this.#entries.get(id)?.what === what;

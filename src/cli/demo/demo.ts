@@ -168,7 +168,6 @@ function printIntroduction(dir: string, pageUrl: string, healthUrl: string): voi
   );
 }
 
-/** Waits until every sample that can be synced has a copy, and prints the table. */
 async function showOnce(
   host: ClusterClient,
   activity: Activity,

@@ -261,7 +261,6 @@ export interface ApiConnection {
   /** `https://host:port`, optionally with a path prefix. */
   readonly server: string;
   readonly trust: ServerTrust;
-  /** As in a kubeconfig. */
   readonly proxyUrl?: string | undefined;
   /** Called for each request, because a credential may expire within a minute. */
   token(): string | Promise<string>;

@@ -80,8 +80,6 @@ function collectedPair(text: string, before: readonly string[]): string[] {
   throw new InvalidArgumentError('Use PROJECT/NAME.');
 }
 
-// Parsers for the values of options.
-
 export const DAY_SECONDS = 86_400;
 
 /** A Go duration or whole days, in seconds: `90d`, `720h`, `30m`, `0`. */
@@ -95,8 +93,6 @@ export function secondsIn(text: string): number {
   if (seconds === 0) throw new InvalidArgumentError('It is shorter than a second; use 0 for none.');
   return seconds;
 }
-
-// Prints a new secret in one of the output formats.
 
 export const KEY_FORMATS = ['key', 'kubeconfig', 'json', 'yaml'] as const;
 export type KeyFormat = (typeof KEY_FORMATS)[number];

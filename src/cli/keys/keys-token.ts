@@ -116,8 +116,6 @@ function execCredential({ token, renewAtMs }: IssuedToken): JsonObject {
   };
 }
 
-// The flags of `keys token`.
-
 interface TokenOptions extends ScopeOptions, ConnectionOptions {
   readonly output: 'token' | 'kubeconfig' | 'exec-credential';
   /** Seconds. */
@@ -153,8 +151,6 @@ export function addTokenOptions(command: Command): void {
   );
   command.addOption(add('--cluster-name <name>', 'name in the kubeconfig').default('cluster'));
 }
-
-// A kubeconfig for a connected cluster, whose user runs `keys token` as an exec plugin.
 
 function clusterIn({ clusterServer, clusterCertificateAuthority: file, clusterName: name }: TokenOptions) {
   const authority = file === undefined ? {} : { 'certificate-authority-data': authorityData(file) };
@@ -275,7 +271,6 @@ function cacheToken(file: string | undefined, issued: IssuedToken): void {
 }
 
 interface TokenClaims {
-  /** Name of the access key. */
   readonly name: string;
   /** Of the access key, when the token was issued. */
   readonly generation: number;

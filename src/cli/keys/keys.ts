@@ -116,8 +116,6 @@ function secretOption(): Option {
   return formatOption(KEY_FORMATS, 'the key alone, a kubeconfig with it, or the object');
 }
 
-// `keys revoke`: deletes, disables or enables keys.
-
 export interface RevokeOptions {
   readonly disable?: true;
   readonly enable?: true;

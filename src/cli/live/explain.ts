@@ -265,8 +265,6 @@ function capital(sentence: string): string {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
-// The stages of the sync of one object and what each of them did, as `explain` shows them.
-
 type PatchStage = ReturnType<typeof patchStage>;
 type MergeStage = ReturnType<typeof mergeOf>[number];
 type WriteStage = ReturnType<typeof writesOf>[number];

@@ -236,7 +236,6 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     });
   }
 
-  /** What vCluster runs with. */
   async config(): Promise<{ readonly text: string; readonly file: string }> {
     const key = valuesSecret(this);
     const secret = await this.#secret(key);

@@ -12,7 +12,7 @@ import {
 } from '../../syncer/reconcile/decide.ts';
 import { describePatchError } from '../output/terminal.ts';
 import type { ObjectPlan, ReferencePlan } from '../../syncer/rehearsal.ts';
-import type { LeaseState, ReportedEvent } from './reports.ts';
+import type { DaemonState, ReportedEvent } from './reports.ts';
 import type { Config } from '../../config/config.ts';
 import { MANAGED_BY } from '../../syncer/kinds/endpoint-slices.ts';
 import type { CopyAddress } from '../../syncer/kinds/kind.ts';
@@ -29,19 +29,14 @@ export interface SyncStatus {
   readonly sentence: string;
 }
 
-export interface StatusFacts {
+export interface StatusFacts extends Pick<DaemonState, 'lease' | 'runsOther'> {
   readonly nowMs: number;
   /** Of the daemon about this object, the latest first. */
   readonly events: readonly ReportedEvent[];
   readonly missingNamespaces: ReadonlySet<string>;
   /** What the user can do about one of them. */
   readonly namespaceAdvice: string;
-  /** Undefined: leader election is off. */
-  readonly lease: LeaseState | undefined;
-  /** The daemon in charge runs another configuration, so it does not write what this one would. */
-  readonly runsOther: boolean;
-  /** The state of the vCluster in its fleet, if it is not synced, or not as configured. */
-  readonly fleetNote?: string | undefined;
+  readonly fleetNote?: DaemonState['fleetNote'];
   /** Why the copies of objects that are gone stay. */
   readonly objection?: string | undefined;
   /** This program syncs Services, because there is no vCluster that syncs them and their Pods. */
@@ -296,8 +291,6 @@ function selectorReason(
 function quotedKey({ namespace = '', name }: { namespace?: string; name: string }): string {
   return `"${keyOf({ namespace, name })}"`;
 }
-
-// State, reason and sentence of a referenced object, and of an object that is not synced. Pure.
 
 export function statusOfImport(
   { seen, isReferenced, decision, changes }: ReferencePlan,

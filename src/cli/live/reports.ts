@@ -14,7 +14,6 @@ import { listAll } from './snapshot.ts';
 
 const CONTROLLER = 'endpoint-syncer/controller';
 
-/** An Event of a daemon of this program, about one object. */
 export interface ReportedEvent {
   readonly type: string;
   readonly reason: string;
@@ -65,7 +64,6 @@ export interface DaemonState {
   readonly object: KubeObject | undefined;
 }
 
-/** Reads the Lease of this virtual cluster. */
 export async function readDaemon(config: Config, client: ClusterClient, nowMs: number): Promise<DaemonState> {
   const { name, host, leaderElection } = config;
   const place = { namespace: host.namespace, name: leaseName(name) };

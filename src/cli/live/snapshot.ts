@@ -305,8 +305,6 @@ export async function connect({
   }
 }
 
-// What a sync would do with a snapshot.
-
 export interface WorldPlan extends Rehearsal {
   readonly snapshot: Snapshot;
 }
@@ -380,7 +378,6 @@ export type Target =
 
 export interface TargetName {
   readonly key: ObjectKey;
-  /** The key is that of a host object. */
   readonly isHost: boolean;
   readonly kind: string | undefined;
 }

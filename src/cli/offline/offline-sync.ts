@@ -240,7 +240,6 @@ function withUid(object: KubeObject, at: number): KubeObject {
   return { ...object, metadata: { uid: `file-${at}`, ...object.metadata } };
 }
 
-/** The objects of synced kinds, with their resources, in the order of the kinds. */
 function kindsIn(objects: readonly KubeObject[], config: Config): (readonly [Resource, KubeObject])[] {
   return syncedKinds(config).flatMap(({ kind: { resource } }) =>
     objects.filter(({ kind }) => kind === resource.kind).map((object) => [resource, object] as const),
@@ -259,7 +258,6 @@ function resourceOf({ apiVersion = 'v1', kind = '' }: KubeObject, config: Config
   return guessedResource(apiVersion, kind, config);
 }
 
-/** Every kind that a patch may name is served. */
 function discoveryFor(config: Config): Discovery {
   const resolve = async (apiVersion: string, kind: string): Promise<Resource> => {
     if (apiVersion === '' || kind === '') throw new TerminalError('a reference without apiVersion or kind');
@@ -423,7 +421,6 @@ function idOf(object: KubeObject): string {
   return `${object.kind ?? ''} ${objectKey(object)}`;
 }
 
-/** The kinds of the objects that a configuration syncs, such as `Endpoints`. */
 export function syncedKindNames(config: Config): readonly string[] {
   return syncedKinds(config).map(({ kind }) => kind.resource.kind);
 }

@@ -66,8 +66,6 @@ export class KeptSandbox implements AsyncDisposable {
   }
 }
 
-// What API servers add to the objects that they store.
-
 /** Objects of kinds that are not built in are unchanged. */
 export function apiDefaults(): (plural: string, object: KubeObject) => KubeObject {
   const kinds = new Map(builtInKinds(allowEverything).all.map((one) => [qualifiedPlural(one), one]));

@@ -9,7 +9,6 @@ import { type Path, valuesOf } from '../../syncer/patch/walk.ts';
 
 export interface Listing {
   readonly heading: readonly string[];
-  /** Columns that only `wide` has. */
   readonly wideHeading?: readonly string[];
   readonly rows: readonly ListedRow[];
   /** The value that `json`, `yaml` and `jsonpath` print. Default: an array with the JSON of each row. */
@@ -19,9 +18,7 @@ export interface Listing {
 export interface ListedRow {
   readonly cells: readonly string[];
   readonly wideCells?: readonly string[];
-  /** The line of `-o name`. */
   readonly name: string;
-  /** The value of `-o json` and `-o yaml`. */
   readonly json: JsonObject;
 }
 
@@ -123,8 +120,6 @@ function applyTemplate(template: string, json: JsonValue): string {
     .map((part) => ('text' in part ? part.text : valuesOf(part.path, json).map(textOf).join(' ')))
     .join('');
 }
-
-// Rows as aligned columns, as kubectl prints them.
 
 /** The first row is the heading. The last column is not padded. Control characters are escaped. */
 export function formatTable(table: readonly (readonly string[])[]): string {

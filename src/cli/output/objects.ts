@@ -114,7 +114,6 @@ export async function collectProblems<T>(
   }
 }
 
-/** The path itself, or every YAML and JSON file below a folder. */
 async function filesOf(path: string): Promise<string[]> {
   const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory() === true;
   if (!isFolder) return [path];
@@ -195,10 +194,7 @@ export function objectProblem(value: JsonObject): string | undefined {
   return typeProblem(value);
 }
 
-/** Members of the metadata that an API server sets. */
 export const SERVER_SET = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
-
-// Hides the annotations and labels that the syncer keeps for itself.
 
 /** A copy without the bookkeeping annotations and the marker labels. */
 export function withoutBookkeeping(object: KubeObject): KubeObject {
@@ -207,7 +203,6 @@ export function withoutBookkeeping(object: KubeObject): KubeObject {
   );
 }
 
-/** A copy without these annotations and labels. */
 export function withoutKeys(
   object: KubeObject,
   isHidden: (member: 'annotations' | 'labels', key: string) => boolean,

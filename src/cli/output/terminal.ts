@@ -26,7 +26,6 @@ export function paintFor(output: Pick<Output, 'isTTY'>, env: NodeJS.ProcessEnv =
 }
 
 export interface Progress extends Disposable {
-  /** `done` of `total` items are finished. */
   update(done: number, total: number): void;
   /** Shows the label alone, immediately: for work of unknown length that blocks the process. */
   announce(): void;
@@ -37,7 +36,6 @@ export function showProgress(what: string): Progress {
   return progressOn(process.stderr, what, () => systemClock.monotonicMs());
 }
 
-/** No progress is shown before this time has passed. */
 const SILENT_MS = 1000;
 const INTERVAL_MS = 100;
 const WIDTH = 24;
@@ -129,15 +127,12 @@ function isActionable(error: unknown): error is Error {
   return [TerminalError, StatusError, StoreError, PatchError].some((type) => error instanceof type);
 }
 
-// The error message of a failed patch.
-
 /** One line with index and path, then the expression with a caret where the place is known. */
 export function describePatchError({ index, path, kind, message, excerpt }: PatchError): string {
   const place = path === '' ? '' : ` at ${plainText(path)}`;
   return `patches[${index}]${place}: ${plainText(message)} (${kind})${excerpt === '' ? '' : `\n${excerpt}`}`;
 }
 
-/** Why an object could not be translated, for any error. */
 export function describeFailure(error: unknown): string {
   if (error instanceof PatchError) return describePatchError(error);
   return messageOf(error);

@@ -168,8 +168,6 @@ export function denialOf({ method, headers }: IncomingMessage, port: number): st
     : 'requests of another origin are denied';
 }
 
-// `--port` of the commands that serve a page.
-
 const PORT_MAX = 65_535;
 
 export function portOption(): Option {
@@ -183,7 +181,6 @@ export function portOption(): Option {
 
 // The ES modules of the editor's packages, served from node_modules as they are, and the import map that finds them.
 
-/** The packages that the page imports by name. */
 const ROOTS = [
   '@codemirror/autocomplete',
   '@codemirror/commands',

@@ -153,7 +153,6 @@ function matchJson({ path, before, after }: TracedMatch): JsonObject {
   return { path, ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
 }
 
-/** One request of the page: the texts of its editors. */
 interface RunInput {
   /** A list of patches, `{patches: […]}`, or a configuration. */
   readonly patches: string;
@@ -179,7 +178,6 @@ function readEditor(text: string) {
   return { objects: parseObjects('', text, problems), problems };
 }
 
-/** The problems of one editor as the page shows them. */
 function placed(editor: Editor, problems: readonly ConfigProblem[]) {
   return problems.map(({ line, column, path, message, severity }) => ({
     editor,
@@ -244,8 +242,6 @@ function patchesOnly(text: string, objects: readonly KubeObject[], base: Config)
   const isValid = !problems.some(({ severity }) => severity === 'error');
   return { config: isValid ? { ...base, sync } : undefined, patchList, problems };
 }
-
-// The result of one run as the page shows it.
 
 /**
  * `{original, result, plainResult, imports}`; `isSynced` tells copies from the objects that references import. `original` has the virtual
@@ -337,7 +333,6 @@ function isPatchFailure(one: Rendered): boolean {
   return one.kind === 'failed' && one.error instanceof PatchError;
 }
 
-/** The line that a command would write to standard error. */
 function noteOf(one: Rendered): JsonObject[] {
   switch (one.kind) {
     case 'object':

@@ -47,7 +47,6 @@ async function playground(command: Command, port: number): Promise<number> {
 
 interface PageOptions extends Partial<Pick<PageServerOptions, 'calls' | 'feeds'>> {
   readonly port: number;
-  /** For patches without a configuration around them. */
   readonly config: Config;
   /** Of the demo: objects that its patches match, as YAML. */
   readonly sample?: string;

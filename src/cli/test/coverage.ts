@@ -182,7 +182,6 @@ interface Branch {
   /** 1-based place in the expression. */
   readonly line: number;
   readonly column: number;
-  /** The branch as written, cut to one short line. */
   readonly text: string;
 }
 

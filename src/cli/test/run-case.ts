@@ -34,7 +34,6 @@ export interface CaseRun {
   readonly forward: Outcome;
   /** Undefined: the case has no expectations for it. */
   readonly reverse: Outcome | undefined;
-  /** Where an expectation does not hold. */
   readonly mismatches: readonly Mismatch[];
   /** Where the round trip is not the identity: no expectation could be changed so that it holds. */
   readonly brokenRoundTrip: readonly Mismatch[];
@@ -171,7 +170,6 @@ const EVENTS: EntryRules = {
   describe: (entry) => textAt(entry, 'reason'),
 };
 
-/** The object of an error or an Event. */
 function objectOf(entry: JsonObject): JsonObject {
   const object = ownValue(entry, 'object');
   return isJsonObject(object) ? object : {};
@@ -255,7 +253,6 @@ export interface Mismatch {
   readonly path: string;
   /** Undefined: expected not to be there. */
   readonly expected: JsonValue | undefined;
-  /** Undefined: not there. */
   readonly actual: JsonValue | undefined;
 }
 

@@ -11,7 +11,6 @@ import { syntaxProblems, cannotBeRead, readTextFile } from '../../config/source-
 import type { KubeObject } from '../../kube/object.ts';
 import { collectProblems, objectOf, objectProblem, readObjects } from '../output/objects.ts';
 
-/** The end of the names of test files. */
 export const TEST_FILE_SUFFIX = 'endpoint-syncer-test.yaml';
 const BYTES_MAX = 4 * 1024 * 1024;
 
@@ -21,7 +20,6 @@ export interface TestFile {
   /** Path of the configuration, from the working directory. */
   readonly config: string;
   readonly cases: readonly TestCase[];
-  /** Every file that a run reads. */
   readonly reads: readonly string[];
 }
 

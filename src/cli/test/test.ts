@@ -42,7 +42,6 @@ export function define(command: Command, exitWith: ExitWith): void {
 
 interface Round {
   readonly code: number;
-  /** Every file that was read. */
   readonly reads: readonly string[];
 }
 
@@ -158,14 +157,12 @@ interface CaseResult {
 }
 
 interface FileCoverage {
-  /** Path of the configuration. */
   readonly config: string;
   readonly patches: readonly PatchCoverage[];
 }
 
 interface TestReport {
   readonly cases: readonly CaseResult[];
-  /** Undefined: not requested. */
   readonly coverage: readonly FileCoverage[] | undefined;
 }
 

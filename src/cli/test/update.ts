@@ -130,7 +130,6 @@ function appendTo(document: Document, at: Path, entries: readonly JsonObject[]):
   for (const entry of entries) list.add(document.createNode(entry));
 }
 
-/** Corrects only the members that the expectation mentions. */
 function updateValue(
   document: Document,
   at: Path,
