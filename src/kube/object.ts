@@ -73,6 +73,10 @@ export function orderedKey({ namespace, name }: NamespacedName): string {
   return `${namespace}/${name}`;
 }
 
+export function nameOf({ metadata: { namespace = '', name } }: KubeObject): NamespacedName {
+  return { namespace, name };
+}
+
 /** The key of an object, from its metadata. */
 export function objectKey(object: KubeObject): ObjectKey {
   const { namespace, name } = object.metadata;

@@ -1,7 +1,7 @@
 /** A client of one API server, with raw JSON. */
 
 import { setImmediate } from 'node:timers/promises';
-import type { KubeObject, NamespacedName, Resource } from '../object.ts';
+import { nameOf, type KubeObject, type NamespacedName, type Resource } from '../object.ts';
 import { failure, StatusError } from '../status-error.ts';
 import { backoffDelayMs, boundedRetryAfterMs } from '../../base/retry.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
@@ -234,10 +234,6 @@ function httpRequest({ options, body, ...call }: Call): HttpRequest {
 
 function isOverloaded(error: unknown): error is StatusError {
   return error instanceof StatusError && (error.code === 429 || error.code === 503);
-}
-
-function nameOf({ metadata: { namespace = '', name } }: KubeObject): NamespacedName {
-  return { namespace, name };
 }
 
 function writeQuery({ fieldManager, isDryRun = false }: WriteOptions): string {

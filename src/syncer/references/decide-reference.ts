@@ -1,7 +1,14 @@
 /** Observes one referenced object, and decides which name is written for it, and whether and in which direction it is imported. Pure: no clock, no
  * requests, no state. */
 
-import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import {
+  keyOf,
+  nameOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../kube/object.ts';
 import { isOptedOut, SKIP_BACKSYNC } from '../reconcile/decide.ts';
 import { describeReference, type ReferencedKind } from './referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
@@ -106,8 +113,7 @@ function decideSource(
     const problem = { ...notAllowed(seen, refusal), event: notFound(seen) };
     return { name: seen.target, action: 'none', problem };
   }
-  const { namespace = '', name } = source.metadata;
-  return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
+  return { name: nameOf(source), action: seen.kind.isImportable ? 'to-virtual' : 'none' };
 }
 
 /** No copy names the object: what is imported is surplus. */
@@ -122,15 +128,11 @@ export function surplusCopies(
   if (decision.action === 'paused' || isOptedOut(seen.object)) return [];
   if (seen.object === undefined && seen.malformed !== undefined) return [];
   const kept = decision.action === 'to-host' && seen.target ? keyOf(seen.target) : undefined;
-  return seen.ours.filter((copy) => hostKeyOf(copy) !== kept && !isOptedOut(copy) && !isSkipped(copy));
+  return seen.ours.filter((copy) => objectKey(copy) !== kept && !isOptedOut(copy) && !isSkipped(copy));
 }
 
 function isSkipped({ metadata: { labels, annotations } }: KubeObject): boolean {
   return labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
-}
-
-export function hostKeyOf({ metadata: { namespace = '', name } }: KubeObject): ObjectKey {
-  return keyOf({ namespace, name });
 }
 
 /** The same whether the host has no such object, or one that must not be imported. */
@@ -224,11 +226,11 @@ export function observeReference(
     object: isImported ? undefined : there,
     malformed: view.malformed(key),
     imported: isImported ? there : undefined,
-    othersCopy: others && { namespace: others.metadata.namespace ?? '', name: others.metadata.name },
+    othersCopy: others && nameOf(others),
     ours,
     target,
     holder: target && holderOf(view, virtual, { target, names }),
-    isTargetTaken: atTarget !== undefined && !ours.some((copy) => hostKeyOf(copy) === hostKeyOf(atTarget)),
+    isTargetTaken: atTarget !== undefined && !ours.some((copy) => objectKey(copy) === objectKey(atTarget)),
     source,
     isSourceWatched: sourceKeyOf(kind, virtual, names) !== undefined,
     sourceRefusal: source && view.refusal(source),
@@ -284,7 +286,7 @@ function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator
   const source = key === undefined ? undefined : view.host(key);
   // With unchanged names, our own copy has the name of its original.
   const isOwnCopy =
-    source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => hostKeyOf(copy) === key);
+    source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => objectKey(copy) === key);
   return isOwnCopy ? undefined : source;
 }
 
@@ -301,10 +303,10 @@ export function virtualNamed(
   const original = copy && namedVirtual(copy, kind.host, names);
   if (original !== undefined) return original;
   for (const object of view.virtuals()) {
-    const { namespace = '', name } = object.metadata;
-    const target = names.referenceToHost({ namespace, name }, kind.host);
+    const name = nameOf(object);
+    const target = names.referenceToHost(name, kind.host);
     const isImported = isImport(object, names.vcluster) || view.isKnownImport(object);
-    if (target !== undefined && keyOf(target) === key && !isImported) return { namespace, name };
+    if (target !== undefined && keyOf(target) === key && !isImported) return name;
   }
   return undefined;
 }
@@ -315,5 +317,5 @@ function isMadeHere(kind: ReferencedKind): (copy: KubeObject) => boolean {
 }
 
 function byHostKey(a: KubeObject, b: KubeObject): number {
-  return hostKeyOf(a) < hostKeyOf(b) ? -1 : 1;
+  return objectKey(a) < objectKey(b) ? -1 : 1;
 }

@@ -4,7 +4,7 @@ import { withinTime } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { retry } from '../../base/retry.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
-import type { KubeObject, Resource } from '../../kube/object.ts';
+import { nameOf, type KubeObject, type Resource } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { isOptedOut } from '../reconcile/decide.ts';
@@ -86,10 +86,12 @@ export class FormerKinds {
     const { discoveries } = this.#environment;
     const resource = await discoveries[cluster].resolveNamespaced(apiVersion, kind, { signal });
     const writer = this.#writer(cluster, resource);
-    for (const { metadata } of await this.#imports(cluster, resource, signal)) {
-      const { name, namespace = '', uid = '' } = metadata;
-      await writer.delete({ namespace, name }, uid, 'its kind is no longer referenced by a patch');
-    }
+    for (const found of await this.#imports(cluster, resource, signal))
+      await writer.delete(
+        nameOf(found),
+        found.metadata.uid ?? '',
+        'its kind is no longer referenced by a patch',
+      );
   }
 
   /** Without a cache. One request at a time. */

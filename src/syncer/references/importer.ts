@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { invariant } from '../../base/errors.ts';
-import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { keyOf, nameOf, objectKey, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import { ignoreNotFound, isAlreadyExists, isConflict } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { isNamespaceMissing, UNCHANGED, type ReconcileResult } from '../reconcile/controller.ts';
@@ -25,7 +25,6 @@ import { MANAGED_BY_LABEL } from '../translate/labels.ts';
 import {
   decideReference,
   decideUnreferenced,
-  hostKeyOf,
   namespaceNotFound,
   observeReference,
   surplusCopies,
@@ -235,16 +234,15 @@ export class Importer {
     return { outcome: 'deleted', reason: UNREFERENCED };
   }
 
-  async #delete({ writer }: KindSide, { metadata }: KubeObject, why: string): Promise<'deleted' | 'dryRun'> {
-    const { namespace = '', name, uid = '' } = metadata;
-    return writer.delete({ namespace, name }, uid, why);
+  async #delete({ writer }: KindSide, object: KubeObject, why: string): Promise<'deleted' | 'dryRun'> {
+    return writer.delete(nameOf(object), object.metadata.uid ?? '', why);
   }
 
   /** A synced object on the host may still reference this copy. */
   #isNeeded({ id, decision: { name }, isReferenced }: ImportJob, copy: KubeObject): boolean {
     const { index, changes } = this.#options;
     if (!isReferenced) return !changes.isDispensable(copy);
-    const hostKey = hostKeyOf(copy);
+    const hostKey = objectKey(copy);
     const isMoving = name !== undefined && keyOf(name) !== hostKey;
     return (
       isMoving && [...index.referrersOf(id)].some((referrer) => index.writtenBy(referrer, id) === hostKey)
@@ -265,7 +263,7 @@ export class Importer {
     return {
       to: 'host',
       source: object,
-      copy: ours.find((one) => hostKeyOf(one) === keyOf(target)),
+      copy: ours.find((one) => objectKey(one) === keyOf(target)),
       place: target,
       readSource: async () => object,
       forge: (source, host) =>
@@ -336,7 +334,7 @@ export class Importer {
     const existing = await this.#readPlace(job, mirror);
     if (existing === undefined || mirror.to === 'virtual') throw error;
     const { ours } = observeReference(caches, seen.virtual, environment.names);
-    if (ours.some((copy) => hostKeyOf(copy) === keyOf(mirror.place)))
+    if (ours.some((copy) => objectKey(copy) === keyOf(mirror.place)))
       return requeued('host copy has changed');
     const { problem } = decideReference({ ...seen, isTargetTaken: true }, rules);
     invariant(problem, 'an object whose name is taken on the host is refused');
@@ -409,9 +407,8 @@ export class Importer {
    * its place, or it is refused. */
   async #readAllowed({ caches }: ImportJob, source: KubeObject): Promise<KubeObject | undefined> {
     const { client, resource } = caches.sides.host;
-    const { namespace = '', name, uid } = source.metadata;
-    const full = await ignoreNotFound(client.get(resource, { namespace, name }));
-    if (full === undefined || full.metadata.uid !== uid) return undefined;
+    const full = await ignoreNotFound(client.get(resource, nameOf(source)));
+    if (full === undefined || full.metadata.uid !== source.metadata.uid) return undefined;
     const { rules } = this.#options;
     const refusal = refusalOfSource(full, resource, rules) ?? refusalOfContent(full, resource, rules);
     caches.recordRefusal(full, refusal);

@@ -17,6 +17,7 @@ import type { Semaphore } from '../../base/semaphore.ts';
 import type { CacheEvent, ClusterClient, ClusterName, Informer, MalformedItem } from '../../kube/types.ts';
 import {
   keyOf,
+  objectKey,
   parseKey,
   type KubeObject,
   type ObjectKey,
@@ -180,12 +181,12 @@ export class KindCaches implements KindView {
 
   /** Records why the content of this version of the object forbids its import. If that has changed, publishes an event of the object: every virtual
    * namespace may have references to it. */
-  recordRefusal({ metadata }: KubeObject, why: string | undefined): void {
-    const { uid = '', resourceVersion, namespace = '', name } = metadata;
+  recordRefusal(object: KubeObject, why: string | undefined): void {
+    const { uid = '', resourceVersion } = object.metadata;
     const hasChanged = this.#refusals.get(uid)?.why !== why;
     if (why === undefined) this.#refusals.delete(uid);
     else this.#refusals.set(uid, { why, resourceVersion });
-    if (hasChanged) this.#republish('host', keyOf({ namespace, name }), metadata);
+    if (hasChanged) this.#republish('host', objectKey(object), object.metadata);
   }
 
   /** Without our label and annotation, the object belongs to another client. */

@@ -1,7 +1,7 @@
 /** Kubernetes Events about references, recorded on the referrers. */
 
 import type { ClusterName, RecordedEvent } from '../../kube/types.ts';
-import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import { keyOf, nameOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import { listedPaths } from '../reconcile/object-diff.ts';
 import type { ReferenceObservation, ReferenceProblem } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
@@ -87,8 +87,7 @@ export function importedNote(
 ): string {
   if (to === 'host')
     return `${describeReference(kind, virtual)} is imported into the host as "${keyOf(place)}".`;
-  const { namespace = '', name } = source.metadata;
-  const what = describeReference(kind, { namespace, name });
+  const what = describeReference(kind, nameOf(source));
   return `${what} of the host is imported into the virtual cluster as "${keyOf(place)}".`;
 }
 
