@@ -5,6 +5,7 @@ import {
   jsonEquals,
   mergePatch,
   ownValue,
+  setOwn,
   type JsonObject,
   type JsonValue,
 } from '../base/json.ts';
@@ -13,6 +14,7 @@ import {
   asJson,
   asObject,
   keyOf,
+  nameOf,
   objectKey,
   type KubeObject,
   type NamespacedName,
@@ -261,9 +263,9 @@ export class MemoryCluster {
     for (const listener of this.#listeners) listener(change);
   }
 
-  #deleteEndpoints({ metadata: { name, namespace = '' } }: KubeObject): void {
-    if (this.get('endpoints', keyOf({ name, namespace })) !== undefined)
-      this.delete('endpoints', { name, namespace }, { manager: API_SERVER_MANAGER });
+  #deleteEndpoints(service: KubeObject): void {
+    if (this.get('endpoints', objectKey(service)) !== undefined)
+      this.delete('endpoints', nameOf(service), { manager: API_SERVER_MANAGER });
   }
 
   #admitted(plural: string, given: KubeObject, previous: KubeObject | undefined): KubeObject {
@@ -478,7 +480,7 @@ export function copyOf<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf) as T; // of the same elements
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) copy[key] = copyOf((value as Record<string, unknown>)[key]); // JSON has no symbols
+  for (const key of Object.keys(value)) setOwn(copy, key, copyOf((value as Record<string, unknown>)[key])); // JSON has no symbols
   return copy as T; // of the same members
 }
 

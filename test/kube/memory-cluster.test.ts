@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { listPage, MemoryClient, MemoryCluster } from '../../src/kube/memory-cluster.ts';
-import { ENDPOINTS, objectKey, SECRETS, type KubeObject } from '../../src/kube/object.ts';
+import { CONFIG_MAPS, ENDPOINTS, objectKey, SECRETS, type KubeObject } from '../../src/kube/object.ts';
 import type { WatchHandler } from '../../src/kube/types.ts';
 
 const CONTEXT = { manager: 'test' };
@@ -252,4 +252,13 @@ test('objects are copied on their way in and out, and those that are stored cann
   expect(read.metadata.labels).toEqual({ tier: 'a' });
   const stored = cluster.get('endpoints', 'ns/x');
   expect(() => Object.assign(stored?.metadata.labels ?? {}, { tier: 'b' })).toThrow(TypeError);
+});
+
+test('a member of any name survives, __proto__ too', async () => {
+  const cluster = newCluster();
+  const client = new MemoryClient(cluster, CONTEXT);
+  const data = JSON.parse('{"__proto__":"kept","constructor":"kept"}') as Record<string, string>; // its members are texts
+  await client.create(CONFIG_MAPS, { metadata: { name: 'x', namespace: 'ns' }, data });
+  const read = await client.get(CONFIG_MAPS, { namespace: 'ns', name: 'x' });
+  expect(JSON.stringify(read['data'])).toBe(JSON.stringify(data));
 });
