@@ -376,7 +376,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'references: the contents of a Secret are not looked into',
     file: REFUSALS,
-    snippet: "if (holdsKubeconfig(content)) return 'it holds a kubeconfig';",
+    snippet: "if (values.some(isKubeconfig)) return 'it holds a kubeconfig';",
     replacement: '',
   },
   {
