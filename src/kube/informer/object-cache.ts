@@ -159,16 +159,7 @@ function isNewer(object: KubeObject, held: KubeObject): boolean {
 
 // Objects by key, and keys by the values of named indexes.
 
-interface Indexer {
-  get(key: ObjectKey): KubeObject | undefined;
-  set(key: ObjectKey, object: KubeObject): void;
-  delete(key: ObjectKey): void;
-  list(): MapIterator<KubeObject>;
-  keys(): MapIterator<ObjectKey>;
-  /** May be a live view: copy it before anything else may change the index. Throws for an index that does not exist. */
-  byIndex(index: string, value: string): ReadonlySet<ObjectKey>;
-  readonly size: number;
-}
+type Indexer = ReturnType<typeof createIndexer>;
 
 const NOTHING: ReadonlySet<ObjectKey> = new Set();
 
@@ -176,7 +167,7 @@ const NOTHING: ReadonlySet<ObjectKey> = new Set();
 type KeysByValue = Map<string, ObjectKey | Set<ObjectKey>>;
 
 /** Index functions must be pure: their values are computed again when an object is removed, instead of stored. */
-function createIndexer(functions: IndexFunctions, share: CacheShare | undefined): Indexer {
+function createIndexer(functions: IndexFunctions, share: CacheShare | undefined) {
   const objects = new Map<ObjectKey, KubeObject>();
   const indexes = Object.entries(functions).map(([name, valuesOf]) => ({
     name,
@@ -187,8 +178,8 @@ function createIndexer(functions: IndexFunctions, share: CacheShare | undefined)
     for (const { keys, valuesOf } of indexes) for (const value of valuesOf(object)) dropKey(keys, value, key);
   };
   return {
-    get: (key) => objects.get(key),
-    set(key, object) {
+    get: (key: ObjectKey): KubeObject | undefined => objects.get(key),
+    set(key: ObjectKey, object: KubeObject): void {
       const previous = objects.get(key);
       if (previous !== undefined) unlink(key, previous);
       objects.set(key, object);
@@ -196,22 +187,23 @@ function createIndexer(functions: IndexFunctions, share: CacheShare | undefined)
       for (const { keys, valuesOf } of indexes)
         for (const value of valuesOf(object)) addKey(keys, value, key);
     },
-    delete(key) {
+    delete(key: ObjectKey): void {
       const previous = objects.get(key);
       if (previous === undefined) return;
       unlink(key, previous);
       objects.delete(key);
       share?.replaced(previous, undefined);
     },
-    list: () => objects.values(),
-    keys: () => objects.keys(),
-    byIndex(index, value) {
+    list: (): MapIterator<KubeObject> => objects.values(),
+    keys: (): MapIterator<ObjectKey> => objects.keys(),
+    /** May be a live view: copy it before anything else may change the index. Throws for an index that does not exist. */
+    byIndex(index: string, value: string): ReadonlySet<ObjectKey> {
       const found = indexes.find(({ name }) => name === index);
       if (found === undefined) throw new RangeError(`there is no index ${index}`);
       const keys = found.keys.get(value) ?? NOTHING;
       return typeof keys === 'string' ? new Set([keys]) : keys;
     },
-    get size() {
+    get size(): number {
       return objects.size;
     },
   };
