@@ -3,8 +3,7 @@
 import { type Command, Option } from 'commander';
 import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { Config } from '../config/config.ts';
-import type { ConfigChecks } from '../config/types.ts';
+import type { Config, ConfigChecks } from '../config/config.ts';
 import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
 import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
 import { isProtected } from '../syncer/patch/protect.ts';

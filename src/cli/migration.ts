@@ -4,13 +4,12 @@ import { basename } from 'node:path';
 import { isAlias, isMap, isScalar, parseDocument, stringify } from 'yaml';
 import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import { jsonEquals, type JsonObject } from '../base/json.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, ConfigFlags } from '../config/config.ts';
 import { readDocument } from '../config/document.ts';
 import { Fields, PATCHED_KEYS } from '../config/finding.ts';
 import { parseConfig, type ParseResult } from '../config/parse.ts';
 import { patchesIn } from '../config/patch-rules.ts';
 import { syntaxProblems } from '../config/source-file.ts';
-import type { ConfigFlags } from '../config/types.ts';
 import {
   mergeConfig,
   valuesFindings,

@@ -6,8 +6,7 @@ import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './
 import { parseConfig, type ParseOptions, type ParseResult } from './parse.ts';
 import { overridesOfCommandLine } from './overrides.ts';
 import { displayName, readTextFile } from './source-file.ts';
-import type { Config } from './config.ts';
-import type { ConfigFlags } from './types.ts';
+import type { Config, ConfigFlags } from './config.ts';
 import { withoutHeading } from './vcluster-values.ts';
 
 export interface LoadOptions extends Omit<ParseOptions, 'overrides' | 'fileExists'> {

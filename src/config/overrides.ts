@@ -8,7 +8,7 @@ import { FLAGS, type FlagDefinition } from './flags.ts';
 import { OWN_SECTIONS, vclusterDefaults } from './vcluster-values.ts';
 import { didYouMean } from './schema/suggest.ts';
 import { problemOf } from './source-file.ts';
-import type { ConfigFlags } from './types.ts';
+import type { ConfigFlags } from './config.ts';
 
 export interface Override {
   readonly path: ConfigPath;

@@ -21,8 +21,7 @@ import { configWarnings, unsyncedServices, syncedByVcluster, vclusterFindings } 
 import { vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './vcluster-values.ts';
 import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema } from './schema/schema-check.ts';
-import type { Config, NamespaceMode, SyncConfig } from './config.ts';
-import type { ConfigChecks, PatchConfig } from './types.ts';
+import type { Config, NamespaceMode, SyncConfig, ConfigChecks, PatchConfig } from './config.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json.ts';
 import { readDocument } from './document.ts';
 import { syntaxProblems } from './source-file.ts';

@@ -6,7 +6,7 @@ import type { StringMap } from '../kube/object.ts';
 import { isSet, ONE_MODE, textMember, WHOLE_REFERENCE } from './rules.ts';
 import { show } from './schema/schema-fields.ts';
 import { patchSchema, referenceSchema } from './schema/schema-sync.ts';
-import type { ConfigChecks, PatchConfig, PathSegment } from './types.ts';
+import type { ConfigChecks, PatchConfig, PathSegment } from './config.ts';
 
 /** The content of Endpoints and of EndpointSlices. */
 const CONTENT_MEMBERS = ['subsets', 'endpoints', 'ports'];

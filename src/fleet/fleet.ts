@@ -8,9 +8,14 @@ import type { Logger } from '../base/logger.ts';
 import { mergedText } from '../base/metrics/series.ts';
 import type { Random } from '../base/random.ts';
 import { retry } from '../base/retry.ts';
-import { type Config, configurationHash, diffConfig, type FleetConfig } from '../config/config.ts';
+import {
+  type Config,
+  configurationHash,
+  diffConfig,
+  type FleetConfig,
+  type ConfigChecks,
+} from '../config/config.ts';
 import { isFleetNamespace } from '../config/fleet-rules.ts';
-import type { ConfigChecks } from '../config/types.ts';
 import { missingRights } from '../kube/access-review.ts';
 import { borrowedClient } from '../kube/borrowed-client.ts';
 import { createEventRecorder } from '../kube/event-recorder.ts';

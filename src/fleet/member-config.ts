@@ -2,7 +2,7 @@
 
 import { isJsonObject, ownValue, type JsonObject } from '../base/json.ts';
 import type { ConfigProblem } from '../base/errors.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, ConfigChecks } from '../config/config.ts';
 import { readDocument } from '../config/document.ts';
 import { type ConfigPath, errorAtKey, type Finding } from '../config/finding.ts';
 import type { ConfigText } from '../config/layers.ts';
@@ -10,7 +10,6 @@ import type { CommandLine, Override } from '../config/overrides.ts';
 import { parseConfig } from '../config/parse.ts';
 import { SYNC_FIELDS } from '../config/schema/schema-syncer.ts';
 import { describeProblem } from '../config/source-file.ts';
-import type { ConfigChecks } from '../config/types.ts';
 import { withoutHeading } from '../config/vcluster-values.ts';
 import type { NamespacedName } from '../kube/object.ts';
 import { accessSecret } from './vcluster.ts';

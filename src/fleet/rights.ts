@@ -1,7 +1,6 @@
 /** The rights that a fleet needs on the host: to find its members, and what each of them needs. Pure. */
 
-import type { Config, FleetConfig } from '../config/config.ts';
-import type { ConfigChecks } from '../config/types.ts';
+import type { Config, FleetConfig, ConfigChecks } from '../config/config.ts';
 import { LEASES } from '../kube/lease.ts';
 import { CONFIG_MAPS, ENDPOINT_SLICES, SECRETS, type Resource } from '../kube/object.ts';
 import { requiredRights, rightsOnEvents, type Right } from '../syncer/rights.ts';

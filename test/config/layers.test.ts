@@ -8,8 +8,7 @@ import { stringify } from 'yaml';
 import { checkConfig, loadConfig, type CheckedConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import { vclusterDefaults } from '../../src/config/vcluster-values.ts';
-import type { Config } from '../../src/config/config.ts';
-import type { ConfigFlags } from '../../src/config/types.ts';
+import type { Config, ConfigFlags } from '../../src/config/config.ts';
 import { sandboxSettings } from '../../src/syncer/translation.ts';
 import { ANY_KIND, brief } from './setup.ts';
 

@@ -2,8 +2,7 @@
 
 import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { parseConfig, type ParseResult } from '../../src/config/parse.ts';
-import type { Config } from '../../src/config/config.ts';
-import type { ConfigChecks, ConfigFlags } from '../../src/config/types.ts';
+import type { Config, ConfigChecks, ConfigFlags } from '../../src/config/config.ts';
 import type { ConfigProblem } from '../../src/base/errors.ts';
 
 /** The real checks for objects of any kind: most tests patch made-up fields, which no Endpoints has. */

@@ -2,8 +2,7 @@
 
 import { systemClock } from '../../base/clock.ts';
 import { type JsonObject, type JsonValue, ownValue, valueAt, isJsonObject } from '../../base/json.ts';
-import type { Config } from '../../config/config.ts';
-import type { ConfigChecks } from '../../config/types.ts';
+import type { Config, ConfigChecks } from '../../config/config.ts';
 import { asJson, asObject, type KubeObject, objectKey } from '../../kube/object.ts';
 import {
   patchedKinds,

@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/schema.ts';
-import type { PatchConfig } from '../../config/types.ts';
+import type { PatchConfig } from '../../config/config.ts';
 import { printObject } from '../output/objects.ts';
 import { keepAlive, stopSignals } from '../process-lifecycle.ts';
 

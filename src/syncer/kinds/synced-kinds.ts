@@ -1,8 +1,7 @@
 /** The kinds that a configuration syncs, and which of their objects it selects. */
 
 import { textPattern } from '../../base/text-pattern.ts';
-import type { Config, LabelSelectorConfig, SyncConfig } from '../../config/config.ts';
-import type { PatchConfig } from '../../config/types.ts';
+import type { Config, LabelSelectorConfig, PatchConfig, SyncConfig } from '../../config/config.ts';
 import { parseLabelSelector, printSelector, type SelectorOperator } from '../../kube/label-selector.ts';
 import type { Lister } from '../../kube/types.ts';
 import {

@@ -2,7 +2,7 @@
 
 import { parsePath, printPath, type Segment } from './path-syntax.ts';
 import { leadingPath, startsWith, throughLastWildcard } from './reference-parts.ts';
-import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/types.ts';
+import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../config/config.ts';
 import { compileExpression, compileFilter } from '../sandbox/front-end/compile-expression.ts';
 import type { ElementFacts, MatchFacts } from '../sandbox/front-end/warnings.ts';
 import { nearestWord } from '../../config/schema/suggest.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import type { PatchConfig } from '../../../src/config/types.ts';
+import type { PatchConfig } from '../../../src/config/config.ts';
 import { build, context } from './build.ts';
 
 const OBJECT: JsonObject = {

@@ -1,7 +1,7 @@
 /** Translation of references in both directions and all namespace modes. */
 
 import { describe, expect, test } from 'vitest';
-import type { ReferenceConfig } from '../../../src/config/types.ts';
+import type { ReferenceConfig } from '../../../src/config/config.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
 import { createNameTranslator, hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
-import type { PatchConfig } from '../../../src/config/types.ts';
+import type { PatchConfig } from '../../../src/config/config.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/patch/pipeline.ts';
 import { tracePatches, type PatchTrace } from '../../../src/syncer/patch/trace.ts';

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { mergePatch, valueAt, type JsonObject } from '../../../src/base/json.ts';
-import type { PatchConfig } from '../../../src/config/types.ts';
+import type { PatchConfig } from '../../../src/config/config.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';

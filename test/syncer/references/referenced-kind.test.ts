@@ -1,8 +1,7 @@
 /** Which kinds references may lead to: those that patches of synced kinds name. */
 
 import { expect, test } from 'vitest';
-import type { SyncConfig } from '../../../src/config/config.ts';
-import type { PatchConfig } from '../../../src/config/types.ts';
+import type { SyncConfig, PatchConfig } from '../../../src/config/config.ts';
 import { kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';
 
 const reference = (kind: string): PatchConfig => ({
