@@ -31,7 +31,6 @@ export interface LoadedConfig {
 /** The limit of a ConfigMap. */
 export const FILE_BYTES_MAX = 1024 * 1024;
 
-/** A configuration that was read, but is invalid. */
 export class InvalidConfigError extends ConfigError {
   /** See {@link LoadedConfig.files}. */
   readonly files: FileTexts;
@@ -113,13 +112,11 @@ async function readVclusterText(file: string): Promise<VclusterText> {
   }
 }
 
-/** The file that `run` would read. */
 export function configFile(options: Pick<LoadOptions, 'file' | 'env'>): string | undefined {
   const file = options.file ?? options.env['ENDPOINT_SYNCER_CONFIG'] ?? '';
   return file === '' ? undefined : file;
 }
 
-/** The whole text of a configuration file, or of standard input for `-`. Throws a `ConfigError` when it cannot be read. */
 export function readConfigText(file: string): Promise<string> {
   return readTextFile(file, FILE_BYTES_MAX);
 }

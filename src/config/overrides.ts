@@ -30,7 +30,6 @@ export function overridesOfCommandLine({ env, flags, sets = [] }: CommandLine): 
   return [...overridesOf(env, flags), ...sets.map(overrideOfSet)];
 }
 
-/** Weakest first: environment, then flags. */
 function overridesOf(env: NodeJS.ProcessEnv, flags: ConfigFlags): Override[] {
   const overrides: Override[] = [];
   const name = env['VCLUSTER_NAME'] ?? '';
@@ -108,7 +107,6 @@ function overrideOfSet(text: string): Override {
   return { path, value: valueOf(text, value), origin: `--set ${key}` };
 }
 
-/** Undefined: it is no path. */
 function stepsOf(key: string): string[] | undefined {
   const steps = [...key.matchAll(STEP)];
   const isWhole = steps.reduce((length, [step]) => length + step.length, 0) === key.length;

@@ -41,7 +41,6 @@ export interface ParseOptions extends CommandLine {
 }
 
 export interface ParseResult {
-  /** Undefined when any problem is an error. */
   readonly config?: Config;
   /** In the order of the file; problems without a position come first. */
   readonly problems: readonly ConfigProblem[];
@@ -120,7 +119,6 @@ export function inFileOrder(problems: readonly ConfigProblem[], ownFile: string)
   return problems.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);
 }
 
-/** `vclusterValues` is the file merged with vCluster's defaults. */
 function syncConfig(
   { sync, experimental }: ParsedConfig,
   vclusterValues: JsonObject,

@@ -36,7 +36,6 @@ export interface SectionFinding extends Finding {
 
 /** A rule between sections. */
 interface Rule {
-  /** Of the section that the rule is about. */
   readonly schema?: JsonObject;
   /** Reads the file as written, so that one invalid field does not hide another. */
   readonly check: (fields: Fields, checks: NamespaceChecks) => readonly Finding[];
@@ -54,7 +53,6 @@ export interface NamespaceChecks {
   ): readonly { readonly key: string; readonly message: string }[];
 }
 
-/** `merged`: the configuration file over vCluster's values. */
 export function checkRules(merged: JsonObject, checks: NamespaceChecks): Finding[] {
   const fields = new Fields(merged);
   return RULES.flatMap((rule) => rule.check(fields, checks));
@@ -161,7 +159,6 @@ interface EntryRule {
   readonly check: (entry: JsonObject, path: ConfigPath) => readonly Finding[];
 }
 
-/** Exactly one mode. */
 export const ONE_MODE = {
   schema: {
     oneOf: [
@@ -217,7 +214,6 @@ export function textMember(object: JsonObject, key: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Present and neither null nor empty text. */
 export function isSet(object: JsonObject, key: string): boolean {
   const value = ownValue(object, key);
   return value !== undefined && value !== null && value !== '';

@@ -81,7 +81,6 @@ export function syntaxProblems({
 
 // Reads the file that a command names; `-` is standard input.
 
-/** The name of a file in messages. */
 export function displayName(file: string): string {
   return file === '-' ? '<stdin>' : file;
 }
@@ -103,7 +102,6 @@ export async function readTextFile(file: string, bytesMax: number): Promise<stri
   }
 }
 
-/** A `ConfigError` for an error of the file system. */
 export function cannotBeRead(file: string, cause: unknown): ConfigError {
   return unusable(file, `cannot be read: ${fileProblem(cause)}`, cause);
 }
@@ -136,7 +134,6 @@ function unusable(file: string, message: string, cause?: unknown): ConfigError {
 
 // Text to a YAML tree: one document, bounded depth, the first syntax error with its offset. JSON is YAML.
 
-/** A problem at one position of the text. */
 export interface SyntaxProblem {
   readonly offset: number;
   readonly severity: 'error' | 'warning';
@@ -333,7 +330,6 @@ function yamlMessage(error: YAMLError): string {
   }
 }
 
-/** The message of the library without a capital at the start. */
 function plain(message: string): string {
   return message.slice(0, 1).toLowerCase() + message.slice(1);
 }

@@ -14,7 +14,6 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
 const AMOUNT = String.raw`([0-9]+(\.[0-9]*)?|\.[0-9]+)`;
 const PART = `${AMOUNT}(${[...UNIT_MS.keys()].join('|')})`;
 
-/** The pattern for editors: a bare zero, or numbers that each have a unit. */
 export const DURATION_PATTERN = `^(0|(${PART})+)$`;
 /** Longer text is rejected, also as a quantity. */
 export const TEXT_MAX = 64;

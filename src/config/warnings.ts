@@ -48,7 +48,6 @@ function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Fi
     });
 }
 
-/** The words for them. */
 const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' };
 
 /** The keys of the kinds that vCluster syncs by its values, which have no empty keys. */
@@ -178,7 +177,6 @@ function unusedPatches(own: Fields): Finding[] {
   });
 }
 
-/** Custom resources, by `<plural>.<group>`. */
 const CUSTOM = 'customResources';
 
 function patchedSections(sections: JsonObject, above: readonly string[]): readonly (readonly string[])[] {
@@ -200,7 +198,6 @@ function droppedExclusions(own: Fields): Finding[] {
   return [warningAtKey(pathOf(name), message)];
 }
 
-/** Expressions that ask for what cannot be different. */
 function constantExistence(own: Fields): Finding[] {
   if (own.text('endpointSyncer.patches.missingPaths') === 'create') return [];
   return patchedKinds(own).flatMap((key) => {

@@ -36,7 +36,6 @@ export type MemberDecision =
 /** It is a member, in whatever state. */
 export type Membership = Exclude<MemberDecision, { kind: 'left' | 'removed' | 'deleted' }>;
 
-/** What a decision depends on besides the vCluster. */
 export interface FleetRules extends MemberRules {
   readonly fleet: FleetConfig;
 }

@@ -117,7 +117,6 @@ export class FleetDiscovery {
     return { ...known, access, values, overlay };
   }
 
-  /** Access, values, overlay. */
   #parts(vcluster: NamespacedName): readonly (readonly [ObservableInformer, NamespacedName])[] {
     return [
       [this.#secrets, accessSecret(vcluster)],
@@ -139,7 +138,6 @@ export class FleetDiscovery {
     return values === undefined && !exists;
   }
 
-  /** Runs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.informers.map((informer) => informer.run(signal)));
   }

@@ -159,13 +159,11 @@ export interface FleetParts extends FleetOptions {
   readonly companion: Companion;
   /** As far as rights allow. */
   readonly namespaces: FleetConfig['namespaces'];
-  /** Unique per process, restarts included. */
   readonly replicaId: string;
   /** How members are connected and evaluate expressions. Absent: over HTTP, in processes. */
   readonly sync?: Pick<ClusterSyncOptions, 'connect' | 'createSandbox'>;
 }
 
-/** The fleet, without the process around it. */
 export class Fleet {
   /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
@@ -333,7 +331,6 @@ export class Fleet {
     void this.#findFormer();
   }
 
-  /** Undefined in a dry run. */
   #createLock({
     leaderElection,
   }: Config): ((lease: NamespacedName, annotations: () => StringMap) => MemberLock) | undefined {
@@ -345,7 +342,6 @@ export class Fleet {
     return (lease, annotations) => new MemberLock({ ...parts, lease, annotations });
   }
 
-  /** Undefined in a dry run. */
   #createNote({ namespace, name }: NamespacedName): MemberNote | undefined {
     const { config, host } = this.#parts;
     const replicas = this.#replicas;

@@ -16,7 +16,6 @@ import { accessSecret } from './vcluster.ts';
 
 /** What the members of a fleet have in common. */
 export interface MemberRules {
-  /** `endpointSyncer.defaults`. */
   readonly defaults: JsonObject;
   /** The access of the fleet to the host, with the fleet's own namespace; '' if it has none. */
   readonly host: Config['host'];
@@ -27,13 +26,10 @@ export interface MemberRules {
 
 export interface MemberSources extends MemberRules {
   readonly vcluster: NamespacedName;
-  /** The values of the vCluster. */
   readonly values: ConfigText;
-  /** The text of its ConfigMap, if there is one. */
   readonly overlay: ConfigText | undefined;
 }
 
-/** A configuration, or what is wrong in one line. */
 export type MemberConfig =
   | { readonly config: Config; readonly warnings: readonly ConfigProblem[] }
   | { readonly config: undefined; readonly invalid: string };

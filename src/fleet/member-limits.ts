@@ -40,7 +40,6 @@ export function cacheLimits({ limits: { objects, cacheBytes } }: FleetConfig): C
   return { objectsMax: objects, bytesMax: cacheBytes };
 }
 
-/** Of a member that was limited. */
 export function resumeLimits({ objectsMax, bytesMax }: CacheLimits): CacheLimits {
   return {
     objectsMax: Math.floor(objectsMax * RESUME_SHARE),
@@ -48,7 +47,6 @@ export function resumeLimits({ objectsMax, bytesMax }: CacheLimits): CacheLimits
   };
 }
 
-/** The caches of a member need more than its limit. */
 export class LimitExceededError extends TerminalError {
   constructor({ of, found }: Excess, limits: CacheLimits) {
     const isObjects = of === 'objects';

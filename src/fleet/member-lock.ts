@@ -38,7 +38,6 @@ interface Seen {
   readonly sinceMs: number;
 }
 
-/** The claim of this process. */
 interface Claim {
   /** Of the replica: in another one, the Lease may have been taken over. */
   readonly term: number;
@@ -126,7 +125,6 @@ export class MemberLock implements Lock {
     return this.isHeld;
   }
 
-  /** False if it failed. */
   async #reported(work: () => Promise<void>): Promise<boolean> {
     const { lease, logger } = this.#options;
     try {

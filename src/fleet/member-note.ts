@@ -17,13 +17,11 @@ const RETRY_MS = 2000;
 
 /** Holds for as long as the replica that wrote it is live and no other process holds the Lease: one that has crashed cannot remove it. */
 export interface Note {
-  /** The identity of the replica. */
   readonly replica: string;
   readonly state: string;
   readonly reason: string;
 }
 
-/** Undefined: there is none. */
 export function noteOf(lease: KubeObject | undefined): Note | undefined {
   const [, replica, state, reason] =
     /^(\S+) (\w+): (.*)$/su.exec(lease?.metadata.annotations?.[NOTE] ?? '') ?? [];

@@ -34,9 +34,7 @@ export interface MemberStatus {
 }
 
 export interface StartOptions {
-  /** Aborts the start. */
   readonly signal: AbortSignal;
-  /** Called with the reason for which the start waits. */
   readonly onWait: (reason: string) => void;
   /** Of the caches of the sync. */
   readonly budget: CacheBudget;
@@ -46,7 +44,6 @@ export interface MemberOptions {
   /** They may change, see {@link Member.limitsChanged}. */
   readonly limits: () => CacheLimits;
   readonly startSync: (config: Config, options: StartOptions) => Promise<ClusterSync>;
-  /** Called after each change of the status. */
   readonly reported: (status: MemberStatus) => void;
   readonly clock: Clock;
   readonly random: Random;
@@ -62,7 +59,6 @@ interface Wanted {
 interface Running {
   readonly sync: ClusterSync;
   readonly budget: CacheBudget;
-  /** What it runs with. */
   applied: Wanted;
   readonly stopping: AbortController;
   /** Its first pass is over, or another process leads. */
@@ -89,7 +85,6 @@ export class Member {
   #isLimited = false;
   /** Of the start in progress. */
   #starting: AbortController | undefined;
-  /** Resolved when there is something to do. */
   #waking = Promise.withResolvers<void>();
   #isEnded = false;
   /** What the decision says, where it says more than the sync. */
@@ -162,7 +157,6 @@ export class Member {
     if (this.#isLimited) this.#wake();
   }
 
-  /** Stops the sync. */
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#want(undefined);
@@ -246,7 +240,6 @@ export class Member {
       this.#running = running;
       void this.#observe(running);
     } catch (error) {
-      // Something else is wanted now.
       if (!starting.signal.aborted) throw error;
     } finally {
       this.#starting = undefined;

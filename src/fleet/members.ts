@@ -34,7 +34,6 @@ export interface MemberStart extends StartOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Of the client of its virtual cluster. */
   readonly virtualClient: TransportLimits;
 }
 
@@ -48,7 +47,6 @@ export interface MembersOptions {
   readonly remove: (config: Config, logger: Logger) => Promise<void>;
   /** Reports on its workload that a vCluster is not synced. */
   readonly report: (workload: KubeObject, note: string) => void;
-  /** Undefined in a dry run. */
   readonly createNote: (vcluster: NamespacedName) => MemberNote | undefined;
   readonly queueMetrics: QueueMetrics;
   readonly clock: Clock;
@@ -71,7 +69,6 @@ const RETRY = { retryBaseMs: 1000, retryMaxMs: 60_000 };
 /** Of the processor time: what parsing the contents of one vCluster may take, whose values may be long and change all the time. */
 const DECIDING_SHARE = 0.05;
 const DECIDING_WAIT_MAX_MS = 10_000;
-/** Lines of the log of one member. */
 const LOG_RATE: Rate = { burst: 500, perSecond: 20 };
 
 const LEFT = {
@@ -105,7 +102,6 @@ export class Members {
     this.#working ??= this.#queue.process(WORKERS, (key) => this.#work(key));
   }
 
-  /** From now on, these decide. */
   use(rules: FleetRules): void {
     this.#rules = rules;
     for (const { member } of this.#entries.values()) member.limitsChanged();

@@ -16,11 +16,8 @@ import type { ClusterClient } from '../kube/types.ts';
 import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 
 export interface ReplicasOptions {
-  /** Of the host cluster. */
   readonly client: ClusterClient;
-  /** The fleet's own. */
   readonly namespace: string;
-  /** Unique per process, restarts included. */
   readonly id: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;

@@ -1,18 +1,7 @@
-/** Names of the objects of a vCluster, and the URL of its API server. */
+/** The URL of the API server of a vCluster. Which objects are of it: `discovery.test.ts`. */
 
 import { expect, test } from 'vitest';
-import { serverOf, vclustersOf } from '../../src/fleet/vcluster.ts';
-
-test.each<['Secret' | 'ConfigMap', string, string[]]>([
-  ['Secret', 'vc-my', ['my']],
-  ['Secret', 'vc-config-my', ['config-my', 'my']],
-  ['Secret', 'vc-', []],
-  ['Secret', 'sh.helm.release.v1.my.v1', []],
-  ['ConfigMap', 'endpoint-syncer-my', ['my']],
-  ['ConfigMap', 'vc-my', []],
-])('a %s of the name %s belongs to %j', (kind, name, expected) => {
-  expect(vclustersOf(kind, name)).toEqual(expected);
-});
+import { serverOf } from '../../src/fleet/vcluster.ts';
 
 test.each([
   ['https://localhost:8443', 'https://my.team-a'],
