@@ -144,7 +144,8 @@ export class KeyActivity implements Overlay {
       for (const uid of changes.keys()) if (this.#lastMs.has(uid)) this.#dueMs.set(uid, nowMs);
       return this.#writeAt(nowMs + RETRY_MS);
     }
-    const nextMs = Math.min(...this.#dueMs.values());
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const dueMs of this.#dueMs.values()) nextMs = Math.min(nextMs, dueMs);
     if (Number.isFinite(nextMs)) this.#writeAt(Math.max(nextMs, nowMs + BATCH_MS));
   }
 }
