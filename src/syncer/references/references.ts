@@ -57,7 +57,12 @@ export class References {
       retry: (kind) => this.#changes.kindRetried(kind),
     });
     this.former = new FormerKinds(environment, this.kinds);
-    const parts = { index, rules: refusalRules(environment.config), kinds: this.kinds, notices: this.#notices };
+    const parts = {
+      index,
+      rules: refusalRules(environment.config),
+      kinds: this.kinds,
+      notices: this.#notices,
+    };
     const enqueue = (id: ReferenceId): void => this.controller.queue.add(id);
     this.#changes = new ReferenceChanges({ ...parts, names, referrers, enqueue });
     this.#importer = new Importer({ ...parts, environment, changes: this.#changes });
