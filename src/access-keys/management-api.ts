@@ -38,7 +38,7 @@ import { KeyActivity } from './keys/key-activity.ts';
 import { KeyIndex } from './keys/key-index.ts';
 import { bearerAuthenticator } from './keys/key-authenticator.ts';
 import { issuedTokens, keySeries } from './metrics.ts';
-import { Tokens, TOKEN_TYPES } from './tokens/token-kind.ts';
+import { composeTokens, TOKEN_TYPES } from './tokens/token-kind.ts';
 import { ManagementAuthorizer } from './authorization/authorizer.ts';
 import { DelegatedAuth, hostReviews } from './authorization/delegated-auth.ts';
 import { reviewKinds } from './authorization/reviews.ts';
@@ -298,7 +298,7 @@ function composeModules(options: ModulesOptions) {
     authorizer,
     writes: new WriteAuthorizer(index, clock, hostUsers),
   });
-  const tokens = new Tokens({
+  const tokens = composeTokens({
     ...shared,
     seal: masterKey.seal,
     issuer: config.issuer,

@@ -14,11 +14,7 @@ import {
 } from '../identity.ts';
 import { type FieldError, invalidValue, forbidden, invalid } from '../../apiserver/status.ts';
 import { generatedName } from '../../apiserver/objects/object-writer.ts';
-import {
-  defineResource,
-  type Caller,
-  type ResourceDefinition,
-} from '../../apiserver/objects/resource-definition.ts';
+import { defineResource, type Caller } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/object-schema.ts';
 import { failure } from '../../kube/status-error.ts';
 import { validateMetadata } from '../../apiserver/metadata.ts';
@@ -195,20 +191,14 @@ export interface TokensOptions {
   issued(): void;
 }
 
-export class Tokens {
-  readonly definition: ResourceDefinition;
-  /** For `startServer`, by path. */
-  readonly publicDocuments: ReadonlyMap<string, () => Promise<ApiResponse>>;
-  readonly #options: TokensOptions;
-  readonly #issuer: string;
-  readonly #ring: KeyRing;
+export type Tokens = ReturnType<typeof composeTokens>;
 
-  constructor(options: TokensOptions) {
-    const { default: ttl, max } = options.ttls;
-    this.#options = options;
-    this.#issuer = options.issuer.replace(/\/+$/, '');
-    this.#ring = new KeyRing({ ...options, tokenSecondsMax: Math.max(ttl, max) });
-    this.definition = defineResource({
+export function composeTokens(options: TokensOptions) {
+  const { ttls, index, clock } = options;
+  const issuer = options.issuer.replace(/\/+$/, '');
+  const ring = new KeyRing({ ...options, tokenSecondsMax: Math.max(ttls.default, ttls.max) });
+  return {
+    definition: defineResource({
       group: MANAGEMENT_GROUP,
       version: MANAGEMENT_VERSION,
       kind: KIND,
@@ -220,58 +210,52 @@ export class Tokens {
       schema: options.types.get('management.DirectClusterEndpointToken'),
       checkName: subdomainProblem,
       responseContainsSecret: true,
-      respond: (object, caller) => this.#issue(object, caller),
-    });
-    this.publicDocuments = tokenDocuments(this.#ring, this.#issuer);
-  }
+      respond: (object, caller) =>
+        issue(options, object, caller, (content) => signToken(ring, issuer, content)),
+    }),
+    /** For `startServer`, by path. */
+    publicDocuments: tokenDocuments(ring, issuer),
+    /** The user of a token, for a TokenReview; undefined: invalid. On this API itself a token is not accepted. */
+    verify: (token: string): Promise<UserInfo | undefined> => verifyToken(ring, issuer, index, clock, token),
+    /** Generates the first signing key. Throws a `TerminalError` if the keys in the store cannot be decrypted. */
+    start: (): Promise<void> => ring.start(),
+    stop: (): Promise<void> => ring.stop(),
+  };
+}
 
-  /** The user of a token, for a TokenReview; undefined: invalid. On this API itself a token is not accepted. */
-  verify(token: string): Promise<UserInfo | undefined> {
-    const { index, clock } = this.#options;
-    return verifyToken(this.#ring, this.#issuer, index, clock, token);
-  }
-
-  async #issue(object: JsonObject, caller: Caller): Promise<JsonObject> {
-    const options = this.#options;
-    const id = randomUUID();
-    const nowMs = options.clock.now();
-    const record = callingKey(options, caller.user);
-    const metadata = tokenMetadata(metadataOf(object), id, nowMs, options.random);
-    const spec = objectField(object, 'spec');
-    const name = text(metadata, 'name');
-    const problems = [
-      ...validateMetadata(metadata, METADATA_RULES),
-      ...checkTtl(spec, options.ttls),
-      ...checkScope(spec, caller),
-    ];
-    if (problems.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, problems);
-    const scope = grantScope(spec, caller.user);
-    const granted = grantTtl(spec, options.ttls, nowMs, options.index.expiresAtMs(record));
-    if (granted.warning !== '') caller.warn(granted.warning);
-    const content = { id, record, scope, ...granted };
-    const token = await signToken(this.#ring, this.#issuer, content).catch(unlessUnavailable);
-    if (token.length > TOKEN_BYTES_MAX) {
-      throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, [
-        tooLarge(token.length, spec, content),
-      ]);
-    }
-    if (!caller.isDryRun) options.issued();
-    const ttl = granted.expiresAt - granted.issuedAt;
-    return {
-      metadata,
-      spec: { ttl, ...(scope === undefined ? {} : { scope: scope as JsonObject }) }, // decoded JSON
-      status: caller.isDryRun ? {} : { token },
-    };
-  }
-
-  /** Generates the first signing key. Throws a `TerminalError` if the keys in the store cannot be decrypted. */
-  start(): Promise<void> {
-    return this.#ring.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#ring.stop();
-  }
+async function issue(
+  options: TokensOptions,
+  object: JsonObject,
+  caller: Caller,
+  sign: (content: TokenContent) => Promise<string>,
+): Promise<JsonObject> {
+  const id = randomUUID();
+  const nowMs = options.clock.now();
+  const record = callingKey(options, caller.user);
+  const metadata = tokenMetadata(metadataOf(object), id, nowMs, options.random);
+  const spec = objectField(object, 'spec');
+  const refuse = (problems: readonly FieldError[]): void => {
+    if (problems.length === 0) return;
+    throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, text(metadata, 'name'), problems);
+  };
+  refuse([
+    ...validateMetadata(metadata, METADATA_RULES),
+    ...checkTtl(spec, options.ttls),
+    ...checkScope(spec, caller),
+  ]);
+  const scope = grantScope(spec, caller.user);
+  const granted = grantTtl(spec, options.ttls, nowMs, options.index.expiresAtMs(record));
+  if (granted.warning !== '') caller.warn(granted.warning);
+  const content = { id, record, scope, ...granted };
+  const token = await sign(content).catch(unlessUnavailable);
+  if (token.length > TOKEN_BYTES_MAX) refuse([tooLarge(token.length, spec, content)]);
+  if (!caller.isDryRun) options.issued();
+  const ttl = granted.expiresAt - granted.issuedAt;
+  return {
+    metadata,
+    spec: { ttl, ...(scope === undefined ? {} : { scope: scope as JsonObject }) }, // decoded JSON
+    status: caller.isDryRun ? {} : { token },
+  };
 }
 
 // The documents for verifiers of tokens: OpenID Connect Discovery and the key set.

@@ -17,7 +17,8 @@ import {
 } from '../../../src/access-keys/identity.ts';
 import { SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
 import {
-  Tokens,
+  composeTokens,
+  type Tokens,
   type TokensOptions,
   KEY_SET_PATH,
   TOKEN_TYPES,
@@ -123,7 +124,7 @@ export async function startTokens(options: Partial<TokensOptions> = {}): Promise
   const clock = (options.clock as FakeClock | undefined) ?? new FakeClock();
   const store = (options.store as MemoryStore | undefined) ?? new MemoryStore();
   const index = new TestIndex();
-  const tokens = new Tokens({
+  const tokens = composeTokens({
     store,
     seal: testSeal(),
     index,
