@@ -29,11 +29,11 @@ import type { IndexedKey } from './key-index.ts';
 
 /** As long as a kube-apiserver keeps Events. */
 const EVENT_LIFE_MS = 3_600_000;
-const SWEEP_INTERVAL_MS = 600_000;
 /** Events of cluster-scoped objects are in this namespace. */
 const NAMESPACE = 'default';
 /** Further keys have no Event: a client that creates short-lived keys must not fill the store. */
 export const EVENTS_PER_SUBJECT_MAX = 100;
+const EVENTS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 200;
 const COMPONENT = 'endpoint-syncer';
 
@@ -50,8 +50,10 @@ export class ExpiryEvents {
   readonly #options: ExpiryEventsOptions;
   #timer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
+  #isStopped = false;
   /** Events in the store by subject, without those that other replicas created since the last sweep. */
   #counts = new Map<string, number>();
+  #total = 0;
 
   constructor(options: ExpiryEventsOptions) {
     this.#options = options;
@@ -63,6 +65,7 @@ export class ExpiryEvents {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#timer?.cancel();
     await this.#sweeping;
   }
@@ -76,41 +79,58 @@ export class ExpiryEvents {
     const { definition, registry, clock, logger } = this.#options;
     const nowMs = clock.now();
     // Its Event would be one of an hour ago.
-    if (nowMs - endMs >= EVENT_LIFE_MS) return;
-    if ((this.#counts.get(key.user.name) ?? 0) >= EVENTS_PER_SUBJECT_MAX) return;
+    if (nowMs - endMs >= EVENT_LIFE_MS || this.#isFull(key.user.name)) return;
     try {
       const { value } = decodeObject(definition.schema, eventOf(key, endMs, nowMs));
       const target = { definition, namespace: NAMESPACE, name: '', subresource: undefined };
       await registry.create(target, value, SERVER_WRITE);
       this.#count(key.user.name);
+      this.#scheduleSweep(EVENT_LIFE_MS);
     } catch (error) {
       const isReported = error instanceof StatusError && error.code === 409;
       if (!isReported) logger.warn({ err: error, key: key.name }, 'cannot report an expired access key');
     }
   }
 
+  #isFull(subject: string): boolean {
+    return this.#total >= EVENTS_MAX || (this.#counts.get(subject) ?? 0) >= EVENTS_PER_SUBJECT_MAX;
+  }
+
   #count(subject: string): void {
+    this.#total++;
     this.#counts.set(subject, (this.#counts.get(subject) ?? 0) + 1);
   }
 
+  #scheduleSweep(delayMs: number): void {
+    if (this.#isStopped || this.#timer) return;
+    this.#timer = this.#options.clock.schedule(delayMs, () => {
+      this.#timer = undefined;
+      this.#sweep();
+    });
+  }
+
   #sweep(): void {
-    const { clock, logger } = this.#options;
-    this.#timer = clock.schedule(SWEEP_INTERVAL_MS, () => this.#sweep());
     this.#sweeping = this.#deleteOld().catch((error: unknown) => {
       if (error instanceof StoreError && error.code === 'closed') return;
-      logger.warn({ err: error }, 'cannot delete old Events, retrying in ten minutes');
+      this.#options.logger.warn({ err: error }, 'cannot delete old Events, retrying in an hour');
+      this.#scheduleSweep(EVENT_LIFE_MS);
     });
   }
 
   async #deleteOld(): Promise<void> {
     const { store, definition, clock } = this.#options;
     const { entries } = await store.list({ resource: definition.storage });
+    let nextMs = Number.POSITIVE_INFINITY;
     this.#counts = new Map();
+    this.#total = 0;
     for (const { key, value, revision } of entries) {
       const endMs = Date.parse(text(metadataOf(value), 'creationTimestamp')) + EVENT_LIFE_MS;
-      if (endMs > clock.now()) this.#count(subjectOfEvent(value));
-      else await store.delete(key, revision).catch(unlessDeleted);
+      if (endMs > clock.now()) {
+        nextMs = Math.min(nextMs, endMs);
+        this.#count(subjectOfEvent(value));
+      } else await store.delete(key, revision).catch(unlessDeleted);
     }
+    if (Number.isFinite(nextMs)) this.#scheduleSweep(nextMs - clock.now());
   }
 }
 
