@@ -6,6 +6,7 @@ import { Expiring } from '../../base/expiring.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
 import { type NamespacedName, type ObjectKey, isOlder } from '../../kube/object.ts';
 import type { Arrival } from '../translate/last-synced.ts';
+import type { KeyFlow, KeyId } from '../translate/merge-metadata.ts';
 import type { Writer } from './writer.ts';
 
 /** Between the attempts to delete a copy while the virtual cluster may be another one. */
@@ -81,7 +82,6 @@ export function noteChange(contest: Contest | undefined): Contest | undefined {
   return contest && { ...contest, dueMs: undefined, wasCorrection: false };
 }
 
-/** Milliseconds until the pending correction may be written; 0: none is pending. */
 export function correctionWaitMs(contest: Contest | undefined, nowMs: number): number {
   return Math.max(0, (contest?.dueMs ?? 0) - nowMs);
 }
@@ -90,24 +90,17 @@ function isCurrent<T extends { readonly lastMs: number }>(state: T | undefined, 
   return state !== undefined && nowMs - state.lastMs < QUIET_MS;
 }
 
-export interface KeyChange {
-  readonly id: string;
-  readonly to: 'host' | 'virtual';
-}
-
 export interface KeyVerdict extends DriftVerdict {
-  readonly id: string;
+  readonly id: KeyId;
 }
 
-/** Annotations and labels that one writer on each side keeps rewriting. After five times within a minute, the key alone backs off. Only keys that
- * have gone to the virtual side are listed, with the side that the last change went to. */
+/** Keys that one writer on each side keeps rewriting, each of which backs off alone, with the side that the last change went to. */
 export type KeyContests = ReadonlyMap<
-  string,
-  { readonly to: KeyChange['to']; readonly contest: Contest | undefined }
+  KeyId,
+  { readonly to: KeyFlow['to']; readonly contest: Contest | undefined }
 >;
 
-/** The keys that are left alone for now, with the remaining delay in milliseconds. */
-export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<string, number> {
+export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<KeyId, number> {
   const waits = [...contests].map(([id, { contest }]): [string, number] => [
     id,
     correctionWaitMs(contest, nowMs),
@@ -118,7 +111,7 @@ export function heldKeys(contests: KeyContests, nowMs: number): ReadonlyMap<stri
 /** Call before the changes are written. `verdicts`: the keys that have to wait instead. */
 export function noteKeyChanges(
   before: KeyContests,
-  changes: readonly KeyChange[],
+  changes: readonly KeyFlow[],
   nowMs: number,
 ): { readonly contests: KeyContests; readonly verdicts: readonly KeyVerdict[] } {
   const contests = new Map(before);
@@ -158,12 +151,10 @@ export function noteDeletion(streak: Streak | undefined, nowMs: number, virtualU
   return { count: deletionsOf(streak, nowMs) + 1, lastMs: nowMs, virtualUid };
 }
 
-/** In this streak; 0 if the last one was more than ten minutes ago. */
 export function deletionsOf(streak: Streak | undefined, nowMs: number): number {
   return isCurrent(streak, nowMs) ? streak.count : 0;
 }
 
-/** How long to wait before the copy may be created again, milliseconds; 0: now. */
 export function recreationWaitMs(
   streak: Streak | undefined,
   nowMs: number,
@@ -174,7 +165,6 @@ export function recreationWaitMs(
   return Math.max(0, dueMs - nowMs);
 }
 
-/** The last deletion of this streak was that of the copy of the virtual object with this uid. */
 export function hasLostCopy(streak: Streak | undefined, nowMs: number, virtualUid: string): boolean {
   return virtualUid !== '' && isCurrent(streak, nowMs) && streak.virtualUid === virtualUid;
 }
@@ -203,7 +193,6 @@ export class FoughtDeletions {
     this.#fights = new Expiring(clock, ({ count }) => (count < FREE_DELETIONS ? FIGHT_MS : QUIET_MS));
   }
 
-  /** How long to wait before the copy with this version may be deleted, milliseconds; 0: it may be deleted now. */
   verdict(
     group: string,
     version: string | undefined,
@@ -289,7 +278,6 @@ export function ownDeletions(clock: Clock): OwnDeletions {
   return new Expiring(clock, () => RESPONSE_MAX_MS);
 }
 
-/** The same writer; its deletions are noted. `deleting` is called before each. */
 export function notingDeletions(
   writer: Writer,
   noted: OwnDeletions,

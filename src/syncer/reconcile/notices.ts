@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../kube/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import { isBookkeepingAnnotation } from '../translate/bookkeeping.ts';
-import type { Echo } from '../translate/merge-metadata.ts';
+import type { Echo, KeyId } from '../translate/merge-metadata.ts';
 import { listedPaths } from './object-diff.ts';
 import { FIELD_MANAGER } from './writer.ts';
 
@@ -96,10 +96,9 @@ export function recreatedNotice(copy: KubeObject, waitMs: number): RecordedEvent
   );
 }
 
-/** `id`: see `idOfKey`. */
 export function contestedKeyNotice(
   { virtual, host }: { readonly virtual: KubeObject; readonly host: KubeObject },
-  id: string,
+  id: KeyId,
   waitMs: number,
 ): RecordedEvent {
   const [member = '', key = ''] = id.split(' ');

@@ -16,7 +16,6 @@ export const OBJECT_HOST_NAME = 'vcluster.loft.sh/object-host-name';
 export const OBJECT_HOST_NAMESPACE = 'vcluster.loft.sh/object-host-namespace';
 /** Virtual annotation keys that this program has copied to the host: sorted, joined by newline, absent if there are none. */
 export const MANAGED_ANNOTATIONS = 'vcluster.loft.sh/managed-annotations';
-/** The base of the three-way merge, see `last-synced.ts`. */
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
 /** On an object in the virtual cluster: together with the marker label, it was imported from the host by this program. */
 export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
@@ -60,7 +59,6 @@ export function identityAnnotations(
   return annotations;
 }
 
-/** The value of {@link MANAGED_ANNOTATIONS}; undefined when there is nothing to list. */
 export function printManagedAnnotations(keys: readonly string[]): string | undefined {
   return keys.length === 0 ? undefined : keys.toSorted().join('\n');
 }

@@ -39,14 +39,12 @@ export function withMembers(object: KubeObject, members: JsonObject): KubeObject
     : { ...object, ...Object.fromEntries(changed.map((name) => [name, members[name]])) };
 }
 
-/** True if both are equal, at least as an API server stores them. */
 export function memberEquals(rules: ContentRules, member: string, a: JsonValue, b: JsonValue): boolean {
   if (jsonEquals(a, b)) return true;
   return jsonEquals(rules.stored({ [member]: a })[member], rules.stored({ [member]: b })[member]);
 }
 
-/** Removes null, empty strings and empty lists; sets the default protocol TCP of ports. What needs no change, which is nearly everything, is not
- * copied, and nothing is allocated to find that out: this was a quarter of all memory that an update allocated. */
+/** What needs no change, which is nearly everything, is not copied: it was a quarter of all memory that an update allocated. */
 export function asStored(value: JsonValue, isOmitted: (value: JsonValue) => boolean = isEmpty): JsonValue {
   if (Array.isArray(value)) {
     let elements = value;
@@ -78,7 +76,6 @@ export function isEmpty(value: JsonValue): boolean {
   return value === null || value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-/** Equal but for values at the paths of the trie. */
 export function equalsExcept(a: JsonValue | undefined, b: JsonValue | undefined, except: PathTrie): boolean {
   if (except.size === 0) return jsonEquals(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -104,7 +101,6 @@ export function listAt(value: JsonValue | undefined, key: string): readonly Json
   return Array.isArray(list) ? list : [];
 }
 
-/** True when writing `wanted` over `actual` would change something. Metadata is compared by labels, annotations and owners only. */
 export function needsWrite(
   wanted: KubeObject,
   actual: KubeObject,

@@ -35,8 +35,7 @@ export interface ForgeOptions extends Translators {
   readonly host?: KubeObject | undefined;
 }
 
-/** The host copy before patches and merge: name, labels, annotations and bookkeeping, the kind's content; every other member as it is. The sync
- * record and the list of managed annotations are added by the merge. */
+/** Before patches, and before the merge, which adds the sync record and the list of managed annotations. */
 export function forgeHostObject(virtual: KubeObject, options: ForgeOptions): KubeObject {
   const { kind, names, content, host } = options;
   const copy: KubeObject = {
@@ -70,8 +69,7 @@ function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMe
   return metadata;
 }
 
-/** The virtual object that a host copy, its patches already reversed, translates back to: name and namespace are `virtual`'s, labels, annotations
- * and content go back. Members that a server sets are `original`'s, where there is one. */
+/** Of a host copy whose patches are reversed already. Members that a server sets are those of `original`, where there is one. */
 export function backTranslate(
   host: KubeObject,
   virtual: NamespacedName,

@@ -62,7 +62,6 @@ export function isProgramLabel(key: string, value: string): boolean {
   return key.startsWith(PROGRAM_PREFIX) || (key === APP_MANAGED_BY && value === PROGRAM);
 }
 
-/** The labels of a virtual object that are not copied to the host: those of this program, and keys that already have the rewritten form. */
 export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator): StringMap {
   return pick(labels, (key, value) => isVirtualOnly(key, value, translator));
 }
@@ -71,15 +70,13 @@ function isVirtualOnly(key: string, value: string, translator: LabelTranslator):
   return translator.isRewritten(key) || isProgramLabel(key, value);
 }
 
-/** Translates the labels of a virtual object to those of its host copy, without the markers and what is not copied. */
 export function labelsToHost(labels: StringMap, translator: LabelTranslator): StringMap {
   return rekeyed(labels, (key, value) =>
     isVirtualOnly(key, value, translator) ? undefined : translator.keyToHost(key),
   );
 }
 
-/** Translates the labels of a host copy to those of the virtual object, without markers, labels of this program, and untranslated reserved keys that
- * another client set on the host. Labels of the virtual object that are never copied are kept. */
+/** Without untranslated reserved keys, which another client has set on the host; with the labels of the virtual object that are never copied. */
 export function labelsToVirtual(
   labels: StringMap,
   translator: LabelTranslator,
@@ -106,7 +103,6 @@ export function pick(map: StringMap, isWanted: (key: string, value: string) => b
   return rekeyed(map, (key, value) => (isWanted(key, value) ? key : undefined));
 }
 
-/** The members with other keys; undefined: without this member. */
 function rekeyed(map: StringMap, keyOf: (key: string, value: string) => string | undefined): StringMap {
   const result: StringMap = {};
   for (const key of Object.keys(map)) {

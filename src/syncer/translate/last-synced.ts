@@ -2,13 +2,12 @@
  * the same request as the data it describes. It contains only hashes, so it is small and reveals no values.
  *
  * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"k":…,"t":1}`; the resourceVersion of the virtual object, annotations, labels (host key space),
- * paths, the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found again when no patch names
- * them any more, and the mark of {@link LastSynced.isOwn}. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8 digits for each value that the flag
- * announces. Sections without entries are left out.
+ * paths, the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found when no patch names them any more,
+ * and the mark of {@link LastSynced.isOwn}. Each section is a run of entries: a flag, 8 digits of the key's hash, then 8 digits for each value
+ * that the flag announces. Sections without entries are left out.
  *
  * What comes from the host is recorded before it is written to the virtual cluster: such an entry (flag `i`) holds the base, the host's
- * value and the incoming value. When the virtual object holds the incoming value, that is the base from then on, without another write.
- */
+ * value and the incoming value. When the virtual object holds the incoming value, that is the base from then on, without another write. */
 
 import { hash } from 'node:crypto';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -40,8 +39,7 @@ export interface LastSynced {
   readonly labels: SyncedSection;
   readonly paths: SyncedSection;
   readonly kinds?: readonly string[];
-  /** The entries are what this program saw of both sides. Versions up to 0.1 could take them from the record of the virtual object, where a tenant
-   * may have written them. */
+  /** What this program saw. Versions up to 0.1 could take entries from the record of the virtual object, where a tenant may have written them. */
   readonly isOwn?: boolean;
   /** The version of the virtual object that the record was made from, or an older one. A cache that is behind it is stale. */
   readonly revision?: string | undefined;
@@ -137,7 +135,6 @@ export function recordOf({ metadata: { annotations } }: KubeObject): string | un
     : record;
 }
 
-/** Some value was on its way from the host when the record was written. */
 export function hasIncoming(record: LastSynced | undefined): boolean {
   if (record === undefined) return false;
   const sections = [record.annotations, record.labels, record.paths];
@@ -151,13 +148,11 @@ export function recordedRevision(text: string | undefined): string | undefined {
   return REVISION.exec(text ?? '')?.[1];
 }
 
-/** The same record, made from another version of the virtual object. */
 export function withRevision(text: string, revision: string | undefined): string {
   if (revision === undefined) return text;
   return text.replace(REVISION, () => `{"v":${VERSION},"r":${JSON.stringify(revision)}`);
 }
 
-/** The same record, made from an object of which no version is known. */
 export function withoutRevision(text: string): string {
   return text.replace(REVISION, `{"v":${VERSION}`);
 }
@@ -201,16 +196,14 @@ function decodeEntry(flag: string, text: string): SyncedEntry {
   return { virtual, host, isFromHost, incoming: { virtual: incoming, earlier } };
 }
 
-/*
- * Two writes carry a change of the host over: the record (base b, incoming i) with the host copy, then the virtual object. A daemon that reads the
+/* Two writes carry a change of the host over: the record (base b, incoming i) with the host copy, then the virtual object. A daemon that reads the
  * record in between, after a crash or as a second replica, sees from the virtual value how far the change came: i, in step; b, the patch is
  * due; another value, the virtual side changed too and wins.
  *
  * After the patch, the virtual side may be changed back to b, which the process that wrote the patch knows. To any other process, two histories look
  * the same: (1) recorded, never patched, another key of the virtual object changed; (2) recorded, patched, changed back to b. INVARIANT: it is taken
  * for (2). The record stays as it is until another one is written, so (2) is every change back while no daemon runs, however old the edit of the
- * host is; (1) needs a process that ended between its two writes.
- */
+ * host is; (1) needs a process that ended between its two writes. */
 
 /** What is known of the incoming values where the virtual side holds the base. `due`: the virtual object is the version that the record was made
  * from, or its write was rejected. `arrived`: this process saw it arrive. `unknown`: neither. */
@@ -243,8 +236,7 @@ export function arrivedEntry(
   };
 }
 
-/** The entry for a key that both sides should hold as `wanted` says. Where the virtual side still holds another value (`before`), it is recorded as
- * incoming. */
+/** Both sides should hold what `wanted` says. Where the virtual side still holds another value (`before`), it is recorded as incoming. */
 export function entryWith(
   wanted: SyncedEntry,
   before: string | undefined,
@@ -263,8 +255,8 @@ export function hasArrivedAs(
   now: SyncedEntry | undefined,
 ): boolean {
   if (incoming === undefined || now?.incoming !== undefined) return false;
-  // Removed on both sides: there is nothing to record any more.
-  if (now === undefined) return incoming.virtual === undefined && host === undefined;
+  const isRemovedOnBothSides = incoming.virtual === undefined && host === undefined;
+  if (now === undefined) return isRemovedOnBothSides;
   return host === now.host && isFromHost === now.isFromHost && incoming.virtual === now.virtual;
 }
 
@@ -288,7 +280,6 @@ export function kindIdOf({ apiVersion, kind }: { apiVersion: string; kind: strin
   return `${apiVersion} ${kind}`;
 }
 
-/** The kinds that a host copy references, according to its sync record. */
 export function recordedKinds(copy: KubeObject): readonly KindId[] {
   const { kinds = [] } = decodeLastSynced(recordOf(copy)) ?? {};
   return kinds.filter((id) => /^\S+ \S+$/.test(id));

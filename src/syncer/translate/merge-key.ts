@@ -8,8 +8,7 @@
  * | toVirtual| each keeps its  | virtual follows        | each keeps its                      | virtual follows           |
  * | none     | each keeps its  | each keeps its         | each keeps its                      | stays, does not flow      |
  *
- * Without a record the virtual side counts as changed; what only the host has is up to {@link KeyBase}.
- */
+ * Without a record the virtual side counts as changed; what only the host has is up to {@link KeyBase}. */
 
 import { arrivedEntry, entryWith, type Arrival, shortHash, type SyncedEntry } from './last-synced.ts';
 import type { Flow } from './types.ts';
@@ -30,7 +29,6 @@ export interface KeyState {
   readonly former?: SyncedEntry | undefined;
   /** The virtual object has the record of its copy: another syncer copies the host's annotations back. */
   readonly isRecordEchoed?: boolean;
-  /** A value that another syncer copied back is replaced now by the one before; otherwise, it stays. */
   readonly restoresEcho?: boolean;
 }
 
@@ -47,12 +45,10 @@ export type KeyBase =
       readonly entry: SyncedEntry | undefined;
       /** See `LastSynced.isOwn`. */
       readonly isOwn: boolean;
-      /** Of the values that are on their way to the virtual side. */
       readonly arrival: Arrival;
     }
   | {
       readonly kind: 'lost';
-      /** What to do with a key that only the host has. */
       readonly hostOnly: 'remove' | 'keep' | 'take';
       /** The virtual key is on the host, but was not copied by this program. */
       readonly isFromHost: boolean;
@@ -61,8 +57,7 @@ export type KeyBase =
 export type KeyPlan =
   /** The host gets the forward value, which may be none. */
   | { readonly kind: 'push' }
-  /** The virtual side gets the reverse of the host's value, and the host keeps what it has, or, once it is known (`isSettled`), what that value
-   * translates to again. */
+  /** The virtual side gets the reverse of the host's value; the host keeps what it has, or, if `isSettled`, gets what that translates to again. */
   | { readonly kind: 'take'; readonly isSettled?: boolean }
   /** Both sides stay as they are, and so does the record. */
   | { readonly kind: 'hold' }
@@ -72,11 +67,9 @@ export type KeyPlan =
    * the record stay as they are; the virtual side gets back the value that it had (`entry`), if that is known. */
   | { readonly kind: 'echo'; readonly entry: SyncedEntry };
 
-/** What both sides should hold, and what the record will say about it. */
 export interface KeyOutcome {
   readonly virtual: string | undefined;
   readonly host: string | undefined;
-  /** Undefined: nothing to remember. */
   readonly entry: SyncedEntry | undefined;
 }
 
@@ -92,14 +85,13 @@ export function planKey(state: KeyState): KeyPlan {
   if (echoed !== undefined) return { kind: 'echo', entry: echoed };
   if (flow === 'toVirtual' || flow === 'none') return planHostOwned(state);
   if (virtual === undefined && forward === undefined) return planHostOnly(state);
-  // A key that a patch made has no virtual original that could follow.
-  if (flow === 'toHost' || virtual === undefined || base.kind !== 'recorded') return PUSH;
+  const isMadeByPatch = virtual === undefined;
+  if (flow === 'toHost' || isMadeByPatch || base.kind !== 'recorded') return PUSH;
   if (state.host === forward) return PUSH; // nothing to carry either way, and no hash to be computed
   return isHostAhead(state, base) ? TAKE : PUSH;
 }
 
-/** A key that is not synced for now. Without its echo, the mark by which echoes are told would be removed from the virtual object, and the copied
- * value would be taken for the virtual side's own as soon as the key is synced again. */
+/** Not synced for now. Its echo stays known, or the copied value would count as the virtual side's own as soon as the key is synced again. */
 export function planHeldKey(state: KeyState): KeyPlan {
   const echoed = echoedEntry(state);
   return echoed === undefined ? HOLD : { kind: 'echo', entry: echoed };
@@ -120,8 +112,8 @@ function planHostOnly(state: KeyState): KeyPlan {
   const { entry, isDue } = arrivedEntry(base.entry, undefined, base.arrival);
   if (isDue && flow === 'both') return TAKE;
   if (entry === undefined) return flow === 'both' ? TAKE : LEAVE_ALONE;
-  // Ours once: copied and removed on the virtual side since, or made by a patch that is gone.
-  if (entry.virtual !== undefined || !entry.isFromHost) return PUSH;
+  const [wasCopied, wasMadeByPatch] = [entry.virtual !== undefined, !entry.isFromHost];
+  if (wasCopied || wasMadeByPatch) return PUSH;
   return flow === 'both' && isHostAhead(state, base) ? TAKE : LEAVE;
 }
 
@@ -181,8 +173,7 @@ function lastEntries({
   return isRecordEchoed || base.kind === 'lost' ? [...held, remembered, inStep] : held;
 }
 
-/** The copy holds a value of the virtual object as it is, because an earlier version believed a record that the tenant wrote: what it would take for
- * an echo is in a record that is not its own, and nothing that this process remembers confirms it. */
+/** The copy holds a value of the virtual object as it is: an earlier version took it for an echo, because of a record that the tenant wrote. */
 export function isUntranslated(state: KeyState): boolean {
   const { virtual, host, forward, base } = state;
   if (base.kind !== 'recorded' || base.isOwn || host !== virtual || host === forward) return false;
@@ -205,7 +196,6 @@ function valueBeforeEcho(
   return value === undefined ? undefined : { value };
 }
 
-/** Nothing tells whether a value that was on its way arrived and was changed back, or never arrived. */
 export function isUncertain({ virtual, base }: KeyState): boolean {
   if (base.kind !== 'recorded' || base.entry?.incoming === undefined) return false;
   return arrivedEntry(base.entry, hashOf(virtual), base.arrival).isUncertain;
@@ -244,15 +234,13 @@ export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | un
   }
 }
 
-/** The host holds what was recorded as incoming, but it no longer translates to the recorded value: the patches have changed since. What the value
- * was is not known any more, and a translated value must not reach the virtual side. */
+/** The host holds what was recorded as incoming, but the patches have changed since: what it was is not known, so nothing may flow back. */
 function isTranslatedOtherwise({ host, base }: KeyState, reversed: string | undefined): boolean {
   const entry = base.kind === 'recorded' ? base.entry : undefined;
   if (entry?.incoming === undefined || hashOf(host) !== entry.host) return false;
   return hashOf(reversed) !== entry.incoming.virtual;
 }
 
-/** The side that follows a change of the other one; undefined: neither does. */
 export function followingSide(
   { virtual, host, base }: KeyState,
   plan: KeyPlan,

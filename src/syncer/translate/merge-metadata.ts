@@ -1,6 +1,5 @@
-/** The three-way merge of the annotations and labels of a pair, key by key, in the host's key space: what is known of each key is gathered, the
- * table of `merge-key.ts` decides, and the decisions become both maps. What another syncer of the same objects has copied from the host copy back
- * to the virtual object is an echo, which has to be proven. */
+/** The merge of annotations and labels, key by key, in the host's key space, as the table of `merge-key.ts` decides. What another syncer of the
+ * same objects has copied from the host copy back to the virtual object is an echo, which has to be proven. */
 
 import { ownValue, setOwn } from '../../base/json.ts';
 import type { KubeObject, StringMap } from '../../kube/object.ts';
@@ -46,25 +45,21 @@ export interface MetadataInput {
   readonly desired: KubeObject;
   readonly labels: LabelTranslator;
   readonly flows: FlowRules;
-  /** Default: nothing but metadata crosses both ways. */
   readonly content?: ContentRules;
   readonly memory?: MergeMemory | undefined;
-  /** Where patches have failed: the host keeps what it has, and nothing flows back. */
   readonly kept?: KeptPaths | undefined;
 }
 
 /** What this process remembers of a pair; without it, the record alone decides. */
 export interface MergeMemory {
-  /** Both objects when they were in step last. */
   readonly agreed: { readonly virtual: KubeObject; readonly host: KubeObject } | undefined;
-  /** The last record of the copy that this process saw or wrote. */
   readonly record?: string | undefined;
   /** Hashes of the records before it, which this process has replaced on the copy. */
   readonly formerRecords?: readonly string[];
   /** Values that another syncer has copied back are replaced now; otherwise, they stay. */
   readonly restoresEchoes: boolean;
-  /** Keys that both sides keep rewriting, as {@link idOfKey}: they are left alone for now. */
-  readonly held?: ReadonlySet<string>;
+  /** Keys that both sides keep rewriting: they are left alone for now. */
+  readonly held?: ReadonlySet<KeyId>;
 }
 
 /** Another syncer has copied the host copy's metadata back to the virtual object. */
@@ -75,15 +70,13 @@ export interface Echo {
   readonly left: readonly string[];
 }
 
-/** The record of the host copy, and what is known of the values that it lists as on their way. */
 export interface Recorded {
   readonly record: LastSynced | undefined;
   readonly arrival: Arrival;
 }
 
 export interface PlannedKey {
-  /** See {@link idOfKey}. */
-  readonly id: string;
+  readonly id: KeyId;
   readonly member: MetadataMember;
   readonly key: string;
   readonly state: KeyState;
@@ -94,29 +87,29 @@ export interface PlannedKey {
 export interface MetadataMerge {
   readonly annotations: MapMerge;
   readonly labels: MapMerge;
-  /** Annotations of the virtual object that are on the host by our doing. */
   readonly managed: readonly string[];
   readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];
-  /** Of keys of which the copy held what an earlier version had not translated, as {@link idOfKey}. */
-  readonly repaired: readonly string[];
+  /** Of which the copy held what an earlier version had not translated. */
+  readonly repaired: readonly KeyId[];
 }
 
 interface MapMerge {
   readonly virtual: StringMap;
   readonly host: StringMap;
-  /** By hash of the key. */
   readonly section: SyncedSection;
 }
 
-/** A change of one side that goes to the other one. `id`: see {@link idOfKey}. */
+/** A change of one side that goes to the other one. */
 export interface KeyFlow {
-  readonly id: string;
+  readonly id: KeyId;
   readonly to: 'host' | 'virtual';
 }
 
 /** `annotations KEY` or `labels KEY`, in the host's key space. */
-export function idOfKey(member: MetadataMember, key: string): string {
+export type KeyId = string;
+
+export function idOfKey(member: MetadataMember, key: string): KeyId {
   return `${member} ${key}`;
 }
 
@@ -181,7 +174,6 @@ function ownLabelRules({ virtual, content = NO_CONTENT }: MetadataInput): MapRul
   };
 }
 
-/** Why a key is not synced: by configuration, or for now. */
 function holdOf(
   { labels, memory, kept }: MetadataInput,
   member: MetadataMember,
@@ -193,18 +185,15 @@ function holdOf(
   return isHeld === true ? 'held' : undefined;
 }
 
-/** A label of the host copy that comes from the translation alone. */
 function isOurLabel({ content = NO_CONTENT }: MetadataInput): (key: string) => boolean {
   return (key) => isBookkeepingLabel(key) || content.isOwnLabel(key);
 }
 
-/** How one map of the metadata crosses. */
 interface MapRules {
   readonly member: MetadataMember;
   /** Of an object of this side: keys as the host has them, without those that never cross. */
   readonly mapOf: (object: KubeObject, side: 'virtual' | 'host') => StringMap;
   readonly flowOf: (key: string) => Flow;
-  /** What is known of a key where the record is lost. */
   readonly lostBase: (key: string) => KeyBase & { readonly kind: 'lost' };
   /** The labels that come from the translation alone: it is the same for what it has translated, which no user writes. They are never held. */
   readonly isOwn?: boolean;
@@ -269,12 +258,10 @@ function echoedBookkeeping({ virtual, desired }: MetadataInput): readonly string
   return isOfCopy ? found : [];
 }
 
-/** A change of the host that flows back, at a place where a patch has failed. */
 export function isTakenAt({ member, key, plan }: PlannedKey, kept: KeptPaths): boolean {
   return plan.kind === 'take' && kept.covers(['metadata', member, key]);
 }
 
-/** The plans of `before` for what flows back; everything else as `settled` says, where what flows back has arrived. */
 export function settledPlans(
   settled: readonly PlannedKey[],
   before: readonly PlannedKey[],
@@ -292,8 +279,7 @@ export function settledPlans(
   });
 }
 
-/** `reversed`: the host copy translated and patched back; undefined where no plan takes anything. Keys that only a reverse patch made join the virtual
- * side. */
+/** `reversed`: undefined where no plan takes anything. Keys that only a reverse patch made join the virtual side. */
 export function resolveMetadata(
   input: MetadataInput,
   planned: readonly PlannedKey[],
@@ -326,7 +312,7 @@ export function resolveMetadata(
   return { ...merged, managed, echo: echoOf(input, echoes), flows, repaired };
 }
 
-/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. `echoes`: keys of which the virtual side holds, or held, what another syncer has copied back; `isLeft`: it stays there. */
+/** The bookkeeping is removed last: another syncer carries its removal to the host, where it proves the other keys. */
 function echoOf(
   input: MetadataInput,
   echoes: readonly { readonly key: string; readonly isLeft: boolean }[],

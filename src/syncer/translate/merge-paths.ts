@@ -1,9 +1,6 @@
-/**
- * Paths in a kind's content that do not simply follow the virtual object: two-way paths, and paths where the host keeps its own value.
- *
+/** Paths in a kind's content that do not simply follow the virtual object: two-way paths, and paths where the host keeps its own value.
  * A host change at a two-way path flows back only where the host differs from the translation at such paths alone, with lists of the
- * same length; any other difference is drift, and the virtual side wins everywhere.
- */
+ * same length; any other difference is drift, and the virtual side wins everywhere. */
 
 import {
   canonicalJson,
@@ -30,12 +27,10 @@ import type { ConcretePath, ContentRules, ListElement } from './types.ts';
 export interface PathMergeInput {
   readonly content: ContentRules;
   readonly virtual: JsonObject;
-  /** The host copy as it is; undefined: there is none yet. */
   readonly host: JsonObject | undefined;
   readonly desired: JsonObject;
   readonly twoWay: readonly ConcretePath[];
   readonly hostOwned: readonly ConcretePath[];
-  /** Where a patch has failed: the host keeps its own value, and nothing flows back. */
   readonly kept: readonly ConcretePath[];
   /** Undefined: no readable record. */
   readonly section: SyncedSection | undefined;
@@ -123,7 +118,6 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
   };
 }
 
-/** The plan of `before` for what flows back; everything else as `settled` says, where what flows back has arrived. */
 export function settledPaths(settled: PlannedPaths, before: PlannedPaths): PlannedPaths {
   const taken = new Map(
     before.paths.filter(({ isTaken }) => isTaken).map((one) => [pathHash(one.path), one]),
@@ -133,7 +127,6 @@ export function settledPaths(settled: PlannedPaths, before: PlannedPaths): Plann
   return { ...settled, paths, isSettled: true };
 }
 
-/** `reversedHost` is the host copy translated and patched back; undefined where nothing is taken. */
 export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | undefined): PathMerge {
   const { input, base, paths, isSettled } = planned;
   const { content } = input;
@@ -211,8 +204,7 @@ function isOwnTaken(input: PathMergeInput, path: ConcretePath): boolean {
   return isDue || (valueHash(ours) === entry?.virtual && valueHash(theirs) !== entry?.host);
 }
 
-/** The host's own values in place of the desired ones. Elements of lists may have moved, so one is found by what identifies it; a new element is not
- * found, and has no value of the host's own. */
+/** Elements of lists may have moved, so one is found by what identifies it; a new one is not found, and has no value of the host's own. */
 function keepHostValues(
   { content, desired, host }: PathMergeInput,
   hostOwned: readonly ConcretePath[],
@@ -229,7 +221,6 @@ function keepHostValues(
   return root as JsonObject; // no path is empty, so the root stays an object
 }
 
-/** Text that tells the element around this path from others; undefined: it has none. */
 function idOf(
   root: JsonObject | undefined,
   path: ConcretePath,

@@ -1,5 +1,4 @@
-/** The three-way merge of a pair: the virtual object, its host copy, and the record of their last sync on the copy. First, what is known of every
- * annotation, label and path is gathered and planned; then the plans become the objects that both sides should hold. */
+/** The three-way merge of a pair: every annotation, label and path is planned first, then the plans become the objects that both sides hold. */
 
 import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
 import { jsonEquals, ownValue, setOwn, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -39,11 +38,9 @@ import { planPaths, resolvePaths, settledPaths, type PathMerge, type PlannedPath
 import type { ConcretePath, FlowRules, KeptPaths } from './types.ts';
 
 export interface Pair extends Omit<MetadataInput, 'desired' | 'kept'> {
-  /** What this process knows of the values that the record says are on their way; undefined: nothing. */
   readonly arrival?: Arrival | undefined;
 }
 
-/** Translation and patches of a pair. */
 export interface PairTranslation<T extends Forwarded> {
   forward(virtual: KubeObject): Promise<T>;
   /** The host object after reverse patches and translation back (virtual label keys). Undefined: nothing flows back. */
@@ -51,13 +48,11 @@ export interface PairTranslation<T extends Forwarded> {
 }
 
 export interface Forwarded {
-  /** What the virtual object translates and patches to, bookkeeping included (see `forge.ts`). */
   readonly desired: KubeObject;
   /** Kinds that the copy names, for the record; sorted. */
   readonly kinds?: readonly string[];
   /** Instead of those of the pair: filters have decided. */
   readonly flows?: FlowRules;
-  /** Where patches have failed: the host keeps what it has, and nothing flows back. */
   readonly kept?: KeptPaths | undefined;
 }
 
@@ -65,7 +60,6 @@ export interface Reversed {
   readonly virtual: KubeObject;
   /** Names that cannot be translated back: an error where one would reach the virtual object. */
   readonly unresolved?: readonly { readonly path: ConcretePath; readonly error: Error }[];
-  /** Where patches in reverse have failed: what would flow back stays on the host. */
   readonly kept?: KeptPaths | undefined;
 }
 
@@ -76,22 +70,19 @@ export interface MergedPair<T extends Forwarded> {
   readonly virtual: KubeObject | undefined;
   /** Some value is on its way to the virtual side, according to the record of the host copy, as it is or as it is wanted. */
   readonly hasIncoming: boolean;
-  /** A value was on its way, the virtual object changed since, and holds the old value: another daemon may be about to write it. Resolved now, the
-   * virtual side wins. */
+  /** A value was on its way, and the changed virtual object holds the old one: another daemon may be about to write it. Now, the virtual one wins. */
   readonly isUncertain: boolean;
   readonly echo: Echo | undefined;
   readonly flows: readonly KeyFlow[];
-  /** Annotations and labels, as {@link idOfKey}, of which the copy held what an earlier version had not translated. */
-  readonly repaired: readonly string[];
+  readonly repaired: MetadataMerge['repaired'];
   /** What the wanted virtual object translates to. */
   readonly forwarded: T;
   /** What the virtual object would translate to with a change of the host that stays there: a patch fails on it. */
   readonly rejected?: T;
 }
 
-/** Runs the patches once forward, in reverse only where a change of the host flows back, and then forward again: what the virtual object translates
- * to once it holds that change is written to the host at the same time, so that nothing follows, also where a reverseExpression is not the exact
- * inverse of its expression. Rejects with the errors of `translation`. */
+/** After what flows back, the patches run forward again: what the virtual object then translates to is written to the host at the same time, so
+ * that nothing follows, also where a reverseExpression is not the exact inverse of its expression. Rejects with the errors of `translation`. */
 export async function mergePair<T extends Forwarded>(
   pair: Pair,
   translation: PairTranslation<T>,
@@ -141,7 +132,6 @@ interface PlannedPair {
   readonly input: MergeInput;
   readonly record: LastSynced | undefined;
   readonly isUncertain: boolean;
-  /** Some change of the host's flows back. */
   readonly needsReverse: boolean;
   readonly keys: readonly PlannedKey[];
   readonly paths: PlannedPaths;
@@ -256,7 +246,6 @@ function resolvePair(
   };
 }
 
-/** Undefined: the virtual object stays as it is. */
 function virtualWanted(
   input: MergeInput,
   { echo, ...merge }: MetadataMerge,
@@ -297,7 +286,6 @@ const ANNOTATION_BYTES_MAX = 256 * 1024;
 interface RecordChange {
   readonly before: LastSynced | undefined;
   readonly record: LastSynced;
-  /** Some value is on its way to the virtual side. */
   readonly isFlowingBack: boolean;
 }
 
@@ -350,8 +338,7 @@ function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefi
   return encodeLastSynced(record) === text;
 }
 
-/** What fits beside the annotations, which are synced in any case: the list of their keys is left out first, because the record proves more, then
- * the paths of the record, then all of it. */
+/** The annotations are synced in any case: the list of their keys is left out first, as the record proves more, then its paths, then all of it. */
 function fittingBookkeeping(
   record: LastSynced,
   list: string | undefined,

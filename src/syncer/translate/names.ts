@@ -9,7 +9,6 @@ import type { NameTranslator, ReferenceKind } from './types.ts';
 
 interface NameTranslatorOptions {
   readonly vcluster: string;
-  /** The namespace of the virtual cluster on the host. */
   readonly hostNamespace: string;
   readonly mode: NamespaceMode;
   /** The form of the names that {@link NameTranslator.referenceToHost} returns if names are not kept. */
@@ -164,7 +163,6 @@ function shorten(full: string): string {
   return `${kept}-${hash('sha256', full, 'hex').slice(0, DIGEST_DIGITS)}`.replaceAll('.-', '-');
 }
 
-/** Single-namespace name of a namespaced object; an empty name stays empty. */
 export function hostName(name: string, namespace: string, vcluster: string): string {
   return name === '' ? '' : shorten(`${name}-x-${namespace}-x-${vcluster}`);
 }

@@ -93,12 +93,11 @@ interface Subject {
   readonly vcluster: string;
   /** Empty: not known yet, nothing can conflict with it. */
   readonly hostNamespace: string;
-  /** Where the key and token API keeps its Secrets; empty: in no namespace besides. */
+  /** Of the key store's Secrets: a tenant who can write there could put an old one back. Empty: in no namespace besides. */
   readonly storeNamespace: string;
 }
 
-/** Every mapping's first problem; empty when all are fine. `hostNamespace` is the namespace of the virtual cluster on the host, `storeNamespace`
- * that of the key store's Secrets: a tenant who can write there could put an old Secret back. */
+/** The first problem of each mapping. */
 export function checkNamespaceMappings(
   byName: Readonly<Record<string, string>>,
   vcluster: string,

@@ -29,10 +29,8 @@ interface Bookkeeping {
 /** An annotation may agree with what the object is, contradict it, or be missing (older vClusters wrote fewer of them). */
 type Agreement = 'agrees' | 'contradicts' | 'missing';
 
-/** Ours: the annotations name a virtual object, this kind and this very host object, and the marker label is ours or absent (the host's endpoints
- * controller rewrites labels in place). Where some of the bookkeeping is missing, the name rule has to agree, and the marker label has to be there.
- * `expected` is the virtual object whose copy belongs to this place: with it, a copy whose annotations were damaged is still known by its marker
- * label and its sync record. */
+/** The marker label of our copies may be absent: the host's endpoints controller rewrites labels in place. Where other bookkeeping is missing, the
+ * name rule has to agree. `expected`: whose copy belongs to this place; with it, a damaged copy is known by its marker label and its record. */
 export function ownershipOf(
   object: KubeObject,
   kind: GroupVersionKind,
@@ -54,8 +52,7 @@ export function ownershipOf(
   return { kind: stated === undefined ? 'unmarked' : 'foreign', object };
 }
 
-/** The virtual object that a host object's bookkeeping names, whatever its own name is: objects of other syncers may follow another rule. Undefined
- * where the bookkeeping contradicts the object, this kind or this virtual cluster. */
+/** Whatever the object's own name is: other syncers may follow another rule. Undefined where the bookkeeping contradicts object, kind or cluster. */
 export function namedVirtual(
   object: KubeObject,
   kind: GroupVersionKind,
@@ -82,7 +79,7 @@ export function virtualOf(
   return candidates.length === 1 ? candidates[0] : undefined;
 }
 
-/** The virtual object according to the annotations alone; undefined if one of them contradicts the object or this kind. */
+/** Undefined if an annotation contradicts the object or this kind. */
 export function virtualByAnnotations(object: KubeObject, kind: GroupVersionKind): NamespacedName | undefined {
   const annotations = stringMapOf(object.metadata.annotations);
   const virtual = annotatedVirtual(annotations);
@@ -138,9 +135,8 @@ function isProven(
   return known.marker === 'ours' && isAtItsPlace(known.host, virtual, translator);
 }
 
-/** Whose copy it is where the bookkeeping is whole but may name the wrong object. A copy that this program made and that is not where the named
- * object's copy belongs was either left behind by another naming rule, or the name in it was changed: then this is the place of `expected`, or of
- * the one object that the rule puts here. */
+/** Bookkeeping that is whole may name the wrong object: a copy of ours that is not at its place was left behind by another naming rule, or the name
+ * in it was changed. Then this is the place of `expected`, or of the one object that the rule puts here. */
 function rightful(
   known: Bookkeeping,
   stated: NamespacedName,

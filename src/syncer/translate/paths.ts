@@ -3,8 +3,7 @@
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from './types.ts';
 
-/** A copy with `value` at `path`; undefined removes the member. The root itself is returned if the parent does not exist, or if an element of a list
- * would be removed, because lists keep their length. */
+/** Undefined removes the member. The root itself comes back if the parent does not exist, or an element would be removed: lists keep their length. */
 export function withValueAt(root: JsonValue, path: ConcretePath, value: JsonValue | undefined): JsonValue {
   const [segment, ...rest] = path;
   if (segment === undefined) return value ?? null;
@@ -29,7 +28,6 @@ function withElement(
   return changed === element ? root : root.with(index, changed);
 }
 
-/** A copy with this member set; undefined removes it. */
 export function withMember(object: JsonObject, key: string, value: JsonValue | undefined): JsonObject {
   if (value === undefined) {
     if (!Object.hasOwn(object, key)) return object;

@@ -1,4 +1,4 @@
-/** Translates references to Pods between the two sides. Objects need not be valid. */
+/** Translates references to Pods between the two sides. Objects need not be valid: what is not understood stays as it is. */
 
 import { keyOf, type NamespacedName } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -8,8 +8,6 @@ import type { ContentRules, NameTranslator } from './types.ts';
 /** Applies a function to every `targetRef` in a member; what it returns unchanged costs no copy. */
 type MapTargetRefs = (member: JsonValue, map: (ref: JsonObject) => JsonObject) => JsonValue;
 
-/** Translates the Pod references in one member of a kind's content. What is not understood stays as it is, and unchanged parts are shared with the
- * input. */
 export function podReferences(
   member: string,
   mapRefs: MapTargetRefs,
@@ -20,8 +18,7 @@ export function podReferences(
       const { namespace = '' } = virtual.metadata;
       return { [member]: mapRefs(memberOf(virtual, member), (ref) => podRefToHost(ref, namespace, names)) };
     },
-    /** By what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the name rule, if it has one
-     * result, or one in the namespace of the object. Other references are not changed. */
+    /** By the virtual object's own references, which have uid and resourceVersion too; then by the name rule: the only result, also in `namespace`. */
     toVirtual(host, { names, namespace, original }) {
       const known = new Map<string, JsonObject>();
       mapRefs(original === undefined ? null : memberOf(original, member), (ref) => {

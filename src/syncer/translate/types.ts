@@ -5,7 +5,6 @@ import type { JsonObject } from '../../base/json.ts';
 
 export type ReferenceKind = Pick<GroupVersionKind, 'group' | 'kind'>;
 
-/** Names of one virtual cluster on its host, both ways. */
 export interface NameTranslator {
   readonly vcluster: string;
   readonly hostNamespace: string;
@@ -18,20 +17,17 @@ export interface NameTranslator {
   isTargetNamespace(hostNamespace: string): boolean;
   /** Endpoints, Services and Pods. Empty name gives an empty name and namespace; undefined: namespace not mapped. */
   toHost(virtual: NamespacedName): NamespacedName | undefined;
-  /** What a `reference` patch writes: the short (or long, by configuration) name; always the long one of kinds that another syncer copies. The
-   * Service `default/kubernetes` is vCluster's own Service on the host. */
+  /** What a `reference` patch writes; always the long name of kinds that another syncer copies. `default/kubernetes` is vCluster's own Service. */
   referenceToHost(virtual: NamespacedName, kind: ReferenceKind): NamespacedName | undefined;
   /** The name that starts with `v`; where names are kept, the name itself. Undefined: namespace not mapped. */
   shortToHost(virtual: NamespacedName): NamespacedName | undefined;
   clusterScopedToHost(name: string): string;
   /** The virtual name behind a cluster-scoped object's host name; undefined: not ours, or cut. */
   clusterScopedToVirtual(hostName: string): string | undefined;
-  /** Every virtual name that the rule could have translated to this host name, checked by translating forward again. Long names that were cut cannot
-   * be found, neither can namespaces of the hashed multi-namespace mode. */
+  /** Every virtual name that translates to this host name, but for long names that were cut, and namespaces of the hashed multi-namespace mode. */
   toVirtualCandidates(host: NamespacedName): readonly NamespacedName[];
 }
 
-/** Label keys of one virtual cluster on its host, both ways. Only a handful of keys change at all. And the keys that are not copied. */
 export interface LabelTranslator {
   readonly vcluster: string;
   /** A rewritten key stays as it is: each key is translated once. */
@@ -79,7 +75,6 @@ export interface ContentRules {
   toHost(virtual: KubeObject, place: HostPlace): JsonObject;
   /** Members of the copy that a patch has made inconsistent, such as fields that do not go with a new type. `host`: the copy as it is. */
   readonly afterPatches?: (copy: KubeObject, virtual: KubeObject, host: KubeObject | undefined) => JsonObject;
-  /** Members of the virtual object that differ from those of the host copy. */
   toVirtual(host: KubeObject, place: VirtualPlace): JsonObject;
   /** Labels of the host copy that only the translation sets; they never flow back, and drift is corrected. */
   ownLabels(virtual: KubeObject, names: NameTranslator): Readonly<Record<string, string>>;
@@ -116,8 +111,7 @@ export interface ListElement {
 }
 
 export type Ownership =
-  /** Its bookkeeping names this virtual object, this kind and this host object; the marker label is ours or absent. `uid` is the virtual object's as
-   * recorded, undefined when it was removed. */
+  /** Its bookkeeping names this virtual object, this kind and this host object; the marker label is ours or absent. `uid`: as recorded, if it is. */
   | { readonly kind: 'ours'; readonly virtual: NamespacedName; readonly uid: string | undefined }
   /** It has an `object-name` annotation, but not one that makes it ours: a copy of a copy, another virtual cluster's, another kind's. */
   | { readonly kind: 'foreign'; readonly object: KubeObject }

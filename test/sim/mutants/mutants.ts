@@ -309,7 +309,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'merge: a removal on the virtual side is undone',
     file: MERGE_KEY,
-    snippet: 'if (entry.virtual !== undefined || !entry.isFromHost) return PUSH;',
+    snippet: 'if (wasCopied || wasMadeByPatch) return PUSH;',
     replacement: 'if (entry.virtual !== undefined) return TAKE;',
   },
   {
