@@ -67,7 +67,6 @@ async function readHost(sync: KindSync, target: NamespacedName): Promise<KubeObj
   return current;
 }
 
-/** Undefined: it no longer exists. */
 export async function readVirtual(
   sync: KindSync,
   { metadata: { name, namespace = '', uid = '' } }: KubeObject,
@@ -84,8 +83,7 @@ export function readHostService(sync: KindSync, target: NamespacedName): Promise
   return ignoreNotFound(sync.environment.clients.host.get(SERVICES, target));
 }
 
-/** Reads a Service that is not in the cache before the first copy of its object, unless the cache has reached the version of the object: a Service
- * with a selector exists before its Endpoints and slices. True: the cache has the Service now. */
+/** A Service with a selector exists before its Endpoints and slices, so one that the cache may lack is read before a first copy. True: it is there. */
 export async function learnService(sync: KindSync, seen: Observation, virtual: KubeObject): Promise<boolean> {
   const { environment, kind, services } = sync;
   const serviceKey = kind.serviceKey(seen.key, virtual);
@@ -124,7 +122,6 @@ function noteLeftOut(sync: KindSync, key: ObjectKey, host: KubeObject): void {
   sync.enqueue(owner);
 }
 
-/** True if a cache at version `reached` holds all changes up to `wanted`; false if the versions cannot be compared. */
 function hasReached(reached: string, wanted: string | undefined): boolean {
   return (compareVersions(reached, wanted) ?? -1) >= 0;
 }

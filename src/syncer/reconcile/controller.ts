@@ -42,7 +42,6 @@ export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
-/** The cache has been updated. */
 export const STALE: Again = { outcome: 'again', reason: 'a cache was behind its API server', waitMs: 0 };
 
 /** Keys reconciled concurrently. More than requests in flight, so that expressions form batches; not many more, because a copy that waits for a free
@@ -74,12 +73,10 @@ interface Arrival {
 
 /** What the controller knows of a key that is not synced yet; a key that is has none. */
 class Progress {
-  /** Arrival time of the oldest event that is not synced yet; undefined: none is pending. */
   sinceMs: number | undefined;
   isInitial = false;
   problem: { readonly text: string; readonly count: number } | undefined;
   blockedBy: string | undefined;
-  /** In a row. The change that unblocks a rejected key causes an event; the periodic retry is only a safety net. */
   refusals = 0;
 
   get isOver(): boolean {
@@ -114,7 +111,6 @@ export class Controller {
     this.queue.add(key, priority);
   }
 
-  /** How many objects of the first lists were written so far, by outcome. */
   get initialOutcomes(): ReadonlyMap<string, number> {
     return this.#initialOutcomes;
   }
@@ -140,8 +136,7 @@ export class Controller {
     await this.#yieldToIo();
   }
 
-  /** Reconciles without requests run in sequence without returning to the event loop. After ten thousand of them, as at a restart, the response to
-   * the first write would be read seconds late. */
+  /** After ten thousand reconciles without requests in sequence, as at a restart, the response to the first write would be read seconds late. */
   #yieldToIo(): Promise<void> | undefined {
     const { clock } = this.#options;
     if (this.#turn === undefined && clock.monotonicMs() - this.#turnStartedMs < TURN_MS) return undefined;
@@ -201,8 +196,8 @@ export class Controller {
       return;
     }
     const isWritten = outcome !== 'unchanged' && outcome !== 'ignored' && outcome !== 'again';
-    // A dry run logs each write with its diff.
-    if (!isWritten || dryRun !== undefined) {
+    const isLoggedWithDiff = dryRun !== undefined;
+    if (!isWritten || isLoggedWithDiff) {
       logger.debug(fields, 'reconciled');
       return;
     }
@@ -290,10 +285,8 @@ function isExpected(error: unknown): boolean {
 export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
 
 export interface Outcome {
-  /** With the key's exponential back-off; as the API server asked, bounded by the work queue; or only after a change of the object, an object that it
-   * depends on, or the configuration. */
+  /** With the key's back-off; as the API server asked, bounded by the work queue; or only after a change. */
   readonly retry: 'backoff' | { readonly afterMs: number } | 'never';
-  /** Undefined: nothing to report to the user. */
   readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
 }
 

@@ -37,7 +37,6 @@ export async function deleteCopy(
   const outcome = await sync.writers.host.delete(target, host.metadata.uid, reason);
   await clearStatus(sync, seen, host);
   forget(sync, seen.key);
-  // A dry run leaves the copy in place, so the object would be deleted again in an endless loop.
   if (outcome === 'deleted') sync.released(target);
   return { outcome: 'deleted', reason };
 }
@@ -66,7 +65,6 @@ function fightWaitMs(sync: KindSync, seen: Observation, copy: KubeObject): numbe
   return waitMs;
 }
 
-/** Deletes a copy that was written under an earlier configuration. */
 export async function deleteStray(
   sync: KindSync,
   { metadata: { namespace = '', name, uid = '' } }: KubeObject,
@@ -75,7 +73,6 @@ export async function deleteStray(
   sync.released({ namespace, name });
 }
 
-/** The key is requeued immediately, and the next reconcile creates the copy. */
 export async function deleteToRecreate(
   sync: KindSync,
   { key, target }: Observation,

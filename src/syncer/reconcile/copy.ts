@@ -120,7 +120,6 @@ export class CopyForge {
     };
   }
 
-  /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
   async merged(
     pair: PlacedPair & { readonly host: KubeObject },
     arrival?: Arrival,
@@ -196,8 +195,7 @@ async function forward(pair: PlacedPair, options: CopyForgeOptions): Promise<Pat
   return { desired, kinds: kindsToRecord(patched.references), patched, flows, kept: failed?.kept };
 }
 
-/** What a host object alone translates back to, with its reverse patches. Rejects with a `PatchError` also for a reference that no virtual object
- * has on the host. `original`: the virtual object, if there is one. */
+/** What a host object alone translates back to. Rejects with a `PatchError` also for a reference that no virtual object has on the host. */
 export async function translatedBack(
   host: KubeObject,
   name: NamespacedName,
@@ -232,7 +230,6 @@ async function reverse(
   };
 }
 
-/** Records the version of the virtual object, if the copy is written anyway. */
 function withCurrentRevision(host: KubeObject, { metadata: { resourceVersion } }: KubeObject): KubeObject {
   const { annotations = {} } = host.metadata;
   const record = annotations[LAST_SYNCED];
@@ -269,7 +266,6 @@ function valuePatch(before: JsonValue, after: JsonValue): JsonValue {
   return isJsonObject(before) && isJsonObject(after) ? objectPatch(before, after) : after;
 }
 
-/** The members of a JSON merge patch that turn one object into another: values to set, null to remove. */
 function objectPatch(before: Readonly<JsonObject>, after: Readonly<JsonObject>): JsonObject {
   const patch: JsonObject = {};
   for (const [key, value] of Object.entries(after)) {

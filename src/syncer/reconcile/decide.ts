@@ -23,7 +23,6 @@ export interface Observation {
   readonly target: NamespacedName | undefined;
   /** Another namespace that the object names and that is not mapped. */
   readonly unmapped: UnmappedNamespace | undefined;
-  /** The host object at `target`. */
   readonly host: KubeObject | undefined;
   /** Ownership of `host`; undefined exactly when `host` is. */
   readonly ownership: Ownership | undefined;
@@ -33,7 +32,6 @@ export interface Observation {
   readonly claims: readonly Claim[];
   /** `host` gets traffic from a host Service that is not the copy of its virtual Service. */
   readonly hasForeignService: boolean;
-  /** This process wrote the host object (same uid) for this key, even if the bookkeeping was changed since. */
   readonly isKnownCopy: boolean;
 }
 
@@ -108,7 +106,6 @@ export function isOverOwnCopy({ kind }: Decision): boolean {
   return kind === 'update' || kind === 'rewrite';
 }
 
-/** True when `controlled-by` is there, as a label or as an annotation that does not name this syncer. */
 export function isOptedOut(object: KubeObject | undefined): boolean {
   const { labels, annotations } = object?.metadata ?? {};
   if (labels?.[CONTROLLED_BY]) return true;
@@ -120,7 +117,6 @@ function hasRecord(host: KubeObject | undefined): boolean {
   return host !== undefined && recordOf(host) !== undefined;
 }
 
-/** The host object is the copy of exactly this key. */
 function isCopyOf({ ownership, key, isKnownCopy }: Observation): boolean {
   return isKnownCopy || (ownership?.kind === 'ours' && keyOf(ownership.virtual) === key);
 }
@@ -197,7 +193,6 @@ export function refuseForeignService(service: ObjectKey): Refusal {
   };
 }
 
-/** `path`: where the object names the namespace; undefined: it is the object's own. */
 function refuseUnmapped(namespace: string, path?: string): Decision {
   const named = path === undefined ? '' : `, which ${path} names,`;
   return {

@@ -5,7 +5,6 @@ import type { ClusterName } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey } from '../../kube/object.ts';
 import { objectDiff } from './object-diff.ts';
 
-/** One line of the table at the end. */
 export interface DryRunRow {
   readonly cluster: ClusterName;
   readonly group: string;
@@ -29,7 +28,6 @@ export class DryRun {
     this.#logger = logger;
   }
 
-  /** Records a write that the API server accepted. Logged once per object and content. */
   planned(write: DryRunRow, before: KubeObject | undefined, after: KubeObject | undefined): void {
     const { cluster, group, kind, key, action: verb, reason } = write;
     const id = `${cluster} ${kind} ${group} ${key}`;

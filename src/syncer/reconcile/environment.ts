@@ -36,7 +36,6 @@ export interface SyncEnvironment {
   readonly listener?: SyncListener | undefined;
   /** Also virtual objects that the daemon does not fetch are decided about, so that a command can tell why they are not synced. */
   readonly readsUnsynced?: boolean;
-  /** Of all caches; undefined: everything is cached. */
   readonly budget?: CacheBudget | undefined;
 }
 
@@ -53,7 +52,6 @@ export interface ReferenceRecords {
   isStale(key: ObjectKey): boolean;
   recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void;
   clearReferences(key: ObjectKey): void;
-  /** The key was reconciled, successfully or not. */
   markReconciled(key: ObjectKey): void;
 }
 
@@ -81,14 +79,12 @@ export async function createHostNamespace(
   }
 }
 
-/** The object that owns the copies. When it is created again, the uid that is known of it names no object any more, and the host's garbage collector
- * deletes every copy with that owner, also one that is created again. */
+/** When it is created again, the uid that is known of it names no object, and the host's garbage collector deletes every copy that it owns. */
 export class CopyOwner {
   readonly #resolve;
   #current: OwnerReference | undefined;
   #reading: Promise<void> | undefined;
 
-  /** `current`: as resolved at the start; undefined: copies have no owner. */
   constructor(current: OwnerReference | undefined, resolve: () => Promise<OwnerReference | undefined>) {
     this.#current = current;
     this.#resolve = resolve;

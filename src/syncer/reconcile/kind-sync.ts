@@ -217,7 +217,6 @@ export class KindSync {
     return [...refused, ...copied];
   }
 
-  /** A host object was deleted. What only was in the place of this key's copy is not the copy. */
   #noteDeletion(key: ObjectKey, { key: hostKey, object }: CacheEvent): void {
     const { uid = '' } = object.metadata;
     if (this.#ownDeletions.get(uid) === true) return;
@@ -282,7 +281,6 @@ export class KindSync {
     return hasLostCopy(deletions, this.nowMs(), virtual.metadata.uid ?? '');
   }
 
-  /** Watches the kinds whose objects decide whether objects of this kind are synced. */
   followRelated(virtualCaches: ReadonlyMap<string, ObservableInformer>): void {
     for (const [plural, keysOf] of Object.entries(this.kind.relatedKinds)) {
       virtualCaches.get(plural)?.subscribe(({ object, previous, isInitial }) => {

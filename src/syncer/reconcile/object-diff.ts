@@ -54,7 +54,6 @@ export function listedPaths(paths: readonly string[]): string {
   return `${paths.slice(0, PATHS_MAX).join(', ')}${rest}`;
 }
 
-/** Path → value as JSON. */
 function valuesOf(object: KubeObject | undefined): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   if (object === undefined) return values;

@@ -67,7 +67,6 @@ export class ObjectState {
     return (this.#arrivals ??= new Arrivals());
   }
 
-  /** Nothing has changed since the pair was written, so no update is needed: both objects and the Service are exactly those of the last sync. */
   isUnchanged({ virtual, host, service }: Pick<Observation, 'virtual' | 'host' | 'service'>): boolean {
     const { synced } = this;
     return (
@@ -100,7 +99,6 @@ export class ObjectState {
     return this.synced !== undefined && this.synced.host.metadata.uid === host.metadata.uid;
   }
 
-  /** Nothing of it is known for another object of that name. */
   lastSync({ metadata: { uid } }: KubeObject): Pick<MergeMemory, 'agreed' | 'record' | 'formerRecords'> {
     const last = this.#lastSync;
     if (last === undefined || last.uid !== uid) return { agreed: undefined };
@@ -183,7 +181,6 @@ export function isSameVersion(a: KubeObject, b: KubeObject | undefined): boolean
   return a.metadata.resourceVersion === b?.metadata.resourceVersion && a.metadata.uid === b?.metadata.uid;
 }
 
-/** The virtual object differs from that of the last sync only by what another syncer has copied back from the host copy. */
 function isEchoOnly(pair: SyncedPair, { metadata, ...content }: KubeObject): boolean {
   const { metadata: before, ...contentBefore } = pair.virtual;
   if (metadata.uid !== before.uid || !jsonEquals(content as JsonObject, contentBefore as JsonObject))

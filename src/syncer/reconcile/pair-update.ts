@@ -163,8 +163,8 @@ async function writeVirtual(
 ): Promise<ReconcileResult> {
   const patched = await patchVirtual(sync, seen, wanted, recordOf(merged.host ?? seen.host));
   const result = { outcome: 'updated', reason: FROM_HOST } as const;
-  // The virtual cluster stored another state than was sent, for example because of admission. That is a new change to sync.
-  if (patched !== undefined && !isStoredAs(sync.kind, patched, wanted)) return { ...result, waitMs: 0 };
+  const isAlteredByAdmission = patched !== undefined && !isStoredAs(sync.kind, patched, wanted);
+  if (isAlteredByAdmission) return { ...result, waitMs: 0 };
   const copied = await copyStatus(sync, seen, patched ?? seen.virtual, copy);
   if (copied !== undefined) return copied;
   const isEchoLeft = (merged.echo?.left.length ?? 0) > 0;

@@ -63,8 +63,7 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
   sync.states.awaitService(key, undefined);
   const seen = await observeWithLeftOut(sync, key);
   const decision = decide(seen, sync.decide);
-  // A change of an object of another kind can change the decision for an unchanged pair, so decide first. A former leader may still have
-  // written a copy to another place.
+  // First, because an object of another kind can change the decision for an unchanged pair, and a former leader may have written to another place.
   const isUpdate = decision.kind === 'update' && seen.strays.length === 0;
   if (isUpdate && isUnchanged(sync, seen)) return UNCHANGED;
   const { kind, environment } = sync;
@@ -148,8 +147,7 @@ function claimsOn(hostKey: ObjectKey, options: KindSync): readonly Claim[] {
   });
 }
 
-/** The host Services that the copy of `object` would get traffic from: that of its Service, and, if another syncer has copied the translated name of
- * the Service back to the virtual object, the one of that name. */
+/** That of the Service of `object`, and, if another syncer has copied the translated name of the Service back, the one of that name. */
 function hostServicesOf(
   object: KubeObject,
   target: NamespacedName,
@@ -188,7 +186,6 @@ function isUnchanged(sync: KindSync, seen: Observation): boolean {
 function ignore(sync: KindSync, seen: Observation, reason: string): ReconcileResult {
   if (seen.virtual === undefined) forget(sync, seen.key);
   else reportIgnored(sync, seen, reason);
-  // The copy of an opted-out object stays, and therefore the objects that the copy references.
   const isCopyKept = reason === 'controlled by another' || reason === 'skip-backsync';
   if (!isCopyKept || seen.host === undefined) sync.references.clearReferences(seen.key);
   return { outcome: 'ignored', reason };
