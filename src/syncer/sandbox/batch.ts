@@ -1,6 +1,5 @@
-/** Requests that are sent to the child together, in the order of their arrival, and the child's responses, which are validated, because the
- * child is not trusted. A batch tracks its progress: after a stop, finished matches keep their results, and the rest is sent again or fails.
- */
+/** Requests that are sent to the child together, in the order of their arrival, and its responses, which are validated, because the child is not
+ * trusted. A batch tracks its progress: after a stop, finished matches keep their results, and the rest is sent again or fails. */
 
 import type { Clock } from '../../base/clock.ts';
 import { oneLine } from '../../base/excerpt.ts';
@@ -25,13 +24,11 @@ export interface Job {
   ): void;
 }
 
-/** Fails a job that was not sent. */
 export function failJob(job: Job, error: EvaluateError): void {
   const values = job.values.map(() => undefined);
   job.complete(values, new Map(values.map((_, index) => [index, error])));
 }
 
-/** Why a batch stopped: a message of the child, or its end. */
 export type Stop =
   /** The call timed out. */
   | 'timeout'
@@ -67,7 +64,6 @@ const KIND_OF_STOP: Readonly<Record<Stop, EvaluateError['kind']>> = {
 };
 
 export class Batch {
-  /** The programs of all jobs. */
   readonly entries = new Set<ProgramEntry>();
   /** Length of the message that was sent last. */
   sentChars = 0;
@@ -103,7 +99,6 @@ export class Batch {
     return this.#matchesLeft;
   }
 
-  /** The first job that is not finished. */
   get nextJob(): Job | undefined {
     return this.#jobs[this.#at]?.job;
   }
@@ -121,7 +116,6 @@ export class Batch {
     this.#matchesLeft += job.values.length;
   }
 
-  /** The message with the remaining part. */
   encode(): string {
     this.#sentAt = this.#at;
     const begun = this.#values.length;
@@ -133,7 +127,7 @@ export class Batch {
     return text;
   }
 
-  /** Adds the next results. False if the text is not a valid response to the request. */
+  /** False if the text is not a valid response to the request. */
   receive(text: string): boolean {
     const results = readResults(text);
     if (results === undefined || results.values.length > this.#matchesLeft) return false;
@@ -157,10 +151,8 @@ export class Batch {
     return true;
   }
 
-  /**
-   * Handles a stop. If the cause is unknown, the rest is to be sent again with one call per match; if one match is the cause, that match and
-   * the rest of its object fail. `isFresh`: the child had evaluated nothing before. Returns true when a part has to be sent again.
-   */
+  /** If the cause is unknown, the rest is to be sent again with one call per match; if one match is the cause, it and the rest of its object fail.
+   * `isFresh`: the child had evaluated nothing before. True: a part has to be sent again. */
   handleStop(stop: Stop, isFresh: boolean, options: StopOptions): boolean {
     const job = this.nextJob;
     if (job === undefined) return false;
@@ -182,7 +174,6 @@ export class Batch {
     return !this.isFinished;
   }
 
-  /** Fails all remaining matches. */
   failAll(error: EvaluateError): void {
     while (!this.isFinished) this.#failNext(error);
   }
@@ -218,7 +209,6 @@ export class Batch {
   }
 }
 
-/** Undefined if it is too large or too deep. */
 function encode(job: Job): string | undefined {
   try {
     return JSON.stringify(messageOf(job, 0));
@@ -228,7 +218,6 @@ function encode(job: Job): string | undefined {
   }
 }
 
-/** The matches of a job from an index on. */
 function messageOf({ entry, values, paths, objects }: Job, from: number): JobMessage {
   const { id, reads } = entry.program;
   const left = from === 0 ? values : values.slice(from);
@@ -282,7 +271,6 @@ function explain(stop: Stop, { expressionTimeoutMs, batchTimeoutMs }: StopOption
   }
 }
 
-/** Undefined: not a valid response. */
 export function readResults(text: string): Results | undefined {
   const parsed = parse(text);
   if (!isResult(parsed)) return undefined;
@@ -355,7 +343,7 @@ const KINDS: ReadonlySet<string> = new Set(['runtime', 'result', 'result-size', 
 /** Longest message that an expression can put into a log line. */
 const MESSAGE_CHARS_MAX = 300;
 
-/** Converts an error of the child: validated, on one line, with the position in the user's expression. */
+/** Validated, on one line, with the position in the user's expression. */
 export function toEvaluateError(
   { kind, message, line, column }: ErrorMessage,
   { mappings }: Program,

@@ -11,7 +11,6 @@ export interface PoolOptions extends ChildOptions {
   readonly logger: Logger;
   /** Only the main process has a spare. */
   readonly route: Route;
-  /** A child was killed, or exited. */
   killed(reason: KillReason | 'exit'): void;
 }
 
@@ -51,7 +50,7 @@ export class ChildPool {
     this.#events = events;
   }
 
-  /** The active child if it is ready. Without one, a child is started and `ready` is called later. */
+  /** Undefined until it is ready: a child is started, and `ready` is called later. */
   get active(): SandboxChild | undefined {
     if (this.#active === undefined && this.#restartTimer === undefined) this.#active = this.#spawn();
     return this.#active?.isReady === true ? this.#active : undefined;
@@ -66,7 +65,7 @@ export class ChildPool {
     return [this.#active, this.#spare].flatMap((child) => (child === undefined ? [] : [child]));
   }
 
-  /** Processor time of all children so far, milliseconds; undefined if the system does not report it. */
+  /** Of all children so far; undefined if the system does not report it. */
   get processorMs(): number | undefined {
     const used = this.children.map((child) => child.processorMs());
     if (used.some((ms) => ms === undefined)) return undefined;
@@ -112,7 +111,6 @@ export class ChildPool {
     this.#startFailed(how);
   }
 
-  /** Retries with exponential backoff. */
   #startFailed(how: string): void {
     this.#active = undefined;
     this.#startFailures += 1;
@@ -125,7 +123,6 @@ export class ChildPool {
     if (this.failure !== undefined) this.#events.failed(this.failure);
   }
 
-  /** Makes the spare active and starts another. */
   #replace(): void {
     this.#active = this.#spare;
     this.#spare = undefined;

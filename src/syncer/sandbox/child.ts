@@ -1,6 +1,5 @@
 /** One sandbox process: started without environment, network or files; line-based messages; ended with SIGKILL, also by itself if it is
- * silent for too long or takes too much memory.
- */
+ * silent for too long or takes too much memory. */
 
 import { spawn, type ChildProcess, execFileSync } from 'node:child_process';
 import type { Duplex, Readable, Writable } from 'node:stream';
@@ -18,11 +17,9 @@ export interface ChildOptions {
 }
 
 interface ChildEvents {
-  /** The child can take work. */
   ready(): void;
-  /** One line from the child. */
   message(line: string): void;
-  /** The process has ended. Called once, last. The reason is undefined unless a limit was exceeded. */
+  /** Called once, last. The reason is undefined unless a limit was exceeded. */
   ended(how: string, reason: KillReason | undefined): void;
 }
 
@@ -51,9 +48,7 @@ export class SandboxChild {
   /** Resident bytes when it became ready. */
   baselineBytes = 0;
   isReady = false;
-  /** It has evaluated nothing so far. */
   isFresh = true;
-  /** Ids of the programs that have been sent to it. */
   readonly programs = new Set<number>();
   readonly #process: ChildProcess;
   readonly #input: Writable;
@@ -67,7 +62,6 @@ export class SandboxChild {
   readonly #clock: Clock;
   readonly #memoryBytes: number;
   #killReason: KillReason | undefined;
-  /** Present while it has work. */
   #watch: Watch | undefined;
   #watchTimer: Timer | undefined;
   #ticks = 0;
@@ -115,7 +109,6 @@ export class SandboxChild {
     this.#unsent += `${line}\n`;
   }
 
-  /** Sends SIGKILL; `ended` follows. */
   kill(): void {
     this.processorMs();
     this.#watchTimer?.cancel();
@@ -128,7 +121,6 @@ export class SandboxChild {
     this.#watchTimer ??= this.#clock.schedule(TICK_MS, () => this.#tick());
   }
 
-  /** It has no more work. */
   expectNothing(): void {
     this.#watch = undefined;
   }
@@ -143,7 +135,7 @@ export class SandboxChild {
     return this.#processorMs;
   }
 
-  /** The first {@link STDERR_CHARS_MAX} characters of standard error, where V8 reports why it aborted. */
+  /** V8 reports there why it aborted. */
   get stderr(): string {
     return this.#stderr;
   }

@@ -1,6 +1,5 @@
-/** The source of the child. It is passed as text instead of a file, because a Node process that strips types is 20 MiB larger and starts
- * 50 ms later, and because the child then needs to read no file except the addon.
- */
+/** The source of the child, as text instead of a file: a Node process that strips types is 20 MiB larger and starts 50 ms later, and this child needs
+ * to read no file except the addon. */
 
 import { execFileSync } from 'node:child_process';
 import { hash, randomBytes } from 'node:crypto';
@@ -12,21 +11,16 @@ import type { NamingRules, SetupMessage } from './protocol.ts';
 import type { SandboxLimits, VclusterContext } from './types.ts';
 
 export interface GuestSource {
-  /** Source of the child's program. */
   readonly main: string;
   /** The only file that the child may read. */
   readonly addon: string;
-  /**
-   * Backtracks of one match before V8 runs the regular expression in its breadth-first engine, whose time is linear in the text.
-   * Regular expressions with the flags i, u or v, back-references or large counted repetitions always use the backtracking engine.
-   */
+  /** Of one match, before V8 runs the expression in its breadth-first engine, whose time is linear in the text. Those with the flags i, u or v,
+   * back-references or large counted repetitions always use the backtracking engine. */
   readonly regexpBacktracksMax: number;
   readonly setup: SetupMessage;
 }
 
-/** Share of its time limit that an expression must have used as processor time to count as timed out. On a busy machine, an expression could
- * time out without having run otherwise. The guest measures its own processor time; the daemon reads it from the system.
- */
+/** Share of its time limit that an expression must have had the processor to count as timed out: on a busy machine, it might not have run at all. */
 export const PROCESSOR_SHARE = 0.7;
 /** After this multiple of its limit, an expression counts as timed out in any case. */
 export const STARVED_FACTOR = 10;
@@ -113,10 +107,8 @@ const texts = JSON.parse(readFileSync(0, 'utf8'));
 process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text, { mode: 'strip' }))));
 `;
 
-/**
- * Removes types as Node does, but in a separate process, because the converter would keep 17 MiB in this one. That process needs 100 ms of
- * processor time, so the output is cached in `folder`, which is trusted as code is; undefined disables the cache.
- */
+/** As Node does, but in a separate process, because the converter would keep 17 MiB in this one. It needs 100 ms of processor time, so the output is
+ * cached in `folder`, which is trusted as code is. */
 export function stripTypes(texts: readonly string[], folder = getCompileCacheDir()): string[] {
   const input = JSON.stringify(texts);
   if (folder === undefined) return parsed(strip(input));

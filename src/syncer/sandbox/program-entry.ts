@@ -1,6 +1,5 @@
-/** The daemon's record of a program: which inputs it reads, its cached results and its quarantine. A result is a function of the inputs, so
- * these are the key of the cache. The cache is limited in bytes over all programs.
- */
+/** What the daemon knows of a program: its cached results, and its quarantine. A result is a function of the inputs that the program reads, so these
+ * are the key of the cache, which is limited in bytes over all programs. */
 
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
@@ -56,7 +55,6 @@ export class ProgramEntry {
   }
 }
 
-/** The result of one match. */
 export interface Outcome {
   readonly value: JsonValue | undefined;
   readonly error: EvaluateError | undefined;
@@ -68,14 +66,12 @@ export function isDeterministic(error: EvaluateError | undefined): boolean {
 }
 
 interface Lookup {
-  /** The cached results. */
   readonly known: EvaluateResponse;
   /** Matches that have to be evaluated, and their keys. */
   readonly missing: readonly number[];
   readonly keys: readonly string[];
 }
 
-/** All cached results of one sandbox. */
 export class Memo {
   readonly #bytesMax: number;
   readonly #programs = new Set<ProgramMemo>();
@@ -114,7 +110,6 @@ export class Memo {
 const ENTRY_BYTES = 200;
 const CHARACTER_BYTES = 2;
 
-/** Cached results of one program. */
 class ProgramMemo {
   readonly #cache: LRUCache<string, Outcome>;
   readonly #reads: ReadSet;
@@ -153,7 +148,6 @@ class ProgramMemo {
     return { known: { values: found, errors }, missing, keys };
   }
 
-  /** Adds the results of the missing matches to the cached ones, and to the cache. */
   complete({ known, missing, keys }: Lookup, evaluated: EvaluateResponse): EvaluateResponse {
     const values = [...known.values];
     const all = new Map(known.errors);
@@ -171,10 +165,8 @@ class ProgramMemo {
     return readsObjects(this.#reads) ? JSON.stringify([hostObject, virtualObject]) : '';
   }
 
-  /**
-   * Up to three JSON texts, of which only the last may be a number, so the end of each is known. `undefined` is none of them. If the value is
-   * the only input and a string, it is its own key: building a text and hashing it would take longer than everything else.
-   */
+  /** Up to three JSON texts, of which only the last may be a number, so the end of each is known. `undefined` is none of them. A string that is the
+   * only input is its own key: building a text and hashing it would take longer than everything else. */
   keyOf(objectsKey: string, value: JsonValue | undefined, path: string): string {
     if (this.#isKeyedByValue && typeof value === 'string' && value.charCodeAt(0) !== 0) return value;
     const pathKey = this.#reads.path ? JSON.stringify(path) : '';

@@ -11,8 +11,7 @@
  * - `+` + {@link ResultMessage}: results of the next matches, in the order of the batch; more follow. `.`: the same, and the batch is finished.
  * - `T`: the call timed out. `S`: the same, but the process had too little processor time to attribute it to the expression. `L`: the
  *   whole batch took too long. `X`: the call failed. No more results follow for this batch. `M`: the isolate exceeded its memory
- *   limit, and the child ends.
- */
+ *   limit, and the child ends. */
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 

@@ -1,7 +1,5 @@
 /** Records on which objects an expression had to be stopped. The delay of an object grows with each stop and never affects other objects.
- * The quarantine also decides which sandbox process runs an expression on an object: the main one, or the throttled one, which has a
- * bounded share of time.
- */
+ * It also decides which sandbox process runs an expression on an object: the main one, or the throttled one, which has a bounded share of time. */
 
 import type { Clock } from '../../base/clock.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
@@ -50,7 +48,6 @@ export class Quarantine {
     return this.#namespaces.size === 0;
   }
 
-  /** When the expression may run on the object again; undefined: now. */
   waitUntil(object: ObjectIdentity): number | undefined {
     if (!this.#namespaces.has(object.namespace)) return undefined;
     const untilMs = this.#entry(object)?.untilMs ?? 0;
@@ -81,7 +78,6 @@ export class Quarantine {
     this.#provenCount = 0;
   }
 
-  /** Returns when the expression may run on the object again. */
   recordStop(object: ObjectIdentity): number {
     const now = this.#clock.now();
     const stops = this.#entry(object)?.stops ?? 0;

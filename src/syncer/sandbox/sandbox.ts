@@ -22,7 +22,6 @@ import type {
 } from './types.ts';
 import { isDeeperThan, type JsonValue } from '../../base/json.ts';
 
-/** The sandbox's part of the daemon's metrics. */
 interface SandboxMetrics {
   memo(hits: number, misses: number): void;
   batched(matches: number): void;
@@ -38,7 +37,6 @@ export interface SandboxOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics?: SandboxMetrics;
-  /** Backtracks of one match before a regular expression runs in linear time instead; see {@link GuestSource}. */
   readonly regexpBacktracksMax?: number;
   /** The process ends when it had no work for this time, and starts again with the next; default: it stays, for latency. */
   readonly idleMs?: number;
@@ -46,11 +44,8 @@ export interface SandboxOptions {
 
 /** One generation of programs. The first evaluation that needs a process starts it; it ends with the sandbox. */
 export interface Sandbox extends Evaluator, AsyncDisposable {
-  /** Adds a program; its id must be new. */
   define(program: Program): void;
-  /** Removes a program that is no longer used. */
   forget(id: ProgramId): void;
-  /** Process ids of the children that exist now. */
   readonly pids: readonly number[];
 }
 
@@ -58,7 +53,6 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   return new ProcessSandbox(options);
 }
 
-/** For programs that do not depend on an object. */
 const NO_OBJECT: ObjectIdentity = { namespace: '', name: '' };
 
 class ProcessSandbox implements Sandbox {
@@ -212,7 +206,6 @@ function everyError(count: number, error: EvaluateError): EvaluateResponse {
   return { values, errors: new Map(values.map((_, index) => [index, error])) };
 }
 
-/** The error for an object on which the expression does not run before `untilMs`. */
 function quarantineError(untilMs: number, nowMs: number): EvaluateError {
   const until = new Date(untilMs).toISOString();
   return {

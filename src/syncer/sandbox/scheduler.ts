@@ -1,7 +1,5 @@
-/**
- * Sends batches to one child. The requests of one turn of the event loop are sent together at its end, so an idle daemon adds no latency
- * and a full queue forms large batches; a second batch is in flight while the first is evaluated.
- */
+/** Sends batches to one child. The requests of one turn of the event loop are sent together at its end, so an idle daemon adds no latency
+ * and a full queue forms large batches; a second batch is in flight while the first is evaluated. */
 
 import type { Timer } from '../../base/clock.ts';
 import { Batch, failJob, type Job, type Stop, type StopOptions } from './batch.ts';
@@ -12,7 +10,6 @@ import type { ProgramMessage, SetupMessage } from './protocol.ts';
 import type { Route } from './quarantine.ts';
 
 export interface SchedulerOptions extends PoolOptions {
-  /** A batch of this many matches was sent. */
   batched(matches: number): void;
   /** Receives queued jobs that the quarantine now assigns to the throttled process; undefined: this is that process. */
   readonly divert: ((job: Job) => void) | undefined;
@@ -20,7 +17,6 @@ export interface SchedulerOptions extends PoolOptions {
   readonly idleMs?: number | undefined;
 }
 
-/** One batch is evaluated while the next one is in flight, so that the child never waits for the daemon. */
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
@@ -63,17 +59,14 @@ export class Scheduler {
     });
   }
 
-  /** Processes that exist now. */
   get pids(): readonly number[] {
     return this.#pool.children.map(({ pid }) => pid);
   }
 
-  /** A process is ready. */
   get isReady(): boolean {
     return this.#pool.children.some((child) => child.isReady);
   }
 
-  /** See `ChildPool.processorMs`. */
   get processorMs(): number | undefined {
     return this.#pool.processorMs;
   }
@@ -104,7 +97,6 @@ export class Scheduler {
     }
   }
 
-  /** Kills the children and fails all waiting jobs. */
   close(): void {
     this.#isClosed = true;
     this.#collectTimer?.cancel();
@@ -236,7 +228,7 @@ export class Scheduler {
   }
 }
 
-/** Adds the results in the text to the batch. False if the text is not a valid response to it. */
+/** False if the text is not a valid response to the batch. */
 function takeResponse(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
   const before = batch.matchesLeft;
   const isValid = batch.receive(text);
@@ -244,10 +236,8 @@ function takeResponse(child: SandboxChild, batch: Batch, text: string, isLast: b
   return isValid && isLast === batch.isFinished;
 }
 
-/**
- * A multiple of the time limit of one match, and a minimum. The isolate's own timeout stops most matches, but not within a builtin, such as
- * one that copies a long text.
- */
+/** A multiple of the time limit of one match, and a minimum. The isolate's own timeout stops most matches, but not within a builtin, such as
+ * one that copies a long text. */
 const CAREFUL_SILENCE = 4;
 const CAREFUL_SILENCE_MIN_MS = 400;
 /** Shorter in the throttled process, whose time is scarce. */

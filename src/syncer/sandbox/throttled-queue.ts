@@ -1,17 +1,13 @@
-/**
- * The queue of the second sandbox process: objects on which an expression had to be stopped, and unknown objects of their namespaces.
- * It runs one object at a time and uses a bounded share of one processor, so that these objects do not delay all others.
- */
+/** The queue of the second sandbox process: objects on which an expression had to be stopped, and unknown objects of their namespaces.
+ * It runs one object at a time and uses a bounded share of one processor, so that these objects do not delay all others. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { failJob, type Job } from './batch.ts';
 import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 
-/**
- * Milliseconds of one processor that the process may use, including its start: 8 percent, and after a pause a second, so that an object that
- * only shares a namespace with a hostile one runs without delay.
- */
+/** Milliseconds of one processor that the process may use, including its start: 8 percent, and after a pause a second, so that an object that
+ * only shares a namespace with a hostile one runs without delay. */
 const BUDGET = { burst: 1000, perSecond: 80 };
 /** Objects that may wait while the queue makes no progress: each occupies a worker of the engine. */
 const WAITING_MAX = 64;

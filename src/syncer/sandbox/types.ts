@@ -11,7 +11,6 @@ export interface Mapping {
   readonly toColumn: number;
 }
 
-/** Identifies a compiled expression inside one sandbox generation. */
 export type ProgramId = number;
 
 /** One expression, parsed, checked and regenerated from its syntax tree. */
@@ -21,7 +20,6 @@ export interface Program {
   readonly expression: string;
   /** The source that runs, see `generateSource`. */
   readonly source: string;
-  /** Which parts of `context` it reads. */
   readonly reads: ReadSet;
   /** The value of a literal, which needs no sandbox. */
   readonly constant: { readonly value: JsonPrimitive } | undefined;
@@ -44,9 +42,8 @@ export interface ReadSet {
   readonly path: boolean;
   /** Paths below `context.hostObject`, each a list of keys; `[]` is the whole object; empty list: not read. */
   readonly hostObject: readonly (readonly string[])[];
-  /** The same for `context.virtualObject`. */
   readonly virtualObject: readonly (readonly string[])[];
-  /** The same for `context.vcluster`, which is no input of a request, because it is the same in all of them. */
+  /** No input of a request, because it is the same in all of them. */
   readonly vcluster: readonly (readonly string[])[];
 }
 
@@ -70,9 +67,7 @@ export interface ObjectIdentity {
   readonly name: string;
 }
 
-/** One program with all its matches in one object. In columns, because at a thousand matches, one wrapper object per match would cost more
- * than the evaluation.
- */
+/** One program with all its matches in one object. In columns: at a thousand matches, a wrapper for each would cost more than the evaluation. */
 export interface EvaluateRequest {
   readonly program: ProgramId;
   readonly object: ObjectIdentity;
@@ -102,11 +97,8 @@ export interface EvaluateError {
   readonly retryAfterMs?: number;
 }
 
-/** Runs programs in isolation. */
 export interface Evaluator {
-  /**
-   * Returns the response itself if all results are cached or constant. A promise never rejects: after the evaluator is closed, each match
-   * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together.
-   */
+  /** Returns the response itself if all results are cached or constant. A promise never rejects: after the evaluator is closed, each match
+   * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together. */
   evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse>;
 }

@@ -21,7 +21,7 @@ export interface ExpressionProblem {
   /** 1-based. */
   readonly line: number;
   readonly column: number;
-  /** The line of the expression and a caret below it. */
+  /** With a caret below the line. */
   readonly excerpt: string;
 }
 
@@ -122,9 +122,8 @@ function changeIn(node: SyntaxNode, textOf: (node: SyntaxNode) => string): strin
   }
 }
 
-/** Loads the parser and the printer with the first expression, which saves 9 MiB of resident memory in a daemon without expressions. Uses
- * `require`, because the configuration is read synchronously.
- */
+/** Loaded with the first expression, which saves 9 MiB of resident memory in a daemon without expressions; synchronously, as the configuration
+ * is read. */
 function languageTools(): typeof Parse & typeof Generate {
   const require = createRequire(import.meta.url);
   return {
@@ -133,7 +132,6 @@ function languageTools(): typeof Parse & typeof Generate {
   };
 }
 
-/** Generates the program of a checked expression. */
 export function generateProgram(expression: string, parsed: ParsedExpression, id: ProgramId): CompileOutcome {
   const generated = languageTools().generateSource(parsed);
   if (generated === undefined) {
@@ -161,7 +159,6 @@ function failure(expression: string, problem: ParseProblem): CompileOutcome {
   return { ok: false, problem: { ...problem, line, column, excerpt } };
 }
 
-/** The value of a literal that is a JSON value. */
 function constantOf({ statements, result }: ParsedExpression): { value: JsonPrimitive } | undefined {
   if (statements.length > 0) return undefined;
   const value = literalValue(result);

@@ -36,7 +36,6 @@ const ALLOWED_SYNTAX: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** The first violation in source order, or undefined. */
 function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxNode } | undefined {
   const declared = declaredNames(visits);
   const ownKeys = definedKeys(visits);

@@ -3,7 +3,6 @@
 import { Parser, tokContexts, tokTypes, type Options, type Program, type Token, type TokenType } from 'acorn';
 import { isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
-/** The syntax tree. The value of `result` is the expression's value. */
 export interface ParsedExpression {
   /** The statements before the result. */
   readonly statements: readonly SyntaxNode[];

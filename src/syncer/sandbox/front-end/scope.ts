@@ -1,6 +1,4 @@
-/** What an expression may use, and what it may not, with reasons. A test compares the list in docs/reference.md
- * with the refusals.
- */
+/** What an expression may use, and what it may not, with reasons. A test compares the list in docs/reference.md with the refusals. */
 
 import { editDistance } from '../../../config/schema/suggest.ts';
 import { ALLOWED } from '../guest/harden.ts';
@@ -16,7 +14,6 @@ export const GLOBAL_NAMES: readonly string[] = [
   'virtualToHostDNS',
 ].toSorted();
 
-/** Whether an expression may use the name without declaring it. */
 export function isInScope(name: string): boolean {
   return INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name);
 }
@@ -43,7 +40,6 @@ export function memberProblem(receiver: readonly string[], key: string): string 
   return `\`${path}.${key}\` does not exist; ${hint}`;
 }
 
-/** What to say about a name that is not in scope. */
 export function suggestion(name: string): string {
   const close = closest(name, [...INPUT_NAMES, ...GLOBAL_NAMES]);
   return close === undefined
@@ -61,7 +57,6 @@ function isOneEditAway(a: string, b: string): boolean {
 }
 
 export interface Refusal {
-  /** Its name in messages. */
   readonly name: string;
   readonly reason: string;
 }
@@ -85,7 +80,6 @@ export const REFUSED_SYNTAX: Readonly<Record<string, Refusal>> = {
   WithStatement: { name: '`with`', reason: 'strict mode has none' },
 };
 
-/** Forms that depend on the members of a node. */
 export const REFUSED_FORMS = {
   async: { name: '`async`', reason: LATER },
   bigint: { name: 'BigInt', reason: 'its values are not JSON' },
@@ -211,7 +205,6 @@ export const ABSENT_MEMBERS: readonly AbsentMembers[] = [
   },
 ];
 
-/** The distinct rows of a Markdown table. */
 export function refusalRows(): readonly string[] {
   const all = [
     ...Object.values(REFUSED_SYNTAX),

@@ -12,7 +12,6 @@ export function isNode(value: unknown): value is SyntaxNode {
 export interface Visit {
   readonly node: SyntaxNode;
   readonly parent: Visit | undefined;
-  /** The member of the parent that holds this node. */
   readonly role: string;
   readonly depth: number;
 }
@@ -42,7 +41,6 @@ export function* visit(roots: readonly SyntaxNode[]): Generator<Visit> {
   }
 }
 
-/** The name of an `Identifier`, or undefined. */
 export function identifierName(node: unknown): string | undefined {
   return isNode(node) && node.type === 'Identifier' && typeof node['name'] === 'string'
     ? node['name']
@@ -90,9 +88,7 @@ export function isReference(at: Visit): boolean {
   }
 }
 
-/** Every name that the expression declares, in any scope. A name that is used outside of the scope of its declaration passes this check
- * and throws a ReferenceError at run time.
- */
+/** In any scope: a name that is used outside of the scope of its declaration passes this check and throws a ReferenceError at run time. */
 export function declaredNames(visits: readonly Visit[]): ReadonlySet<string> {
   const names = new Set<string>();
   for (const at of visits) {

@@ -23,11 +23,9 @@ export interface ExpressionWarning {
 
 /** Facts about the matches of the path. */
 export interface MatchFacts {
-  /** The type of `value`, if the path determines it. */
   readonly valueType?: StaticType;
   /** The path can match several places of one object. */
   readonly hasWildcard?: boolean;
-  /** The expression is a filter, which decides on such elements. */
   readonly element?: ElementFacts;
 }
 
@@ -68,7 +66,6 @@ const METHODS: Readonly<Partial<Record<StaticType, object>>> = {
   boolean: Boolean.prototype,
 };
 
-/** A call of a method that values of this type do not have. */
 function methodWarning(node: SyntaxNode, names: KnownNames): string | undefined {
   const callee = node.type === 'CallExpression' && node['optional'] !== true ? node['callee'] : undefined;
   if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['optional'] === true) return undefined;
@@ -82,7 +79,6 @@ function methodWarning(node: SyntaxNode, names: KnownNames): string | undefined 
   return `${named(type)} has no method \`${key}\`, so this fails${hint}`;
 }
 
-/** A field that no element of a filter has. */
 function fieldWarning(node: SyntaxNode, { element }: MatchFacts): string | undefined {
   if (element?.fields === undefined || node.type !== 'MemberExpression') return undefined;
   const key = identifierName(node['object']) === 'value' ? staticKey(node, 'property') : undefined;

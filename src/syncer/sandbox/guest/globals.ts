@@ -1,6 +1,5 @@
-/** Functions that the realm provides: `atob`, `btoa`, `base64`, `Date` without clock, `localeCompare` without locale, and `virtualToHostDNS`. Tests
- * compare them with those of the platform and of the daemon. Runs inside the isolate: only imports of types and of files beside it.
- */
+/** Functions that the realm provides. Tests compare them with those of the platform and of the daemon. Runs inside the isolate: only imports of
+ * types and of files beside it. */
 
 import type { NamingRules } from '../protocol.ts';
 
@@ -124,7 +123,6 @@ export function createDate(): unknown {
   return SafeDate;
 }
 
-/** Adds methods to a prototype, non-enumerable as built-in methods are. */
 export function addMethods(prototype: object, methods: object): void {
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
     Object.defineProperty(prototype, name, { ...(descriptor as PropertyDescriptor), enumerable: false });
@@ -154,9 +152,7 @@ const AROUND_HOST =
 const DNS_FORMS =
   'a Service is name.namespace, name.namespace.svc or hostname.name.namespace.svc, with or without a domain after svc, in lower case';
 
-/** Computed here, because the isolate cannot call the daemon. The hostname of an address is the same in the copy of its Endpoints, so it
- * stays in the name.
- */
+/** Computed here, because the isolate cannot call the daemon. The hostname of an address is the same in the copy, so it stays in the name. */
 export function createVirtualToHostDNS(naming: NamingRules): (dnsName: unknown) => string {
   const hostServiceOf = createHostServiceOf(naming);
 

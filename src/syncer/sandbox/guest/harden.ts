@@ -1,6 +1,5 @@
 /** Reduces the realm to the allow list and freezes the rest. Runs inside the isolate, before any expression: only type imports. Allowed
- * members depend only on their inputs: no clock, no randomness, no locale, no access to source text, host objects or persistent state.
- */
+ * members depend only on their inputs: no clock, no randomness, no locale, no access to source text, host objects or persistent state. */
 
 type Holder = Record<PropertyKey, unknown>;
 
@@ -9,7 +8,6 @@ function holderOf(object: unknown): Holder {
   return object as Holder;
 }
 
-/** Deletes all globals and members that are not allowed, adds `additions` as globals, and freezes everything. */
 export function hardenRealm(additions: Readonly<Record<string, unknown>>): void {
   const root = holderOf(globalThis);
   const hidden = hiddenIntrinsics();
@@ -50,10 +48,8 @@ function reduce(holder: Holder, members: string): void {
   for (const key of Reflect.ownKeys(holder)) if (!kept.has(key)) Reflect.deleteProperty(holder, key);
 }
 
-/**
- * An object can have own members with the names of a frozen prototype's, such as an annotation `constructor`: an assignment would throw, because
- * the inherited member is not writable. As accessors, members of the prototype do not stand in its way.
- */
+/** An object can have own members with the names of a frozen prototype's, such as an annotation `constructor`: an assignment would throw, because
+ * the inherited member is not writable. As accessors, members of the prototype do not stand in its way. */
 function allowOwnMembers(prototype: Holder): void {
   const { defineProperty } = Object;
   for (const key of Object.getOwnPropertyNames(prototype)) {
@@ -191,7 +187,6 @@ export const ALLOWED: Readonly<Record<string, string>> = {
     'BYTES_PER_ELEMENT',
     'BYTES_PER_ELEMENT',
   ),
-  // Provided by the realm.
   base64: 'decode encode',
   ...functions(
     'decodeURI decodeURIComponent encodeURI encodeURIComponent isFinite isNaN parseFloat parseInt',

@@ -1,7 +1,5 @@
-/** The child process: reads messages from standard input, evaluates them in the isolate, writes responses to standard output, one at a time
- * and synchronously. It holds no state that the daemon needs, and is killed if it does not respond. Started from source text, so only type
- * imports.
- */
+/** The child process: evaluates the messages of standard input in the isolate, and writes responses to standard output, one at a time, synchronously.
+ * It holds no state that the daemon needs, and is killed if it does not respond. Started from source text: only type imports. */
 
 import type * as IsolatedVm from 'isolated-vm';
 import type { ProgramMessage, SetupMessage } from '../protocol.ts';
@@ -37,7 +35,6 @@ const SETUP_TIMEOUT_MS = 5000;
 /** Text that is passed into the isolate is outside of both heaps, so neither garbage collector accounts for it. */
 const COLLECT_CHARS = 24 * 1024 * 1024;
 
-/** Measures elapsed time and used processor time. */
 class Stopwatch {
   readonly #startedMs = performance.now();
   readonly #used = process.threadCpuUsage();
@@ -73,10 +70,8 @@ function end(): never {
   throw new Error('SIGKILL had no effect');
 }
 
-/** Ends the process when the daemon dies, even while the isolate is blocked. A separate thread blocks in a write that cannot finish: when
- * the daemon's end of the pipe closes, the write raises SIGPIPE, which ends the process. Node ignores SIGPIPE; adding and removing a
- * listener restores the default action.
- */
+/** Ends the process when the daemon dies, even while the isolate is blocked. A separate thread blocks in a write that cannot finish: when the
+ * daemon's end of the pipe closes, the write raises SIGPIPE, which ends the process. Node ignores SIGPIPE, until a listener is added and removed. */
 function holdLifeline(): void {
   const listener = (): void => undefined;
   process.on('SIGPIPE', listener);
@@ -84,7 +79,6 @@ function holdLifeline(): void {
   write(LIFELINE, Buffer.alloc(LIFELINE_BYTES), end);
 }
 
-/** Lines from standard input until it closes. */
 function* lines(): Generator<string> {
   const chunk = Buffer.allocUnsafe(READ_BYTES);
   let parts: Buffer[] = [];
@@ -187,7 +181,7 @@ function run(line: string): void {
   }
 }
 
-/** Opens a new isolate with all programs. After a timeout, the old one may have pending work. */
+/** After a timeout, the old one may have pending work. */
 function openIsolate(): IsolateHandles {
   if (setup === undefined || ivm === undefined) throw new Error('no setup');
   const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });

@@ -1,23 +1,18 @@
 /** Sets up the realm inside the isolate: keeps the functions it needs, hardens the rest, and returns the functions that the child calls.
- * Nothing here is visible to an expression. Runs inside the isolate: only imports of types and of files beside it.
- */
+ * Nothing here is visible to an expression. Runs inside the isolate: only imports of types and of files beside it. */
 
 import type { JobMessage, RealmSettings } from '../protocol.ts';
 import { createBase64, addMethods, byCodePoint, createDate, createVirtualToHostDNS } from './globals.ts';
 import { hardenRealm } from './harden.ts';
 import { hideStacks, ResultList, ResultProblem, type ErrorPlaces } from './results.ts';
 
-/** Functions with text input and output, so that one call into the isolate serves many matches. Only the child's own code has references
- * to them.
- */
+/** Text in and out, so that one call into the isolate serves many matches. Only the child's own code has references to these functions. */
 export interface Realm {
   define(id: number, program: ProgramFunction | undefined, problem: string): void;
   forget(id: number): void;
   load(batch: string): void;
-  /**
-   * Evaluates up to `matchesMax` matches of the batch. Returns earlier after a limited time or output size, so that the daemon sees
-   * progress. The response starts with `.` when the batch is finished, else with `+`.
-   */
+  /** Returns after `matchesMax` matches, a limited time or output size, so that the daemon sees progress. The response starts with `.` when the
+   * batch is finished, else with `+`. */
   advance(matchesMax: number): string;
   collect(): void;
 }
@@ -27,7 +22,6 @@ type ProgramFunction = (value: unknown, valueExists: boolean, context: unknown) 
 
 interface ProgramRecord {
   readonly program: ProgramFunction | undefined;
-  /** Why there is no program. */
   readonly problem: string;
 }
 

@@ -1,6 +1,5 @@
 /** What an expression returned or threw, as JSON data. A hostile result may have getters, contain the same part a billion times, or change
- * while it is read. Every step counts against a limit, so the copy always ends. Runs inside the isolate: only type imports.
- */
+ * while it is read. Every step counts against a limit, so the copy always ends. Runs inside the isolate: only type imports. */
 
 import type { ErrorMessage, ResultMessage } from '../protocol.ts';
 
@@ -20,7 +19,6 @@ export class ResultProblem {
 const RESULT_BYTES_MAX = 1024 * 1024;
 const RESULT_DEPTH_MAX = 64;
 
-/** The results of consecutive matches. */
 export class ResultList {
   /** Approximate size in JSON. */
   bytes = 0;
@@ -36,13 +34,12 @@ export class ResultList {
     this.#places = places;
   }
 
-  /** Adds a result. Throws, without adding it, if it is not JSON or reading it throws. */
+  /** Throws, without adding it, if it is not JSON or reading it throws. */
   accept(result: unknown): void {
     if (result === undefined) this.#undefinedAt.push(this.#values.length);
     this.#values.push(result === undefined ? null : this.#copy(result));
   }
 
-  /** Adds what {@link accept} or the expression threw. */
   fail(thrown: unknown): void {
     const index = this.#values.push(null) - 1;
     const error =
@@ -223,10 +220,8 @@ type ErrorPlace = readonly [line: number, column: number];
 
 const PROGRAM = 'program-';
 
-/**
- * Removes frames from `stack`, because they would reveal code of the host and numbers that differ between processes. V8 calls
- * `prepareStackTrace` when `stack` is first read. Expressions can see it but not replace it.
- */
+/** Frames would reveal code of the host and numbers that differ between processes. V8 calls `prepareStackTrace` when `stack` is first read.
+ * Expressions can see it but not replace it. */
 export function hideStacks(): ErrorPlaces {
   const places = new WeakMap<object, ErrorPlace>();
   const prepareStackTrace = (error: unknown, sites: unknown): string => {
