@@ -23,9 +23,7 @@ import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient } from '../kube/types.ts';
 
 export interface ClusterSyncOptions extends ClustersOptions, Pick<LeadershipOptions, 'createLock'> {
-  /** Of the Lease, besides those of every sync. */
   readonly leaseAnnotations?: StringMap;
-  /** Absent: a sandbox whose process stays for as long as the sync. */
   readonly createSandbox?: typeof createSandbox | undefined;
   /** Of the caches. When it is exceeded, the sync fails. Default: everything is cached. */
   readonly budget?: CacheBudget | undefined;
@@ -59,7 +57,7 @@ const STANDBY_AFTER_MS = 1000;
 /** The process exits within 8 s, of which a second is for the steps after the drain. The next start reconciles what remains. */
 const DRAIN_MS = 6500;
 
-/** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
+/** Rejects with `TerminalError` for errors that a retry does not fix. */
 export async function startClusterSync(options: ClusterSyncOptions): Promise<ClusterSync> {
   const { clock, logger, isDryRun } = options;
   const startedMs = clock.monotonicMs();

@@ -1,4 +1,4 @@
-/** Connects the daemon to both clusters: clients, discovery, the check of its rights, and the owner of the copies. */
+/** Connects the daemon to both clusters, and checks its rights. */
 
 import { hostname } from 'node:os';
 import { missingRights, ownUserName } from '../kube/access-review.ts';
@@ -49,13 +49,12 @@ export interface ClustersOptions {
   readonly host?: HostConnection | undefined;
   /** The URL to use instead of the one in the Secret of the virtual cluster, if the configuration names none. */
   readonly serverOf?: ((ofSecret: string) => string) | undefined;
-  /** A client of the virtual cluster. Absent: over HTTP. */
+  /** Default: over HTTP. */
   readonly connect?: ((access: ServerAccess) => WatchClient) | undefined;
   readonly virtualClient?: TransportLimits | undefined;
   readonly onWait?: ((reason: string) => void) | undefined;
 }
 
-/** The host cluster, on connections of its own or shared with other syncs. */
 export interface HostConnection {
   readonly client: WatchClient;
   readonly server: string;
@@ -163,7 +162,6 @@ export class Clusters implements AsyncDisposable {
   readonly host: WatchClient;
   /** The host namespace of the virtual cluster: configured, or the host context's own. */
   readonly hostNamespace: string;
-  /** URLs of the API servers. */
   readonly servers: Readonly<Record<ClusterName, string>>;
   readonly discoveries: Discoveries;
   readonly #options: ConnectOptions;
@@ -240,7 +238,7 @@ export class Clusters implements AsyncDisposable {
     );
   }
 
-  /** Undefined if no owner is configured, or the default one does not exist. Rejects with a `TerminalError` if the configured owner does not exist. */
+  /** Undefined without a configured owner, or without the default one. Rejects with a `TerminalError` if a configured one does not exist. */
   async resolveOwner(config: Config): Promise<OwnerReference | undefined> {
     const { host, sync } = config;
     const owner = ownerOf(config);

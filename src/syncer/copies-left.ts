@@ -14,7 +14,6 @@ import { recordOf } from './translate/last-synced.ts';
 
 type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients'>;
 
-/** Copies on the host of one kind that neither this program nor, by its values, vCluster syncs. */
 export interface CopiesLeft {
   readonly kind: string;
   /** With our record. */

@@ -18,7 +18,6 @@ export interface Daemon {
 
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'clusters are not connected yet' };
 
-/** Rejects with `TerminalError` for errors that a retry does not fix. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { clock, config, isDryRun, logger, version } = options;
   const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version });

@@ -97,7 +97,6 @@ export class Engine implements Generation {
     for (const kind of this.kinds) kind.followRelated(options.virtualCaches);
   }
 
-  /** By the name of their readiness check. */
   get informers(): Readonly<Record<string, ObservableInformer>> {
     const caches = this.kinds.flatMap(({ kind: { resource }, virtual, host }) => [
       [`virtual-${resource.plural}`, virtual] as const,
@@ -283,7 +282,6 @@ export class Engine implements Generation {
     return informer;
   }
 
-  /** Whole objects only if Services are synced; otherwise, only their bookkeeping is read. */
   #hostServiceInformer(): ObservableInformer {
     const synced = this.#options.kinds.find(({ kind }) => kind.resource.plural === SERVICES.plural)?.kind;
     if (synced !== undefined) return this.#hostInformer(synced);

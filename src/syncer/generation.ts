@@ -110,7 +110,6 @@ async function sandboxFor(
   return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
 }
 
-/** Gives the import of references access to the synced objects of all kinds. */
 function syncedReferrers(names: NameTranslator, kinds: () => readonly KindSync[]): Referrers {
   const find = (id: ReferrerId) => {
     const { plural, key } = parseReferrerId(id);

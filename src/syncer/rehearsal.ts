@@ -70,7 +70,6 @@ export interface ObjectPlan {
   readonly changes: readonly Change[];
 }
 
-/** The same for an object that is referenced, or was imported before. */
 export interface ReferencePlan {
   readonly seen: ReferenceObservation;
   readonly decision: ReferenceDecision;

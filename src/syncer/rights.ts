@@ -1,4 +1,4 @@
-/** The minimal rights that a configuration needs. Pure. */
+/** The minimal rights that a configuration needs. */
 
 import { SERVICES, type Resource } from '../kube/object.ts';
 import type { ClusterName } from '../kube/types.ts';
@@ -98,9 +98,7 @@ function onVirtual(target: Target, verbs: readonly string[]): readonly Right[] {
   return rightsOn({ cluster: 'virtual', ...target, namespace: '' }, verbs);
 }
 
-/** Without leader election they are optional: the Lease then only has the hash of the configuration in use. Only the right to create cannot
- * be restricted to one name.
- */
+/** Optional without leader election: the Lease then only has the hash of the configuration in use. Only `create` cannot be restricted to one name. */
 export function rightsOnLease({ name, host }: Config): readonly Right[] {
   const { namespace } = host;
   const leases = { cluster: 'host', group: 'coordination.k8s.io', resource: 'leases', namespace } as const;
@@ -127,7 +125,6 @@ function secretRight({ virtual, host }: Config): readonly Right[] {
 
 const STORE_VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 
-/** Rights on the host for the key and token API, which a dry run does not serve. */
 export function keyApiRights({ management, host }: Config, isDryRun: boolean): readonly Right[] {
   if (!management.enabled || isDryRun) return [];
   const { store, delegatedAuth } = management;
@@ -146,7 +143,6 @@ function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[
   return verbs.map((verb) => ({ ...target, verb }));
 }
 
-/** One line: verb, resource, namespace and cluster. */
 export function describeRight({ cluster, verb, group, resource, namespace, name }: Right): string {
   const what = group === '' ? resource : `${resource}.${group}`;
   const which = name === undefined ? '' : ` "${name}"`;

@@ -37,7 +37,6 @@ interface Owner {
   readonly isOptional: boolean;
 }
 
-/** The object that owns the copies; undefined if the configuration wants none. */
 export function ownerOf({ owner, name }: Pick<Config, 'owner' | 'name'>): Owner | undefined {
   const isOptional = owner.name === '';
   return owner.kind === '' ? undefined : { ...owner, name: isOptional ? name : owner.name, isOptional };
@@ -58,8 +57,7 @@ export function sandboxSettings(
   };
 }
 
-/** The configuration as vCluster's own loader gives it: it names the ServiceAccount of workloads, and with namespace mappings it syncs all Secrets
- * and ConfigMaps. Whether Endpoints and EndpointSlices are enabled is taken from vCluster's file, if there is one. */
+/** As vCluster's own loader gives it: it names the ServiceAccount of workloads, and with namespace mappings it syncs all Secrets and ConfigMaps. */
 function loadedByVcluster({ name, sync, vclusterValues }: Config): JsonObject {
   const account = new Fields(vclusterValues).text('controlPlane.advanced.workloadServiceAccount.name');
   const { syncedByVcluster: theirs } = sync;

@@ -39,7 +39,6 @@ interface VirtualIdentityOptions {
   readonly metrics: { readonly sync: Pick<SyncSeries, 'deletionsHeld'> };
 }
 
-/** What both clusters say of which virtual cluster this is. */
 export interface Identity {
   /** Of the namespace kube-system; undefined: it may not be read. */
   readonly uid: string | undefined;
@@ -65,7 +64,6 @@ export async function readIdentity({ name, host, virtual }: Config, read: ReadIf
   return { uid, known, isAdopted: virtual.adopt || (uid !== undefined && adopted === uid), lease };
 }
 
-/** Why the copies of objects that are gone must stay; undefined: they may be deleted. */
 export function objectionOf(
   { uid, known, isAdopted }: Omit<Identity, 'lease'>,
   { copies, isAnyOriginalKnown }: CopiesEvidence,

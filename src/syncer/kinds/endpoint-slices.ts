@@ -1,5 +1,4 @@
-/** EndpointSlices. Slices that a controller generates from another object are skipped: the host's own controllers generate theirs. The Service label
- * is translated to the name of the host Service. */
+/** EndpointSlices. Those that a controller generates from another object are skipped: the host's own controllers generate theirs. */
 
 import {
   ENDPOINT_SLICES,
@@ -31,7 +30,6 @@ export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
-/** Why the slices of a controller of the virtual cluster are not synced. The host's own controllers generate the same ones. */
 const GENERATED: Readonly<Record<string, GateReason>> = {
   [SLICE_CONTROLLER]: 'made by the EndpointSlice controller',
   [MIRRORING_CONTROLLER]: 'mirrored from Endpoints',

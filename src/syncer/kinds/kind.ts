@@ -42,7 +42,6 @@ export interface SyncedKind {
   readonly labelSelector?: string;
   /** Appended to the Event about a copy that is deleted repeatedly: a likely cause. A sentence with a leading space, or ''. */
   readonly deletionHint: string;
-  /** What the translation changes besides names, labels and annotations, in a few words. */
   readonly translationNote: string;
   readonly validate: (before: JsonObject, after: JsonObject) => ResultProblem | undefined;
   /** The virtual Service that decides about an object; `virtual` is undefined where the object is gone. */
@@ -57,7 +56,7 @@ export interface SyncedKind {
   readonly deletesAlong: readonly Resource[];
   /** Why the object is not synced; undefined: it is. */
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
-  /** The object names another one that has no name on the host, so it cannot be translated. Absent: objects of this kind always can. */
+  /** The object names another one that has no name on the host. Absent: never. */
   readonly unmappedNamespace?: (virtual: KubeObject, names: NameTranslator) => UnmappedNamespace | undefined;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
   isMadeByController(host: KubeObject): boolean;
@@ -91,7 +90,6 @@ export function hasSelector(service: KubeObject): boolean {
   return Object.keys(objectField(objectField(asJson(service), 'spec'), 'selector')).length > 0;
 }
 
-/** Undefined when the Service, or its absence, lets what belongs to it be synced. */
 export function serviceGate(service: KubeObject | undefined, options: GateOptions): GateReason | undefined {
   if (service === undefined) return options.requireService ? 'no service' : undefined;
   return hasSelector(service) ? 'service has a selector' : undefined;

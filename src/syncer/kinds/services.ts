@@ -183,7 +183,7 @@ function gate(
   return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';
 }
 
-/** The Service that an ExternalName Service leads to. Undefined: a name without `.svc`, which may be a domain of the internet. */
+/** Undefined: a name without `.svc`, which may be a domain of the internet. */
 function namedService(spec: JsonObject): ServiceDnsName | undefined {
   const dnsName = ownValue(spec, DNS_NAME);
   const service = typeof dnsName === 'string' ? parseServiceDnsName(dnsName) : undefined;
@@ -214,7 +214,6 @@ function keptSpec(virtual: KubeObject, host: KubeObject): JsonObject {
   return rest;
 }
 
-/** The spec of the copy: the virtual one, with what the host has allocated. */
 function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObject {
   const type = typeOf(virtual);
   const isVirtualHeadless = isHeadless(virtual);
@@ -258,7 +257,6 @@ function specOfType(patched: JsonObject): JsonObject {
   return spec;
 }
 
-/** A Service of the type of this one may have the field. */
 function isOfType(field: string, spec: JsonObject): boolean {
   return TYPES_OF_COPIED[field]?.includes(typeOf(spec)) ?? true;
 }

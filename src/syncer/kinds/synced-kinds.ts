@@ -55,7 +55,7 @@ export interface ConfiguredKind {
 
 export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 
-/** `virtualCaches`: the caches of the synced kinds by plural; may be filled later. */
+/** `virtualCaches`: by plural; may be filled later. */
 export function syncedKinds(
   config: Pick<Config, 'services' | 'selector' | 'namespaces'> & { readonly sync: KindSettings },
   virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
@@ -93,7 +93,6 @@ export function syncedKinds(
   return kinds.map(({ kind, patches }) => ({ kind: selecting(kind, selection), patches }));
 }
 
-/** Why an object is not selected; undefined: it is. */
 type Selection = (virtual: KubeObject) => GateReason | undefined;
 
 export function selectionOf({ selector, namespaces }: Pick<Config, 'selector' | 'namespaces'>): Selection {
@@ -133,7 +132,6 @@ export function selectorText({ matchLabels, matchExpressions }: LabelSelectorCon
   ]);
 }
 
-/** The settings that need these rights. Those on Services are also needed for other kinds. */
 export function enablingSettings(
   { sync }: { readonly sync: KindSettings },
   rights: readonly { readonly resource: string }[],
@@ -144,7 +142,7 @@ export function enablingSettings(
   });
 }
 
-/** The setting that disables the sync of this resource. Undefined if it is synced, or never can be. */
+/** Undefined if the resource is synced, or never can be. */
 export function disablingSetting(
   { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
   { plural }: Resource,

@@ -27,7 +27,6 @@ export interface Metrics {
   readonly sync: SyncSeries;
 }
 
-/** `monotonicMs` is the clock that queues measure with. */
 export function createMetrics(options: { monotonicMs: () => number; version: string }): Metrics {
   const metrics = createSyncMetrics(options.monotonicMs);
   processSeries(metrics.registry, options.version);

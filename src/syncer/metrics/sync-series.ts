@@ -191,7 +191,6 @@ function configurationSeries(
 
 const EVENT_TYPES = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'];
 
-/** What an informer reports: events, how its lists and watches end, how large and how old its cache is. */
 export function informerSeries(
   registry: SeriesRegistry,
 ): (cluster: string, resource: string) => InformerMetrics {

@@ -9,7 +9,7 @@ import { nearestWord } from '../../config/schema/suggest.ts';
 import { groupOf } from '../../kube/object.ts';
 import type { JsonValue } from '../../base/json.ts';
 
-/** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
+/** Offsets are characters from the start of the field's text. Never throws. */
 export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly PatchFieldProblem[] {
   const facts = matchFacts(patch.path);
   return [
@@ -20,7 +20,6 @@ export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly Pa
   ];
 }
 
-/** The segments of a path; undefined when it does not parse. */
 export function pathSegments(path: string): readonly PathSegment[] | undefined {
   const parsed = parsePath(path);
   return parsed.ok ? parsed.segments.map(plainSegment) : undefined;
@@ -188,7 +187,6 @@ export interface KnownFields {
   readonly fields: Fields;
 }
 
-/** Why a path cannot match an object of this kind; undefined when it can. */
 function unmatchable(
   text: string,
   segments: readonly Segment[],
@@ -252,7 +250,6 @@ function dottedKey(text: string, segments: readonly Segment[]): ReturnType<typeo
   return { message, offset: text.indexOf(map) + map.length + 1 };
 }
 
-/** Undefined if the object has no such member. */
 function fieldOf(fields: { readonly [field: string]: Fields }, segment: Segment): Fields | undefined {
   const elements = Object.hasOwn(fields, '*') ? fields['*'] : undefined;
   if (segment.kind === 'key')

@@ -46,8 +46,7 @@ export interface CompiledPatches {
   readonly programs: readonly Program[];
 }
 
-/** Compiles patches that have passed the checks of the configuration. Throws a `PatchError` if one is invalid nevertheless. `firstProgramId` keeps
- * the programs of several kinds apart in one sandbox. */
+/** For patches that have passed the checks of the configuration. `firstProgramId` keeps the programs of several kinds apart in one sandbox. */
 export function compilePatches(
   patches: readonly PatchConfig[],
   firstProgramId = 0,

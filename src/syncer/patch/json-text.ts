@@ -52,7 +52,6 @@ export class JsonText {
     return 'duplicateKey' in found ? found : this.#text.slice(found.start, found.end);
   }
 
-  /** The text with these literals at places for which {@link literalAt} returned one. */
   with(replacements: readonly Replacement[]): string {
     const byStart = new Map<number, Literal & { readonly literal: string }>();
     for (const { place, literal, isKey = false } of replacements) {

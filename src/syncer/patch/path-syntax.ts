@@ -252,7 +252,6 @@ function problemIn(refusals: Refusals, text: string): string | undefined {
   return refusals.find(([form]) => form.test(text))?.[1](text);
 }
 
-/** The error for a name that is not allowed without quotes; undefined if it is allowed. */
 function plainNameProblem(name: string): string | undefined {
   return problemIn(REFUSED_NAMES, name);
 }

@@ -354,7 +354,7 @@ class PatchRun {
   }
 }
 
-/** Rejects with the first error in the order of the tasks, when all of them have settled. */
+/** With the first error in the order of the tasks, when all of them have settled. */
 async function settleAll(tasks: readonly Promise<void>[]): Promise<void> {
   const outcomes = await Promise.allSettled(tasks);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
@@ -388,7 +388,6 @@ function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
   return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
 }
 
-/** The error of the first match that failed in the sandbox; `errors` is not empty. */
 function evaluateError(
   patch: CompiledPatch,
   places: readonly ConcretePath[],

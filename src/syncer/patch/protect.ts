@@ -28,8 +28,7 @@ type Restored =
   | { readonly ok: true; readonly object: JsonObject }
   | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
 
-/** Restores protected fields after a patch of a parent. Bookkeeping always keeps its old value, because an expression over all annotations does not
- * see it; a changed name, namespace or uid is reported as an error. */
+/** Bookkeeping keeps its old value, because an expression over all annotations does not see it; a changed name, namespace or uid is an error. */
 export function restoreProtected(
   before: JsonObject,
   after: JsonObject,

@@ -18,7 +18,6 @@ export interface SubPath extends Path {
   readonly below: Path;
 }
 
-/** An undefined path is not configured. */
 export interface CompiledReference {
   readonly patchIndex: number;
   readonly apiVersion: string;
@@ -89,7 +88,6 @@ function isSame(a: Segment, b: Segment | undefined): boolean {
   return a.kind === b?.kind;
 }
 
-/** The value names a namespace, not an object in one. */
 export function isNamespaceReference({ namePath, namespacePath }: CompiledReference): boolean {
   return namePath === undefined && namespacePath !== undefined;
 }
@@ -116,7 +114,6 @@ export interface Part {
   readonly text: string;
 }
 
-/** What a value references; undefined: the value does not contain this part. */
 export interface ReferenceParts extends ReferencedGvk {
   readonly name: Part | undefined;
   readonly namespace: Part | undefined;
@@ -153,7 +150,6 @@ export class ReferenceValue {
     );
   }
 
-  /** The path of each reference; that of the value itself, if no wildcard selects several. */
   elements(): readonly ConcretePath[] {
     const { each } = this.#reference;
     const elements = each === undefined ? [[]] : locate(each, this.#content);
@@ -217,7 +213,6 @@ export class ReferenceValue {
     );
   }
 
-  /** The text at this place as the JSON text has it, if it is there. */
   literalOf({ place, text }: Part): string | undefined {
     if (valueAt(this.#content, place) !== text) return undefined;
     const literal = this.#text?.literalAt(place);
@@ -225,7 +220,7 @@ export class ReferenceValue {
   }
 }
 
-/** What `read` returns, but undefined for a value that is invalid: callers whose errors are reported elsewhere. */
+/** For callers whose errors are reported elsewhere. */
 export function ifTranslatable<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -235,7 +230,7 @@ export function ifTranslatable<T>(read: () => T): T | undefined {
   }
 }
 
-/** Every reference in a value; empty for an invalid one. */
+/** Empty for an invalid value. */
 export function referencesIn(reference: CompiledReference, value: JsonValue): readonly ReferenceParts[] {
   const all = ifTranslatable(() => {
     const opened = new ReferenceValue(reference, value);

@@ -65,7 +65,6 @@ interface FoundReference {
 
 type Texts = readonly Part[];
 
-/** Translates the references of one object in one direction, and collects them. */
 export class ReferenceTranslation {
   readonly references: TranslatedReference[] = [];
   readonly notAllowed: ObjectReference[] = [];

@@ -9,7 +9,7 @@ import { UntranslatableValue } from './reference-parts.ts';
 
 type MapKey = (key: string) => string;
 
-/** The selector with other keys. Throws {@link UntranslatableValue} for a value that is not a label selector. Never changes its input. */
+/** Throws {@link UntranslatableValue} for a value that is not a label selector. */
 export function translateSelector(selector: JsonValue, mapKey: MapKey): JsonValue {
   if (typeof selector !== 'string') return mapSelector(selector, mapKey);
   const text = JsonText.read(selector);

@@ -1,4 +1,4 @@
-/** Runs the patches of one kind on one object, one at a time, and records what each patch matched and changed. */
+/** Runs the patches of one kind on one object, one at a time, and records what each matched and changed. */
 
 import { PatchError } from '../../base/errors.ts';
 import { valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -13,9 +13,7 @@ import type { Direction, PatchContext, PatchPipeline } from './types.ts';
 
 export interface TracedMatch {
   readonly path: string;
-  /** Undefined: the path does not exist. */
   readonly before: JsonValue | undefined;
-  /** Undefined: the patch deleted it. */
   readonly after: JsonValue | undefined;
 }
 
@@ -42,7 +40,7 @@ export interface TraceOptions extends PipelineOptions {
   readonly continuesAfterError?: boolean;
 }
 
-/** Produces the same object as a pipeline with these options. Patch errors are recorded in the trace, not thrown. */
+/** The same object as from a pipeline. Patch errors are recorded, not thrown. */
 export async function tracePatches(
   options: TraceOptions,
   direction: Direction,

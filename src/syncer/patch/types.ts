@@ -42,7 +42,6 @@ export interface PatchedObject {
   readonly references: readonly TranslatedReference[];
   /** References to a kind that was read from `kindPath` or `apiVersionPath` and is not allowed by the configuration; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
-  /** toVirtual: left unchanged. An error only if the value would be synced back. */
   readonly unresolved: readonly UnresolvedReference[];
 }
 
@@ -56,13 +55,12 @@ export interface PatchContext extends ObjectContext {
   readonly objectNamespace: string;
 }
 
-/** All patches of one kind, compiled. Immutable; a reload creates a new one. */
+/** Immutable; a reload creates a new one. */
 export interface PatchPipeline extends FlowRules {
   readonly isEmpty: boolean;
   /** An expression towards the host reads `context.hostObject`, so its result can change with the host copy. */
   readonly readsHostObject: boolean;
-  /** Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed. Rejects with
-   * the first `PatchError`, unless `onError` leaves that patch out. */
+  /** In order (toVirtual: reversed), each on the result of those before. Rejects with the first `PatchError`, unless `onError` leaves it out. */
   apply(direction: Direction, object: JsonObject, context: PatchContext): Promise<PatchedObject>;
 }
 

@@ -28,7 +28,7 @@ import {
 } from '../../base/json.ts';
 import type { ResultProblem } from './pipeline.ts';
 
-/** Validates an object of any kind. For kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
+/** Of kinds other than Endpoints and EndpointSlices, only the metadata is checked. */
 export function validateObject(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   const { apiVersion, kind } = before;
   if (kind === 'Endpoints' && apiVersion === 'v1') return validateEndpoints(before, after);
@@ -37,7 +37,6 @@ export function validateObject(before: JsonObject, after: JsonObject): ResultPro
   return newViolation(before, after, () => METADATA_RULES);
 }
 
-/** The first problem of `after` that `before` did not have. */
 export function validateEndpoints(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   return identityProblem(before, after) ?? newViolation(before, after, () => ENDPOINTS);
 }

@@ -26,7 +26,6 @@ export interface Path {
 /** What one filter selects in one object: by list or map, the indices or keys of its members. */
 export type Selection = ReadonlyMap<JsonValue, ReadonlySet<string | number>>;
 
-/** The values of the matches, from the first to the last; undefined: a key that is missing. */
 export function valuesOf(path: Path, root: JsonValue): readonly (JsonValue | undefined)[] {
   const values: (JsonValue | undefined)[] = [];
   new Walk(path, { values }).root(root);
@@ -39,8 +38,7 @@ export function locate(path: Path, root: JsonValue): readonly ConcretePath[] {
   return places;
 }
 
-/** The root with the results instead of the matches, in the same order; null and undefined delete the member or the element. Undefined only for the
- * empty path. */
+/** null and undefined delete the member or the element. Undefined only for the empty path. */
 export function replace(
   path: Path,
   root: JsonValue,

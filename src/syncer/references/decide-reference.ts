@@ -1,5 +1,4 @@
-/** Observes one referenced object, and decides which name is written for it, and whether and in which direction it is imported. Pure: no clock, no
- * requests, no state. */
+/** Observes one referenced object, and decides which name is written for it, and whether and in which direction it is imported. Pure. */
 
 import {
   keyOf,
@@ -267,8 +266,7 @@ function byAge(a: KubeObject, b: KubeObject): number {
   return (one ?? '') < (other ?? '') ? -1 : 1;
 }
 
-/** Only objects that a patch references and that can be imported are looked up on the host: in the virtual cluster's own host namespace, or in the
- * namespace to which this virtual namespace, and no other, is mapped. */
+/** In the virtual cluster's own host namespace, or in the one to which only this virtual namespace is mapped; undefined: it is not looked up. */
 export function sourceKeyOf(
   kind: Pick<ReferencedKind, 'isNamed' | 'isImportable'>,
   { namespace, name }: NamespacedName,

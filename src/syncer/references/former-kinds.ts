@@ -32,7 +32,6 @@ export class FormerKinds {
     this.#kinds = kinds;
   }
 
-  /** Of the generation before a reload, until {@link recover} has ended. */
   get inherited(): readonly KindId[] {
     return this.#inherited;
   }
@@ -66,7 +65,7 @@ export class FormerKinds {
     await this.#removing;
   }
 
-  /** In both clusters. Logs a warning if rights are missing. */
+  /** Logs a warning if rights are missing. */
   async #removeAll(kind: KindParts, signal: AbortSignal): Promise<void> {
     const { clock, random, logger } = this.#environment;
     const isRetryable = (error: unknown): boolean => !isFinal(error);

@@ -31,7 +31,7 @@ const ONE_WAY: FlowRules = {
   hostOwnedPaths: () => [],
 };
 
-/** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept. */
+/** The metadata of the current copy is enough. An existing `status` is kept. */
 export async function forgeHostImport(
   original: KubeObject,
   kind: ReferencedKind,
@@ -58,7 +58,7 @@ export async function forgeHostImport(
   return { ...wanted, ...content, metadata: wanted.metadata };
 }
 
-/** The copy of a host object in the virtual cluster. Of its metadata, only the name is copied. */
+/** Of the metadata, only the name is copied. */
 export function forgeVirtualImport(
   source: KubeObject,
   kind: ReferencedKind,
@@ -78,7 +78,7 @@ export function forgeVirtualImport(
   };
 }
 
-/** A virtual object that {@link forgeVirtualImport} made. Both marks are required: another client may set one of them. */
+/** Both marks of {@link forgeVirtualImport} are required: another client may set one of them. */
 export function isImport(object: KubeObject, vcluster: string): boolean {
   const { labels, annotations } = object.metadata;
   return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;

@@ -1,5 +1,4 @@
-/** Reconciles one referenced object: observe both sides, decide, remove the copies that are no longer needed, and mirror the object to the side that
- * lacks it. Idempotent. Both directions are one mechanism, {@link Mirror}: a copy that has to equal its source. */
+/** Reconciles one referenced object. Both directions are one mechanism, {@link Mirror}: a copy that has to equal its source. Idempotent. */
 
 import type { Clock } from '../../base/clock.ts';
 import { invariant } from '../../base/errors.ts';
@@ -374,7 +373,6 @@ export class Importer {
     }
   }
 
-  /** The API server rejects the update. The key is requeued immediately, and the next reconcile creates the copy. */
   async #deleteToRecreate(
     { id, caches }: ImportJob,
     { to }: Mirror,
@@ -403,8 +401,7 @@ export class Importer {
     return labels?.[MANAGED_BY_LABEL] === this.#options.environment.names.vcluster;
   }
 
-  /** Reads the whole source; the cache holds metadata only, so its content is checked right before it is copied. Undefined: another object has taken
-   * its place, or it is refused. */
+  /** The cache holds metadata only, so the content is checked right before it is copied. Undefined: it is refused, or another object's by now. */
   async #readAllowed({ caches }: ImportJob, source: KubeObject): Promise<KubeObject | undefined> {
     const { client, resource } = caches.sides.host;
     const full = await ignoreNotFound(client.get(resource, nameOf(source)));

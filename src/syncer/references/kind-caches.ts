@@ -1,5 +1,4 @@
-/**
- * The watches of one referenced kind.
+/** The watches of one referenced kind.
  * | cluster | scope | cached |
  * |---|---|---|
  * | virtual | all objects | whole objects if they can be imported into the host, else metadata |
@@ -7,8 +6,7 @@
  * | host namespaces | without that label, only for kinds that a patch names and that can be imported | metadata of objects to import, or in the way of a copy |
  * The third one is a watch instead of a GET per unresolved name, because an object must be imported as soon as it appears, and updated when
  * it changes. It needs no additional rights, since RBAC has no label selectors, and never holds the same objects as the second one. It
- * keeps a few hundred bytes per object; data are read when the object is imported.
- */
+ * keeps a few hundred bytes per object; data are read when the object is imported. */
 
 import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
 import { createOwnedFieldsStripper } from '../../kube/informer/object-cache.ts';
@@ -65,7 +63,6 @@ export class KindCaches implements KindView {
   readonly #handlers: KindEvent[] = [];
   #malformed: ReadonlyMap<ObjectKey | undefined, string> = new Map();
 
-  /** `inFlight` bounds the writes of all kinds together. */
   constructor(kind: ReferencedKind, environment: ReferenceEnvironment, inFlight: Semaphore) {
     const { names, config } = environment;
     const marker = `${MANAGED_BY_LABEL}=${names.vcluster}`;
@@ -179,8 +176,7 @@ export class KindCaches implements KindView {
     return refusal !== undefined && refusal.resourceVersion !== resourceVersion;
   }
 
-  /** Records why the content of this version of the object forbids its import. If that has changed, publishes an event of the object: every virtual
-   * namespace may have references to it. */
+  /** If the reason has changed, an event of the object is published: every virtual namespace may have references to it. */
   recordRefusal(object: KubeObject, why: string | undefined): void {
     const { uid = '', resourceVersion } = object.metadata;
     const hasChanged = this.#refusals.get(uid)?.why !== why;

@@ -95,7 +95,7 @@ export class KindRegistry {
     for (const id of this.#missing) this.#watching.push(this.#openWhenServed(id, signal));
   }
 
-  /** Waits for the caches of the kinds that patches name. One that cannot be listed must not stop everything else. */
+  /** One that cannot be listed must not stop everything else. */
   async whenOpened(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#environment;
     const opening = Promise.all(this.#unlisted.map((id) => this.#open(id)));

@@ -1,6 +1,5 @@
-/** Maps changes to keys. A change of a referenced object, of an object at its host names, or of the references of a host copy enqueues the reference
- * for the importer. If a copy has to reference another object, its referrer is enqueued for its reconciler. Imports without a reference are
- * enqueued once every reference is known. */
+/** Maps changes to keys: of references, for the importer, and of synced objects whose copies have to name another object. Imports without a reference
+ * are enqueued once every reference is known. */
 
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import {
@@ -97,7 +96,6 @@ export class ReferenceChanges implements ReferenceObserver {
     if (this.#options.index.isComplete) this.#enqueueImportsOf(caches);
   }
 
-  /** The caches of this kind may be opened again. */
   kindRetried(kind: KindId): void {
     for (const id of this.#referencesTo(kind))
       for (const referrer of this.#options.index.referrersOf(id)) this.#decideAgain(referrer);

@@ -1,6 +1,5 @@
-/** The references of all synced objects, in both directions. The reconcilers of synced objects write it and the importer observes it; neither calls
- * the other. In memory only: after a start, it is complete once every synced object has been reconciled. Until then, no import may be removed as
- * unreferenced. */
+/** The references of all synced objects. The reconcilers write it and the importer observes it; neither calls the other. In memory only: after a
+ * start, it is complete once every synced object has been reconciled, and until then, no import may be removed as unreferenced. */
 
 import {
   keyOf,
@@ -126,7 +125,7 @@ export class ReferenceIndex {
     this.#completeIfDone();
   }
 
-  /** This object was reconciled. If no reconcile has succeeded since the start, the references of its copy are unknown. */
+  /** If no reconcile has succeeded since the start, the references of its copy are unknown. */
   markReconciled(referrer: ReferrerId): void {
     if (!this.#pending.delete(referrer)) return;
     this.#unknown.add(referrer);

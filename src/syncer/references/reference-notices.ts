@@ -91,7 +91,6 @@ export function importedNote(
   return `${what} of the host is imported into the virtual cluster as "${keyOf(place)}".`;
 }
 
-/** The host copies reference another object from now on. */
 export function replacedNote({ kind, virtual }: Referenced): string {
   return `${describeReference(kind, virtual)} of the virtual cluster replaces the one that was imported from the host.`;
 }

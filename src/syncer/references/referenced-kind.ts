@@ -132,7 +132,6 @@ export interface ReferencedKind {
   readonly id: KindId;
   readonly virtual: Resource;
   readonly host: Resource;
-  /** A patch names it: its objects may be imported from the host. */
   readonly isNamed: boolean;
   /** Its sync is enabled: its virtual objects are imported into the host. */
   readonly isSynced: boolean;
@@ -149,7 +148,7 @@ export interface Discoveries {
   readonly host: Discovery;
 }
 
-/** Resolves the kind in both clusters. Rejects with a `TerminalError` if a cluster does not serve it or it is cluster-scoped. */
+/** Rejects with a `TerminalError` if a cluster does not serve it or it is cluster-scoped. */
 export async function resolveKind(
   { apiVersion, kind }: KindParts,
   discoveries: Discoveries,
@@ -177,9 +176,8 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
 /** A healthy server responds in less, and the start waits. */
 const DISCOVERY: RequestOptions = { timeoutMs: 5000 };
 
-/** Resolves the kinds that patches name. `reportMissing` is called for each that a cluster does not serve: a tenant may delete a
- * CustomResourceDefinition, or have an API server of its own that does not respond, at any time, which must not stop everything else. Rejects if a
- * cluster as a whole does not respond. */
+/** `reportMissing`: a tenant may delete a CustomResourceDefinition, or have an API server that does not respond, which must not stop everything else.
+ * Rejects if a cluster as a whole does not respond. */
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,

@@ -6,8 +6,7 @@
  * - `reference-changes.ts`: which of them an event, or a recorded reference, concerns, and which copies have to name another object;
  * - `decide-reference.ts`: what both sides hold of one, its name on the host, and in which direction it is imported;
  * - `importer.ts`: removes the copies that are not needed, and writes the one that is;
- * - `kind-registry.ts`, `former-kinds.ts`: kinds that appear later, that cannot be watched, and that no patch names any more.
- */
+ * - `kind-registry.ts`, `former-kinds.ts`: kinds that appear later, that cannot be watched, and that no patch names any more. */
 
 import { groupOf, keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';

@@ -10,7 +10,6 @@ import { OBJECT_NAME } from '../translate/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 
 export interface RefusalRules {
-  /** The virtual cluster's name. */
   readonly vcluster: string;
   /** `endpointSyncer.virtual.secret`, or ''. */
   readonly kubeconfigSecret: string;
@@ -143,7 +142,6 @@ export function refusalOfSource(
   );
 }
 
-/** Why this host object must not be imported, judged by its content; undefined: it may be imported. */
 export function refusalOfContent(
   object: KubeObject,
   resource: Resource,
@@ -168,7 +166,6 @@ export function refusalOfVirtual(object: KubeObject, resource: Resource): string
   return refusal ?? refusalOfLabels(object, resource, () => true);
 }
 
-/** {@link refusalOfSource} may refuse an object for this label. */
 export function isPrivateLabel(key: string, value: string): boolean {
   return programOf(key, value, ({ isPrivate }) => isPrivate) !== undefined;
 }
@@ -227,7 +224,6 @@ function isOfStore(object: KubeObject): boolean {
 }
 
 interface TextPattern {
-  /** As in the configuration. */
   readonly text: string;
   readonly test: (value: string) => boolean;
 }
