@@ -8,7 +8,6 @@ export interface CacheLimits {
   readonly bytesMax: number;
 }
 
-/** What is more than the limit. */
 export interface Excess {
   readonly of: 'objects' | 'bytes';
   readonly found: number;
@@ -32,23 +31,19 @@ export class CacheBudget {
     return this.#excess;
   }
 
-  /** Resolves with {@link excess}. */
   get exceeded(): Promise<Excess> {
     return this.#exceeding.promise;
   }
 
-  /** Aborts with {@link exceeded}. */
   get signal(): AbortSignal {
     return this.#reading.signal;
   }
 
-  /** From now on, these apply. */
   use(limits: CacheLimits): void {
     this.#limits = limits;
     this.#check();
   }
 
-  /** The part of one cache. */
   share(): CacheShare {
     return new CacheShare((objects, bytes) => {
       this.#objects += objects;
@@ -75,7 +70,6 @@ export class CacheBudget {
   }
 }
 
-/** Counts what one cache holds. */
 export class CacheShare {
   readonly #add: (objects: number, bytes: number) => void;
   #objects = 0;
@@ -96,7 +90,6 @@ export class CacheShare {
     this.#add(objects, bytes);
   }
 
-  /** The cache is not used any more. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;

@@ -33,7 +33,6 @@ import type {
   WatchEventType,
 } from '../types.ts';
 
-/** What an informer reports. */
 export interface InformerMetrics extends ListWatchMetrics {
   /** An event without a change: a replay, an older state, or a write of this process. */
   ignored(): void;
@@ -72,7 +71,6 @@ export interface InformerOptions {
   budget?: CacheBudget | undefined;
 }
 
-/** An informer with its condition, for readiness. */
 export interface ObservableInformer extends Informer {
   readonly condition: ListWatchCondition;
 }
@@ -217,7 +215,6 @@ class CachingInformer implements ObservableInformer {
     return Array.from(this.#parts.values(), ({ listWatch }) => listWatch);
   }
 
-  /** Undefined: the namespace is not watched. */
   #partOf(namespace: string | undefined): CachePart | undefined {
     return this.#parts.get(undefined) ?? this.#parts.get(namespace);
   }

@@ -44,16 +44,13 @@ export interface ListWatchSink {
 export interface StartedList {
   readonly resourceVersion: string;
   readonly isRewound: boolean;
-  /** The server could not be reached before. */
   readonly isInterrupted: boolean;
   /** `clock.monotonicMs()` when the list was requested: what this process has learned since may be newer than the list. */
   readonly requestedAtMs: number;
 }
 
 export interface ListWatchMetrics {
-  /** Initialises the counter of one outcome to zero. */
   expect(phase: Phase, outcome: Outcome): void;
-  /** A list or a watch ended. */
   ended(phase: Phase, outcome: Outcome): void;
   received(type: WatchEventType): void;
 }
@@ -65,7 +62,6 @@ export interface ListWatchOptions {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   isMetadataOnly?: boolean;
-  /** Malformed items do not make a list fail. */
   leavesOutMalformed?: boolean;
   sink: ListWatchSink;
   clock: Clock;
@@ -89,7 +85,6 @@ export interface ListWatchCondition {
   readonly lastError: string | undefined;
   /** `clock.monotonicMs()` when data was last received from the server; undefined: never. */
   readonly receivedAtMs: number | undefined;
-  /** The server was restored from a backup, and its objects have not been listed since. */
   readonly isRewound: boolean;
 }
 
@@ -118,10 +113,8 @@ export class ServerHistory {
   readonly #relists = createSemaphore(1);
   readonly #followers = new Set<() => void>();
 
-  /**
-   * One list after the other, so that a server that is back does not have to serve all list-watches at once. A list that takes long, such as that
-   * of a kind whose conversion webhook hangs, does not hold up the next one.
-   */
+  /** One list after the other, so that a server that is back does not have to serve all list-watches at once. A list that takes long, such as that
+   * of a kind whose conversion webhook hangs, does not hold up the next one. */
   async relist<T>(list: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
     const listing = Promise.withResolvers<T>();
     await this.#relists.run(async () => {

@@ -23,7 +23,6 @@ interface Deletion {
   readonly atMs: number;
 }
 
-/** A list whose objects are stored. */
 export interface ListInCache {
   /** Undefined: the server's history has been reset, and no version is newer than the list. */
   readonly version: string | undefined;
@@ -94,17 +93,14 @@ export class ObjectCache {
     return { type: 'deleted', key, object: held };
   }
 
-  /**
-   * Our own deletion succeeded. Late events must not restore the object, unless it has finalizers: then it exists until the event of its deletion,
-   * whether the event that marks it came before the response or comes after it.
-   */
+  /** Late events must not restore the object, unless it has finalizers: then it exists until the event of its deletion, whether the event that
+   * marks it came before the response or comes after it. */
   deleted(key: ObjectKey, uid: string): void {
     const held = this.indexer.get(key);
     const isMarked = held?.metadata.uid === uid && held.metadata.deletionTimestamp !== undefined;
     if (!isMarked) this.forget(key, uid);
   }
 
-  /** The object does not exist any more. Late events must not restore it. */
   forget(key: ObjectKey, uid: string): void {
     const held = this.indexer.get(key);
     if (held?.metadata.uid === uid) this.indexer.delete(key);
@@ -148,9 +144,8 @@ export class ObjectCache {
   }
 }
 
-/** True unless the state has the same or an older version. Versions of a server grow across objects, so an older version with another uid
- * belongs to an earlier object of the same name. If versions cannot be compared, another uid counts as newer.
- */
+/** False for the same or an older version. Versions of a server grow across objects, so an older version with another uid belongs to an earlier
+ * object of the same name. If versions cannot be compared, another uid counts as newer. */
 function isNewer(object: KubeObject, held: KubeObject): boolean {
   const order = compareVersions(object.metadata.resourceVersion, held.metadata.resourceVersion);
   if (object.metadata.uid !== held.metadata.uid) return order === undefined || order >= 0;
@@ -229,10 +224,8 @@ function dropKey(keysByValue: KeysByValue, value: string, key: ObjectKey): void 
 /** Lists of entries that objects share. With every object written in a second of its own, more would only be memory. */
 const SHARED_MAX = 1024;
 
-/**
- * Removes `fieldsV1`, which nothing here reads, from an object. Objects that the same managers wrote in the same second share one list of
- * entries. `managedFields` is replaced in the object, never changed itself.
- */
+/** Nothing here reads `fieldsV1`. Objects that the same managers wrote in the same second share one list of entries. `managedFields` is replaced in
+ * the object, never changed itself. */
 export function createOwnedFieldsStripper(): (object: KubeObject) => KubeObject {
   const shared = new Map<string, ManagedFieldsEntry[]>();
   return (object) => {

@@ -4,46 +4,31 @@ import { StatusError } from '../status-error.ts';
 import { ResponseTooLargeError } from '../client/exchange.ts';
 import { MalformedResponseError, MalformedStreamError, TransportError } from '../types.ts';
 
-/** Current activity. */
 export type Phase = 'listing' | 'watching';
 
-/** How a list or a watch ended. */
+/** How a list or a watch ended. An outcome without a comment follows from a status or an error: see {@link attemptEndOf}. */
 export type Outcome =
-  /** The complete list is in the cache. */
   | 'complete'
-  /** The same, and the server has an older state than was known: it was restored from a backup. */
+  /** `complete`, and the server has an older state than was known: it was restored from a backup. */
   | 'restored'
   /** The server ended the watch as announced. */
   | 'ended'
   /** The server ended the watch in less than a second: retrying immediately would be a loop. */
   | 'brief'
-  /** The connection broke in the middle. */
   | 'dropped'
-  /** Nothing was received for longer than the silence limit; the connection may be half open. */
   | 'silent'
-  /** The response is not what the API specifies. */
   | 'malformed'
-  /** 410: the version or the continue token is too old. */
   | 'expired'
-  /** The server's versions went back: it was restored from a backup. */
   | 'rewound'
   /** The server was away so long that a restored one may have passed the last known version. */
   | 'interrupted'
-  /** A page is larger than the limit of this program. */
   | 'oversized'
-  /** No response. */
   | 'unreachable'
-  /** 401. */
   | 'unauthorized'
-  /** 403. */
   | 'forbidden'
-  /** 429, or 503 with `Retry-After`. */
   | 'throttled'
-  /** Any other 4xx: the resource does not exist or the request is not accepted. */
   | 'rejected'
-  /** 5xx. */
   | 'failed'
-  /** This program threw while it stored an event. */
   | 'defect';
 
 export interface Transition {
