@@ -73,10 +73,11 @@ describe('the audit log', () => {
       responseStatus: { code: 404 },
       annotations: { 'authorization.k8s.io/decision': 'allow' },
     });
-    const watch = await client.watch(`${KEYS}?watch=1&resourceVersion=0`);
+    const requestURI = `${KEYS}?watch=1&resourceVersion=0`;
+    const watch = await client.watch(requestURI);
     expect(events).toHaveLength(2);
     await watch[Symbol.asyncDispose]();
     await expect.poll(() => events).toHaveLength(3);
-    expect(events[2]).toMatchObject({ verb: 'watch', responseStatus: { code: 200 } });
+    expect(events[2]).toMatchObject({ verb: 'watch', requestURI, responseStatus: { code: 200 } });
   });
 });
