@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KEY_STORAGE } from '../../../src/access-keys/keys/key-kind.ts';
 import { textAt } from '../../support/cases.ts';
-import { readLines } from './watch-lines.ts';
 import { at, keyOf, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from './key-server.ts';
 
 const SECRETS = {
@@ -45,7 +44,7 @@ function leaked(text: string, secrets: readonly string[]): string[] {
 describe('secrets', () => {
   test('are in no representation, watch event, error or stored text, except for the key in the response to the create', async () => {
     await using api = await startKeyServer();
-    const lines = readLines(`http://${api.server.address}${KEYS_PATH}?watch=true&resourceVersion=1`);
+    await using watch = await api.client.watch(`${KEYS_PATH}?watch=true&resourceVersion=1`);
     const created = await api.create('k1', SPEC);
     const key = keyOf(created);
     expect(key).not.toBe('');
@@ -63,13 +62,11 @@ describe('secrets', () => {
       api.send('PATCH', `${KEYS_PATH}/k1?fieldValidation=Strict`, { spec: { ...SPEC, key, bogus: 1 } }),
     ]);
     expect(writes.map(({ status }) => status)).toEqual([200, 422, 422, 422]);
-    expect(await lines.next()).toContain('ADDED');
-    expect(await lines.next()).toContain('MODIFIED');
-    lines.close();
+    const events = [await watch.next(), await watch.next()];
+    expect(events.map((event) => event?.type)).toEqual(['ADDED', 'MODIFIED']);
     const stored = JSON.stringify(await api.store.list({ resource: KEY_STORAGE }));
-    const text = [dry.text, ...writes.map((write) => write.text), await everyView(api), lines.text].join(
-      '\n',
-    );
+    const answers = [dry, ...writes].map((answer) => answer.text);
+    const text = [...answers, await everyView(api), JSON.stringify(events)].join('\n');
     const deleted = await api.send('DELETE', `${KEYS_PATH}/k1?propagationPolicy=Foreground`);
     expect(leaked(text + stored + deleted.text, [key, key.slice(17), ...Object.values(SECRETS)])).toEqual([]);
     expect(text).not.toMatch(/credential|digest|sealed|f:key|f:connectorData|f:idToken/);
