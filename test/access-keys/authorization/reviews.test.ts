@@ -133,28 +133,13 @@ describe('TokenReview', () => {
     }
   });
 
-  test('a credential for another audience does not count as used', async () => {
-    const { token } = await newKey();
-    server.used.length = 0;
-    await review({ token, audiences: ['x'] });
-    expect(server.used).toEqual([]);
-  });
-
-  test('only an authenticated key counts as used', async () => {
+  test('only an authenticated key for an accepted audience counts as used', async () => {
     const { token } = await newKey();
     server.used.length = 0;
     await review({ token: `${token}x` });
+    await review({ token, audiences: ['x'] });
     await review({ token });
     expect(server.used).toEqual(['alice']);
-  });
-
-  test('needs the right to create reviews', async () => {
-    const { token } = await newKey();
-    for (const prefix of ['', '/kubernetes/cluster/a']) {
-      expect((await server.send('alice', 'POST', prefix + TOKEN_REVIEWS, { spec: { token } })).status).toBe(
-        403,
-      );
-    }
   });
 
   test('can only be created', async () => {
@@ -284,15 +269,6 @@ describe('reviews of the caller itself', () => {
     const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
     const { json } = await server.send('admin', 'POST', path, { spec: {} });
     expect(json).toMatchObject({ code: 400, reason: 'BadRequest', message: 'no namespace on request' });
-  });
-
-  test('is served here, not below targets', async () => {
-    for (const path of [
-      'authentication.k8s.io/v1/selfsubjectreviews',
-      'authorization.k8s.io/v1/selfsubjectaccessreviews',
-    ]) {
-      expect((await server.send('admin', 'POST', `/kubernetes/cluster/a/apis/${path}`, {})).status).toBe(404);
-    }
   });
 });
 
