@@ -175,6 +175,9 @@ describe('a key that clients choose', () => {
       201,
       ...Array.from({ length: 9 }, () => 422),
     ]);
+    expect(await api.keys.authenticator.authenticate(key)).toMatchObject({ name: 'u' });
+    for (const { status, text } of answers)
+      expect([status, text.includes(key)]).toEqual([status, status === 201]);
   });
 
   test('is free again after a dry run or a failed create', async () => {

@@ -66,18 +66,6 @@ describe('authentication', () => {
     expect(await outcome(api, key)).toBe('unknown');
   });
 
-  test('a key that the client chose works, and belongs to one object', async () => {
-    await using api = await startKeyServer();
-    const key = 'S3cret!S3cret-0123456789abcdefghij';
-    await api.create('k1', { key });
-    expect(await outcome(api, key)).toBe('u');
-    const body = { metadata: { name: 'k2' }, spec: { displayName: 'D', ttl: 0, type: '', user: 'v', key } };
-    const twice = await api.send('POST', KEYS_PATH, body);
-    expect(twice.status).toBe(422);
-    expect(twice.text).toContain('spec.key');
-    expect(twice.text).not.toContain(key);
-  });
-
   test('the reason for a disabled or expired key is returned only for its full secret', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });

@@ -6,7 +6,7 @@ import { plainAccess } from '../../../src/kube/access.ts';
 import { SECRETS } from '../../../src/kube/object.ts';
 import { HeldEvents } from '../../apiserver/storage/secrets/held-events.ts';
 import { hurried, openReplica, timeless } from '../../apiserver/storage/secrets/replicas.ts';
-import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { settle } from '../../support/fake-clock.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from './key-server.ts';
 import { disconnect } from '../../support/connections.ts';
 
@@ -171,26 +171,5 @@ describe('index', () => {
     events.revision = undefined;
     host.intercept(undefined);
     await expect.poll(() => statusOf(api, key)).toBe(200);
-  });
-
-  test('the expiry time of a key', async () => {
-    const clock = new FakeClock();
-    await using api = await startKeyServer({ clock });
-    const { index } = api.keys;
-    await api.create('never', { ttl: 0 });
-    const created = await api.create('minute', { ttl: 60 });
-    await api.create('idle', { ttl: 60, ttlAfterLastActivity: true });
-    const ends = (name: string): number | undefined => {
-      const record = index.byName(name);
-      return record && index.expiresAtMs(record);
-    };
-    const endMs = Date.parse(String(at(created, 'metadata.creationTimestamp') as string)) + 60_000;
-    expect([ends('never'), ends('minute'), ends('idle')]).toEqual([undefined, endMs, endMs]);
-    clock.advance(10_000);
-    const record = index.byName('idle');
-    if (record) api.keys.activity.recordUse(record);
-    expect([ends('minute'), ends('idle')]).toEqual([endMs, endMs + 10_000]);
-    await api.send('DELETE', `${KEYS_PATH}/idle`);
-    expect(record && index.expiresAtMs(record)).toBe(0);
   });
 });
