@@ -105,16 +105,6 @@ describe('rights', () => {
     expect(found).toBe(expected);
   });
 
-  test('a request below the prefix of a target is allowed, and so not found, unless the scope denies it', async () => {
-    const authorizer = authorizerOf(indexOf());
-    const pods = request('get', '|pods', CLUSTER);
-    expect((await authorizer.authorize(alice, pods)).isAllowed).toBe(true);
-    expect((await authorizer.authorize(caller('x', [], {}), pods)).isAllowed).toBe(false);
-    expect((await authorizer.authorize(alice, request('create', TOKEN_REVIEWS, CLUSTER))).isAllowed).toBe(
-      false,
-    );
-  });
-
   test('a scope that cannot be read allows nothing', async () => {
     for (const text of ['', 'x', '[]', '{"rules":[{"verbs":"get"}]}']) {
       const user = { ...alice, extra: { [EXTRA.scope]: [text] } };

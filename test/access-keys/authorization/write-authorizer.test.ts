@@ -228,11 +228,6 @@ describe('a key that expires', () => {
     expect(await createKey(token, { user: 'alice', ttl: 40 })).toBe('created');
   });
 
-  test('a negative ttl is rejected by validation', async () => {
-    const { token } = await short();
-    expect(await createKey(token, { user: 'alice', ttl: -1 })).toMatch(/^422 /);
-  });
-
   test.each<[JsonObject, number]>([
     [{ ttl: 0 }, 403],
     [{ ttl: 61 }, 403],
@@ -373,33 +368,14 @@ describe('changes', () => {
   });
 });
 
-describe('blockOwnerDeletion', () => {
-  const owned = async (as: string, owner: JsonObject): Promise<number> => {
-    const metadata = { name: fresh(), ownerReferences: [{ blockOwnerDeletion: true, ...owner }] };
-    const user = as === 'admin' ? 'root' : as;
-    const spec = { displayName: 'D', ttl: 0, type: 'User', user };
-    return (await server.send(as, 'POST', KEYS_PATH, { metadata, spec })).status;
-  };
-  const ownerOf = async (user: string): Promise<JsonObject> => {
-    const name = fresh();
-    const uid = textAt(part(await server.create('admin', name, { user }), 'metadata'), 'uid');
-    return { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', name, uid };
-  };
-
-  test('may be set by a caller with the right to delete the owner', async () => {
-    expect(await owned('alice', await ownerOf('alice'))).toBe(201);
-    expect(await owned('admin', await ownerOf('alice'))).toBe(201);
-    expect(await owned('alice', await ownerOf('bob'))).toBe(422);
-    expect(await owned('alice', { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' })).toBe(422);
-  });
-
-  test('may not be set where the scope does not allow the deletion', async () => {
-    const noDelete: Scope = { rules: [{ verbs: ['create', 'get'] }] };
-    const as = scoped('alice', noDelete);
-    const owner = await ownerOf('alice');
-    const metadata = { name: fresh(), ownerReferences: [{ ...owner, blockOwnerDeletion: true }] };
-    const body = { metadata, spec: { displayName: 'D', ttl: 0, type: 'User', user: 'alice' } };
-    const answer = await server.send(as, 'POST', KEYS_PATH, body);
-    expect([answer.status, answer.json?.['reason']]).toEqual([422, 'Invalid']);
-  });
+test('blockOwnerDeletion may not be set where the scope does not allow the deletion', async () => {
+  const as = scoped('alice', { rules: [{ verbs: ['create', 'get'] }] });
+  const name = fresh();
+  const uid = textAt(part(await server.create('admin', name, { user: 'alice' }), 'metadata'), 'uid');
+  const owner = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', name, uid };
+  const metadata = { name: fresh(), ownerReferences: [{ ...owner, blockOwnerDeletion: true }] };
+  const body = { metadata, spec: { displayName: 'D', ttl: 0, type: 'User', user: 'alice' } };
+  const statuses = [];
+  for (const user of [as, 'alice']) statuses.push((await server.send(user, 'POST', KEYS_PATH, body)).status);
+  expect(statuses).toEqual([422, 201]);
 });
