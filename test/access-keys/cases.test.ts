@@ -119,7 +119,8 @@ test('the deletion of a collection ends with the key of the caller, and deletes 
 test('public documents are also served below the prefix of the platform', async () => {
   await using api = await startComposed({ dataDir });
   const anonymous = api.as(undefined);
-  for (const path of ['/version', '/healthz', '/readyz', '/livez', '/openid/v1/jwks']) {
+  const paths = ['/version', '/healthz', '/readyz', '/livez', '/openid/v1/jwks'];
+  for (const path of [...paths, '/.well-known/openid-configuration']) {
     const answers = [path, `/kubernetes/management${path}`].map((each) =>
       anonymous.send({ method: 'GET', path: each }),
     );

@@ -3,7 +3,6 @@
 import { afterEach } from 'vitest';
 import { allowEverything } from '../../src/apiserver/request/request-info.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/api-server.ts';
-import type { Admission } from '../../src/apiserver/objects/object-writer.ts';
 import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
 import type { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
@@ -26,13 +25,15 @@ export interface TestServerOptions extends Partial<Omit<StartOptions, 'registry'
   random?: Random;
 }
 
-/** Admits every write. */
-export const noAdmission: Admission = { admit: () => Promise.resolve() };
-
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store = options.store ?? new MemoryStore();
   const { clock = systemClock, random = systemRandom } = options;
-  const registry = new ObjectRegistry({ store, clock, random, admission: noAdmission });
+  const registry = new ObjectRegistry({
+    store,
+    clock,
+    random,
+    admission: { admit: () => Promise.resolve() },
+  });
   const server = await startServer({
     registry,
     logger: silentLogger,

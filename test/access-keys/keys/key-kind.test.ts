@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, startKeyServer } from './key-server.ts';
+import { keyOf, KEYS_PATH, MINIMAL, startKeyServer } from './key-server.ts';
 import { withoutExpiry } from '../complete-case.ts';
 import { KEY_STORAGE, keyColumns } from '../../../src/access-keys/keys/key-kind.ts';
 
@@ -39,67 +39,7 @@ describe('documents of a real server', () => {
     const deleted = await api.send('DELETE', `${KEYS_PATH}/my-access-key`);
     expect(blanked(deleted.json ?? {})).toEqual(blanked(golden('delete.Status.json')));
   });
-
-  test('every field of the OpenAPI document exists with the same type and has a description', async () => {
-    await using api = await startKeyServer();
-    const answer = await api.send('GET', '/openapi/v3/apis/management.platform.sh/v1');
-    const ours = schemasOf(answer.json ?? {});
-    const documented = schemasOf(golden('openapi-v3.management.platform.sh.v1.json'));
-    // The platform renamed this one, and the requirement uses the new name.
-    documented.get('AccessKeyScope')?.delete('allowLoftCli boolean');
-    for (const [type, fields] of documented) {
-      if (type.startsWith('DirectClusterEndpointToken')) continue;
-      expect([type, ...fields].filter((field) => field !== type && !ours.get(type)?.has(field))).toEqual([]);
-    }
-    expect([...(ours.get('OwnedAccessKeySpec') ?? [])]).toContain('description string');
-    const undescribed = JSON.stringify(answer.json?.['components']).match(
-      /"[A-Za-z.]*(management|storage)[A-Za-z.]*":\{[^{}]*"description":""/g,
-    );
-    expect(undescribed).toBeNull();
-  });
-
-  test('every type and field has a description', () => {
-    const missing: string[] = [];
-    const seen = new Set<string>();
-    const visit = (name: string): void => {
-      if (seen.has(name) || !name.startsWith('management.')) return;
-      seen.add(name);
-      const type = keyTypes().get(name);
-      if (type.description === '') missing.push(name);
-      for (const field of type.fields.values()) {
-        if (field.description === '') missing.push(`${name}.${field.name}`);
-        const inner = field.schema.type === 'list' ? field.schema.items : field.schema;
-        if (inner.type === 'object') visit(inner.name);
-      }
-    };
-    visit('management.OwnedAccessKey');
-    expect(seen.size).toBe(15);
-    expect(missing).toEqual([]);
-  });
 });
-
-/** Type → `field type` of each of its fields, by the last part of the type's name. */
-function schemasOf(document: JsonObject): Map<string, Set<string>> {
-  const schemas = at(document, 'components.schemas') as Record<string, JsonObject>; // OpenAPI
-  const found = new Map<string, Set<string>>();
-  for (const [name, schema] of Object.entries(schemas)) {
-    if (/io\.k8s\.apimachinery/.test(name) || name.endsWith('List')) continue;
-    const fields = Object.entries(schema['properties'] as Record<string, JsonObject>); // OpenAPI
-    const type = name.split('.').at(-1) ?? '';
-    found.set(type, new Set(fields.map(([field, property]) => `${field} ${typeText(property)}`)));
-  }
-  return found;
-}
-
-function typeText(property: JsonObject): string {
-  const { allOf, $ref, type, items } = property;
-  const reference =
-    typeof $ref === 'string'
-      ? $ref
-      : at({ first: Array.isArray(allOf) ? (allOf[0] ?? {}) : {} }, 'first.$ref');
-  if (typeof reference === 'string') return (reference.split('.').at(-1) ?? '').replace('Time', 'string');
-  return isJsonObject(items) ? `[]${typeText(items)}` : String(type as string); // OpenAPI
-}
 
 describe('kubectl apply', () => {
   const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

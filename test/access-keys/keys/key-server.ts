@@ -52,7 +52,7 @@ export interface KeyServer extends AsyncDisposable {
   send(method: string, path: string, body?: JsonValue, headers?: Record<string, string>): Promise<RawAnswer>;
 }
 
-export function keyTypes(): TypeTable {
+function keyTypes(): TypeTable {
   return new TypeTable([META_TYPES, EVENT_TYPES, SCOPE_TYPES, KEY_TYPES]);
 }
 

@@ -1,51 +1,24 @@
-/** Tokens over HTTP: the responses for the kind, and the public documents. */
+/** Tokens over HTTP: the responses for the kind. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allowEverything } from '../../../src/apiserver/request/request-info.ts';
-import { startServer, type RunningServer } from '../../../src/apiserver/http/api-server.ts';
-import { ObjectRegistry } from '../../../src/apiserver/objects/object-registry.ts';
-import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
-import { silentLogger } from '../../../src/base/logger.ts';
-import { noAdmission } from '../../apiserver/test-server.ts';
-import { RawClient, type RawAnswer, type RawRequest } from '../../contract/raw-client.ts';
-import { claimsOf, keyRecord, startTokens, tokenOf, type TokenHarness } from './token-harness.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import type { RawAnswer } from '../../contract/raw-client.ts';
+import { startComposed, TOKENS_PATH, type Composed, type MadeKey } from '../composed-api.ts';
+import { claimsOf, tokenOf } from './token-harness.ts';
 
-const PATH = '/apis/management.platform.sh/v1/directclusterendpointtokens';
-
-let harness: TokenHarness;
-let server: RunningServer;
-let client: RawClient;
-
+let api: Composed;
+let key: MadeKey;
 beforeAll(async () => {
-  harness = await startTokens();
-  const { table, store, clock, tokens } = harness;
-  const key = harness.index.set(keyRecord({ expiresAtMs: clock.now() + 3_600_000 }));
-  const registry = new ObjectRegistry({ store, clock, random: Math.random, admission: noAdmission });
-  server = await startServer({
-    table,
-    logger: silentLogger,
-    authorizer: allowEverything,
-    authenticate: ({ authorization }) => (authorization === 'Bearer key' ? key.user : undefined),
-    publicDocuments: tokens.publicDocuments,
-    version: { major: '1', minor: '33', gitVersion: 'v1.33.0' },
-    registry,
-  });
-  client = new RawClient({ url: `http://${server.address}`, token: 'key' });
+  // At a full second, at which the key is created and expires.
+  const clock = new FakeClock(Math.floor(Date.now() / 1000) * 1000);
+  api = await startComposed({ clock });
+  key = await api.key('maker', { user: 'alice', ttl: 3600 });
 });
+afterAll(() => api[Symbol.asyncDispose]());
 
-afterAll(async () => {
-  await client[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-  await harness[Symbol.asyncDispose]();
-});
-
-function post(body: RawRequest['body'], query = '', headers = {}): Promise<RawAnswer> {
-  return client.send({
-    method: 'POST',
-    path: PATH + query,
-    headers,
-    ...(body === undefined ? {} : { body }),
-  });
+function post(body: JsonValue, query = '', headers = {}): Promise<RawAnswer> {
+  return key.client.send({ method: 'POST', path: TOKENS_PATH + query, headers, body });
 }
 
 describe('create', () => {
@@ -108,57 +81,12 @@ describe('create', () => {
   });
 });
 
-describe('everything else', () => {
-  test.each([
-    ['GET', PATH],
-    ['DELETE', PATH],
-    ['GET', `${PATH}/x`],
-    ['PUT', `${PATH}/x`],
-    ['PATCH', `${PATH}/x`],
-    ['DELETE', `${PATH}/x`],
-    ['POST', `${PATH}/x`],
-  ])('%s %s: 405', async (method, path) => {
-    const { status, json } = await client.send({
-      method,
-      path,
-      ...(method === 'GET' ? {} : { headers: { 'content-type': 'application/merge-patch+json' }, body: {} }),
-    });
-    expect([status, json?.['reason']]).toEqual([405, 'MethodNotAllowed']);
-  });
-
-  test('OpenAPI has every field, and PATCH with fieldValidation, without which kubectl creates nothing', async () => {
-    const { json } = await client.send({
-      method: 'GET',
-      path: '/openapi/v3/apis/management.platform.sh/v1',
-    });
-    const paths = json?.['paths'] as Record<string, JsonObject>; // OpenAPI
-    expect(Object.keys(paths[PATH] ?? {})).toEqual(['post']);
-    const patch = paths[`${PATH}/{name}`]?.['patch'];
-    const parameters = isJsonObject(patch) ? patch['parameters'] : [];
-    expect(parameters).toContainEqual(expect.objectContaining({ name: 'fieldValidation' }));
-    expect(undescribed(json ?? {})).toEqual([]);
-  });
-
-  test('the public documents need no credentials; a token is not accepted as a credential', async () => {
-    await using anonymous = new RawClient({ url: `http://${server.address}` });
-    for (const path of harness.tokens.publicDocuments.keys()) {
-      const { status, headers } = await anonymous.send({ method: 'GET', path });
-      expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=3600']);
-    }
-    const token = tokenOf((await post({ metadata: {}, spec: {} })).json ?? {});
-    await using bearer = new RawClient({ url: `http://${server.address}`, token });
-    expect((await bearer.send({ method: 'POST', path: PATH, body: {} })).status).toBe(401);
-  });
+test('OpenAPI has PATCH with fieldValidation, without which kubectl creates nothing', async () => {
+  const path = '/openapi/v3/apis/management.platform.sh/v1';
+  const { json } = await key.client.send({ method: 'GET', path });
+  const paths = json?.['paths'] as Record<string, JsonObject>; // OpenAPI
+  expect(Object.keys(paths[TOKENS_PATH] ?? {})).toEqual(['post']);
+  const patch = paths[`${TOKENS_PATH}/{name}`]?.['patch'];
+  const parameters = isJsonObject(patch) ? patch['parameters'] : [];
+  expect(parameters).toContainEqual(expect.objectContaining({ name: 'fieldValidation' }));
 });
-
-/** Fields of the kinds of this group without a description. */
-function undescribed(document: JsonObject): string[] {
-  const { schemas } = document['components'] as { schemas: Record<string, JsonObject> }; // OpenAPI
-  return Object.entries(schemas)
-    .filter(([name]) => name.includes('.management.') && !name.endsWith('List'))
-    .flatMap(([name, schema]) =>
-      Object.entries((schema['properties'] ?? {}) as Record<string, JsonObject>)
-        .filter(([, property]) => !property['description'])
-        .map(([field]) => `${name}.${field}`),
-    );
-}

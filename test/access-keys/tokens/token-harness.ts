@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';
 import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
-import { type Caller, DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
+import type { Caller } from '../../../src/apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { Seal } from '../../../src/access-keys/credentials/master-key.ts';
@@ -106,7 +106,6 @@ export interface TokenHarness extends AsyncDisposable {
   readonly store: MemoryStore;
   readonly index: TestIndex;
   readonly tokens: Tokens;
-  readonly table: DefinitionTable;
   /** POST without HTTP. `warnings` gets what the client would. */
   create(user: UserInfo, spec: JsonObject, options?: CreateOptions): Promise<JsonObject>;
   /** The token of a create that must succeed. */
@@ -150,7 +149,6 @@ export async function startTokens(options: Partial<TokensOptions> = {}): Promise
     store,
     index,
     tokens,
-    table: new DefinitionTable([tokens.definition]),
     create,
     token: async (user, spec = {}) => tokenOf(await create(user, spec)),
     keySet: async () => {
