@@ -84,3 +84,21 @@ describe('data of a login', () => {
     );
   });
 });
+
+test('a PUT without a resourceVersion is the last write', async () => {
+  await using api = await startKeyServer();
+  const { metadata: _metadata, ...created } = await api.create('k1');
+  const put = (description: string, resourceVersion?: string): ReturnType<typeof api.send> =>
+    api.send('PUT', `${KEYS_PATH}/k1`, {
+      ...created,
+      metadata: { name: 'k1', ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+      spec: { displayName: 'D', ttl: 60, type: 'User', user: 'u', description },
+    });
+  const first = await put('a');
+  expect(first.status).toBe(200);
+  const version = String(at(first.json, 'metadata.resourceVersion') as string); // of an object
+  expect((await put('b')).status).toBe(200);
+  const stale = await put('c', version);
+  expect([stale.status, at(stale.json, 'reason')]).toEqual([409, 'Conflict']);
+  expect(at((await api.send('GET', `${KEYS_PATH}/k1`)).json, 'spec.description')).toBe('b');
+});
