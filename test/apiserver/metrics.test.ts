@@ -5,10 +5,10 @@ import { ApiServerSeries, measuredStore } from '../../src/apiserver/metrics.ts';
 import { MemoryStore } from '../../src/apiserver/storage/revisioned-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { KEYS } from './key-requests.ts';
 import { accessKeyTable } from './test-kinds.ts';
 import { startTestServer } from './test-server.ts';
 
-const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const RESOURCE = 'group="management.platform.sh",version="v1",resource="ownedaccesskeys",subresource=""';
 
 function labels(verb: string, scope: string, code?: number): string {
@@ -46,10 +46,9 @@ test('requests are counted by verb, resource and status, and a path that is not 
   await using api = await startTestServer({ table, metrics: new ApiServerSeries(registry, table) });
   const { client } = api;
   await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
-  await client.send({ method: 'GET', path: `${KEYS}/k` });
-  await client.send({ method: 'GET', path: `${KEYS}/missing` });
-  await client.send({ method: 'GET', path: '/apis/a.example/v1/secrets-of-a-client' });
-  await client.send({ method: 'GET', path: `${KEYS}/k/subresource-of-a-client` });
+  const paths = [`${KEYS}/k`, `${KEYS}/missing`, `${KEYS}/k/subresource-of-a-client`];
+  for (const path of [...paths, '/apis/a.example/v1/secrets-of-a-client'])
+    await client.send({ method: 'GET', path });
   const values = await valuesOf(registry);
   expect([
     values.get(`apiserver_request_total${labels('POST', 'cluster', 201)}`),

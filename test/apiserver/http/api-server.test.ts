@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import type { RequestLimits } from '../../../src/apiserver/http/client-limits.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/request-info.ts';
 import { tooManyRequests } from '../../../src/apiserver/status.ts';
+import { KEYS } from '../key-requests.ts';
 import { accessKeyTable } from '../test-kinds.ts';
 import { serversOfEachTest } from '../test-server.ts';
 
-const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const start = serversOfEachTest(accessKeyTable);
 
 test('the number of watches is limited, in total and per user', async () => {

@@ -3,10 +3,10 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import { KEYS } from '../key-requests.ts';
 import { accessKeyTable } from '../test-kinds.ts';
 import { startTestServer } from '../test-server.ts';
 
-const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const MIB = 1024 * 1024;
 
 test('are rejected beyond a limit per user, and served again after the connections are closed', async () => {

@@ -2,12 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/base/json.ts';
-import { accessKeyTable } from '../test-kinds.ts';
-import { startTestServer } from '../test-server.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { Keys, MERGE, metadata } from '../key-requests.ts';
-
-const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 
 describe('graceful deletion', () => {
   test('waits, can be shortened but not extended, and ends at the deadline', async () => {
@@ -88,24 +84,22 @@ describe('delete options of another type', () => {
   };
 
   test.each(Object.entries(wrong))('%s: 400, and nothing is deleted', async (_what, body) => {
-    await using api = await startTestServer({ table: accessKeyTable() });
-    const { client } = api;
-    await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
-    for (const path of [`${KEYS}/k`, KEYS]) {
-      const answer = await client.send({ method: 'DELETE', path, body });
+    await using keys = await Keys.open();
+    await keys.create('k');
+    for (const path of ['/k', '']) {
+      const answer = await keys.send('DELETE', path, body);
       expect(answer.json).toMatchObject({ kind: 'Status', code: 400, reason: 'BadRequest' });
       expect(answer.json?.['message']).toMatch(/Go struct field (?:DeleteOptions|Preconditions)\./);
     }
-    expect((await client.send({ method: 'GET', path: `${KEYS}/k` })).status).toBe(200);
+    expect((await keys.send('GET', '/k')).status).toBe(200);
   });
 
   test('null means not set', async () => {
-    await using api = await startTestServer({ table: accessKeyTable() });
-    const { client } = api;
-    await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
+    await using keys = await Keys.open();
+    await keys.create('k');
     const body = { dryRun: null, preconditions: null, gracePeriodSeconds: null, propagationPolicy: null };
-    expect((await client.send({ method: 'DELETE', path: `${KEYS}/k`, body })).status).toBe(200);
-    expect((await client.send({ method: 'GET', path: `${KEYS}/k` })).status).toBe(404);
+    expect((await keys.send('DELETE', '/k', body)).status).toBe(200);
+    expect((await keys.send('GET', '/k')).status).toBe(404);
   });
 });
 
@@ -114,27 +108,23 @@ test.each([
   ['in the query, beyond any date', '?gracePeriodSeconds=9000000000000', undefined],
   ['in the body', '', { gracePeriodSeconds: 253_402_300_800 }],
 ])('a grace period that is too long %s: 422, and nothing changes', async (_where, query, body) => {
-  await using api = await startTestServer({ table: accessKeyTable() });
-  const { client } = api;
-  await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'g1' }, spec: {} } });
-  const request = { method: 'DELETE', path: `${KEYS}/g1${query}` };
-  const rejected = await client.send(body === undefined ? request : { ...request, body });
+  await using keys = await Keys.open();
+  await keys.create('g1');
+  const rejected = await keys.send('DELETE', `/g1${query}`, body);
   expect(rejected.json).toMatchObject({
     code: 422,
     message: expect.stringContaining('must be less than or equal to 2147483647') as string,
   });
-  expect((await client.send({ method: 'GET', path: `${KEYS}/g1` })).text).not.toContain('deletionTimestamp');
-  const longest = `${KEYS}/g1?gracePeriodSeconds=2147483647`;
-  expect((await client.send({ method: 'DELETE', path: longest })).status).toBe(200);
+  expect((await keys.send('GET', '/g1')).text).not.toContain('deletionTimestamp');
+  expect((await keys.send('DELETE', '/g1?gracePeriodSeconds=2147483647')).status).toBe(200);
 });
 
 test('a continue token with a future revision is 410', async () => {
-  await using api = await startTestServer({ table: accessKeyTable() });
-  const { client } = api;
-  await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
+  await using keys = await Keys.open();
+  await keys.create('k');
   const token = { v: 'meta.k8s.io/v1', rv: 1_000_000, start: 'a\0' };
   const text = Buffer.from(JSON.stringify(token)).toString('base64url');
-  const answer = await client.send({ method: 'GET', path: `${KEYS}?limit=1&continue=${text}` });
+  const answer = await keys.send('GET', `?limit=1&continue=${text}`);
   expect(answer.json).toMatchObject({ code: 410, reason: 'Expired' });
 });
 

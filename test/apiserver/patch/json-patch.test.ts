@@ -2,10 +2,6 @@
 
 import { describe, expect, test } from 'vitest';
 import { JSON_PATCH, Keys } from '../key-requests.ts';
-import { accessKeyTable } from '../test-kinds.ts';
-import { startTestServer } from '../test-server.ts';
-
-const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 
 test('errors name the operation and never quote a value', async () => {
   await using keys = await Keys.open();
@@ -57,15 +53,9 @@ describe('a JSON Patch', () => {
     ],
     ['replaces the object by nothing', [{ op: 'replace', path: '', value: null }], 422],
   ])('that %s is refused', async (_what, patch, code) => {
-    await using api = await startTestServer({ table: accessKeyTable() });
-    const { client } = api;
-    await client.send({
-      method: 'POST',
-      path: KEYS,
-      body: { metadata: { name: 'k' }, spec: { groups: ['x'] } },
-    });
-    const headers = { 'content-type': 'application/json-patch+json' };
-    const answer = await client.send({ method: 'PATCH', path: `${KEYS}/k`, headers, body: patch });
+    await using keys = await Keys.open();
+    await keys.create('k', {}, { groups: ['x'] });
+    const answer = await keys.send('PATCH', '/k', patch, JSON_PATCH);
     expect(answer.json).toMatchObject({ kind: 'Status', code });
   });
 });
