@@ -19,7 +19,6 @@ const stray: KubeObject = {
     annotations: { ...copy.metadata.annotations, 'vcluster.loft.sh/object-host-name': 'old' },
   },
 };
-const foreign = object({ ...COPY, uid: 'f' });
 const byController = object({
   ...COPY,
   uid: 'f',
@@ -27,8 +26,7 @@ const byController = object({
 });
 const withoutSelector = { Endpoints: [object()], Service: [object({ uid: 's' }, { spec: {} })] };
 const optedOut = { labels: { 'vcluster.loft.sh/controlled-by': 'other' } };
-const selecting = (metadata: Partial<KubeObject['metadata']>): KubeObject =>
-  object({ uid: 's', ...metadata }, { spec: { selector: { app: 'x' } } });
+const selecting = object({ ...COPY, uid: 's' }, { spec: { selector: { app: 'x' } } });
 
 test.each<[string, Clusters, readonly string[], readonly string[]]>([
   [
@@ -39,42 +37,11 @@ test.each<[string, Clusters, readonly string[], readonly string[]]>([
   ],
   ['in step', clustersAfter(first), [], []],
   [
-    'only on the host',
-    { host: { Endpoints: [copy] } },
-    ['host host/web-x-shop-x-vc deleted: virtual object is gone'],
-    [],
-  ],
-  [
-    'created again with the same name',
-    { virtual: { Endpoints: [object({ uid: 'new' })] }, host: { Endpoints: [copy] } },
-    ['host host/web-x-shop-x-vc updated: virtual object was re-created'],
-    [],
-  ],
-  [
-    'beside an object of another client',
-    { virtual: { Endpoints: [object()] }, host: { Endpoints: [foreign] } },
-    [],
-    ['NotManaged'],
-  ],
-  [
-    'beside what the controller of the host left',
-    { virtual: withoutSelector, host: { Endpoints: [byController] } },
-    ['host host/web-x-shop-x-vc updated: taken over'],
-    ['TakenOver'],
-  ],
-  [
     'beside what the controller of the host still writes',
     {
       virtual: withoutSelector,
-      host: { Endpoints: [byController], Service: [selecting(COPY)] },
+      host: { Endpoints: [byController], Service: [selecting] },
     },
-    [],
-    [],
-  ],
-  ['opted out, without a copy', { virtual: { Endpoints: [object(optedOut)] } }, [], []],
-  [
-    'opted out, with a copy, which stays',
-    { virtual: { Endpoints: [object(optedOut)] }, host: { Endpoints: [copy] } },
     [],
     [],
   ],
@@ -89,12 +56,6 @@ test.each<[string, Clusters, readonly string[], readonly string[]]>([
     { virtual: { Endpoints: [object()] }, host: { Endpoints: [stray] } },
     ['host host/old deleted: belongs elsewhere now', 'host host/web-x-shop-x-vc created: no host copy'],
     ['Synced'],
-  ],
-  [
-    'of a Service with a selector',
-    { virtual: { Endpoints: [object()], Service: [selecting({})] }, host: { Endpoints: [copy] } },
-    ['host host/web-x-shop-x-vc deleted: service has a selector'],
-    [],
   ],
 ])('an object %s', async (_, clusters, changes, reasons) => {
   const result = await rehearsed(clusters);
