@@ -30,20 +30,6 @@ describe('work queue', () => {
     expect(queue.isIdle).toBe(true);
   });
 
-  test('a key that is added while it is processed is processed again afterwards, not at the same time', async () => {
-    const { queue } = setUp();
-    queue.add('a');
-    await queue.take();
-    queue.add('a');
-    let second: string | undefined;
-    void queue.take().then((key) => (second = key));
-    await settle();
-    expect(second).toBeUndefined();
-    queue.done('a');
-    await settle();
-    expect(second).toBe('a');
-  });
-
   test('the shortest of several delays applies', async () => {
     const { queue, clock } = setUp();
     queue.addAfter('a', 100);
@@ -191,14 +177,6 @@ describe('keys of the first list', () => {
     for (let i = 0; i < count; i++) keys.push(await queue.take());
     return keys;
   }
-
-  test('wait behind changes, in their order', async () => {
-    const { queue } = setUp();
-    for (const key of ['a', 'b', 'c']) queue.add(key, 'initial');
-    for (const key of ['x', 'y']) queue.add(key);
-    expect(queue.size).toBe(5);
-    expect(await take(queue, 5)).toEqual(['x', 'y', 'a', 'b', 'c']);
-  });
 
   test('that change get live priority, and keep it', async () => {
     const { queue } = setUp();

@@ -40,14 +40,6 @@ describe('an informer', () => {
     await expect(harness.informer.whenSynced(stop.signal)).rejects.toThrow('enough');
   });
 
-  test('sets the type of listed objects as in watch events', async () => {
-    await using harness = await prepare();
-    harness.server.on('list', list(10, [{ name: 'a', version: 1 }]));
-    harness.start();
-    await until(() => harness.informer.isSynced);
-    expect(harness.informer.get('default/a')).toMatchObject({ apiVersion: 'v1', kind: 'Endpoints' });
-  });
-
   test('with a label selector does not keep what a write or a read shows to no longer match', async () => {
     await using harness = await prepare({ labelSelector: 'owner notin (another)' });
     harness.server.on('list', list(10, [{ name: 'a', version: 5 }]));
@@ -119,18 +111,6 @@ describe('an informer', () => {
       ['deleted', 'default/a', '5'],
     ]);
     expect(contents(harness.informer)).toEqual({ b: '12' });
-  });
-
-  test('a list that is older than a write does not replace it', async () => {
-    await using harness = await prepare();
-    harness.server.on('list', list(10, [{ name: 'a', version: 5 }], 'more'));
-    harness.start();
-    await until(() => harness.informer.size === 1);
-    harness.informer.observeWrite(kubeObject({ name: 'new', version: 12 }));
-    harness.informer.observeDelete('default/a', 'uid-a');
-    harness.server.on('list', list(10, [{ name: 'b', version: 6 }]));
-    await until(() => harness.informer.isSynced);
-    expect(contents(harness.informer)).toEqual({ new: '12', b: '6' });
   });
 
   test('a write in another namespace is ignored', async () => {

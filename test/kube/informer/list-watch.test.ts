@@ -136,17 +136,6 @@ describe('requests', () => {
     expect(seconds).toEqual([300, 450, 600]);
   });
 
-  test('metadata only requests PartialObjectMetadata', async () => {
-    await using harness = await prepare({ isMetadataOnly: true });
-    harness.server.on('list', list(10, [])).on('watch', watch());
-    harness.start();
-    await until(() => harness.server.count('watch') === 1);
-    expect(harness.server.seen.map(({ headers }) => headers.accept)).toEqual([
-      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
-      'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
-    ]);
-  });
-
   test('the next watch starts after the last stored event or bookmark', async () => {
     await using harness = await prepare();
     harness.server.on('list', list(10, []));
@@ -259,51 +248,6 @@ describe('lists', () => {
     await until(() => harness.metrics.ends.length === 1);
     expect(harness.metrics.ends).toEqual([{ phase: 'listing', outcome: 'unreachable' }]);
     expect(harness.informer.condition.lastError).toMatch(/took more than 60000 ms/);
-  });
-
-  test('an object that is no longer in a list is removed, with a tombstone of the last known state', async () => {
-    await using harness = await prepare();
-    harness.server.on(
-      'list',
-      list(10, [
-        { name: 'a', version: 3 },
-        { name: 'b', version: 4 },
-      ]),
-      list(20, [{ name: 'b', version: 15 }]),
-    );
-    harness.server.on('watch', refuse(410, 'Gone'), watch());
-    harness.start();
-    await overcome(harness);
-    await until(() => harness.events.length === 4);
-    expect(published(harness)).toEqual([
-      ['added', 'default/a', '3'],
-      ['added', 'default/b', '4'],
-      ['updated', 'default/b', '15'],
-      ['deleted', 'default/a', '3'],
-    ]);
-    expect(contents(harness.informer)).toEqual({ b: '15' });
-  });
-
-  test('after a restore from a backup the list replaces all known objects', async () => {
-    await using harness = await prepare();
-    harness.server.on(
-      'list',
-      list(1000, [
-        { name: 'a', version: 900 },
-        { name: 'b', version: 950 },
-      ]),
-      list(500, [{ name: 'a', version: 400 }]),
-    );
-    harness.server.on(
-      'watch',
-      watch(bookmarkLine(501)),
-      watch(eventLine('MODIFIED', { name: 'a', version: 502 })),
-    );
-    harness.start();
-    await overcome(harness);
-    await until(() => harness.informer.get('default/a')?.metadata.resourceVersion === '502');
-    expect(contents(harness.informer)).toEqual({ a: '502' });
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
   });
 });
 
@@ -585,33 +529,6 @@ describe('the reported condition', () => {
     expect(harness.informer.stalenessMs).toBe(60_000);
     open.forEach((response) => response.write(bookmarkLine(11)));
     await until(() => harness.informer.stalenessMs === 0);
-  });
-
-  test('a credential that fails during a watch is reported with a reason, and recovers', async () => {
-    await using harness = await prepare();
-    const denied: Step = refuse(401, 'Unauthorized');
-    harness.server.on('list', list(10, [{ name: 'a', version: 3 }]));
-    harness.server.on(
-      'watch',
-      cutWatch(bookmarkLine(10)),
-      denied,
-      denied,
-      watch(eventLine('DELETED', { name: 'a', version: 20 })),
-    );
-    harness.start();
-    await overcome(harness);
-    await overcome(harness);
-    await until(() => harness.metrics.ends.filter(({ outcome }) => outcome === 'unauthorized').length === 2);
-    await until(() => harness.informer.condition.phase === 'waiting');
-    expect(harness.informer.condition).toMatchObject({
-      phase: 'waiting',
-      lastError: expect.stringMatching(/^Unauthorized: the credentials of /u) as string,
-      failures: 3,
-    });
-    expect(contents(harness.informer)).toEqual({ a: '3' });
-    harness.clock.advance(harness.clock.nextDelayMs ?? 0);
-    await until(() => harness.informer.size === 0);
-    expect(harness.informer.condition.lastError).toBeUndefined();
   });
 
   test('every outcome is declared, so that its counter can start at zero', async () => {
