@@ -1,21 +1,20 @@
 /** A client on the connections of another one: what its end ends. */
 
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { borrowedClient } from '../../src/kube/borrowed-client.ts';
-import { createClient } from '../../src/kube/client/client.ts';
-import { plainAccess } from '../../src/kube/access.ts';
 import { NAMESPACES, type KubeObject } from '../../src/kube/object.ts';
 import { TransportError } from '../../src/kube/types.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { listen } from '../support/listen.ts';
 import { until } from './informer-harness.ts';
+import { testClient } from './test-client.ts';
 
-test('has as many requests in flight as it may, and those of other borrowers do not wait for them', async () => {
+/** A server whose requests for names that begin with `hangs` wait until the test answers them. */
+async function hangingServer(connections: number) {
   const waiting: (() => void)[] = [];
-  await using server = createServer((request, response) => {
+  const server = createServer((request, response) => {
     const name = request.url?.split('/').at(-1) ?? '';
     const metadata = { name, uid: 'u', resourceVersion: '1' };
     const answer = (): void =>
@@ -23,18 +22,26 @@ test('has as many requests in flight as it may, and those of other borrowers do 
     if (name.startsWith('hangs')) waiting.push(answer);
     else answer();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  await using client = createClient({
-    cluster: 'host',
-    access: plainAccess(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test',
-    connections: 4,
-  });
+  const client = testClient(`http://127.0.0.1:${await listen(server)}`, { connections });
+  return {
+    client,
+    waiting,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      server.closeAllConnections();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function get(borrower: ReturnType<typeof borrowedClient>, name: string): Promise<KubeObject> {
+  return borrower.get(NAMESPACES, { namespace: '', name });
+}
+
+test('has as many requests in flight as it may, and those of other borrowers do not wait for them', async () => {
+  await using server = await hangingServer(4);
+  const { client, waiting } = server;
   const [hostile, other] = [borrowedClient(client, { requestsMax: 3 }), borrowedClient(client)];
-  const get = (borrower: typeof hostile, name: string): Promise<KubeObject> =>
-    borrower.get(NAMESPACES, { namespace: '', name });
   const hanging = Array.from({ length: 10 }, (_, at) => get(hostile, `hangs-${at}`));
   await until(() => waiting.length === 3);
   for (let at = 0; at < 20; at++) expect((await get(other, 'fine')).metadata.name).toBe('fine');
@@ -48,59 +55,29 @@ test('has as many requests in flight as it may, and those of other borrowers do 
 
 test('requests that hang are not counted, however many borrowers have them', async () => {
   const clock = new FakeClock();
-  let hangs = 0;
-  await using server = createServer((request, response) => {
-    const name = request.url?.split('/').at(-1) ?? '';
-    const metadata = { name, uid: 'u', resourceVersion: '1' };
-    if (name === 'hangs') hangs += 1;
-    else response.end(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  await using client = createClient({
-    cluster: 'host',
-    access: plainAccess(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test',
-    connections: 100,
-  });
+  await using server = await hangingServer(100);
+  const { client, waiting } = server;
   const shared = borrowedClient(client, { requestsMax: 8, hanging: { afterMs: 1000, clock } });
-  const get = (borrower: typeof shared, name: string): Promise<KubeObject> =>
-    borrower.get(NAMESPACES, { namespace: '', name });
   const hostile = Array.from({ length: 16 }, () => borrowedClient(shared, { requestsMax: 2 }));
   const hanging = hostile.flatMap((one) => [get(one, 'hangs'), get(one, 'hangs'), get(one, 'hangs')]);
   const ended = Promise.allSettled(hanging);
   const other = get(borrowedClient(shared, { requestsMax: 2 }), 'fine');
   // Eight at a time, then the one that waits behind them.
   for (const sent of [8, 16, 24, 32]) {
-    await until(() => hangs === sent);
+    await until(() => waiting.length === sent);
     clock.advance(1000);
   }
   expect((await other).metadata.name).toBe('fine');
   // Each still has its own requests in flight, and no more.
-  expect(hangs).toBe(32);
+  expect(waiting).toHaveLength(32);
   await shared[Symbol.asyncDispose]();
   await client[Symbol.asyncDispose]();
   expect((await ended).filter(({ status }) => status === 'rejected')).toHaveLength(48);
-  server.closeAllConnections();
 });
 
 test('its end aborts its own requests, and leaves the connections to the others', async () => {
   await using cluster = await startEmbeddedCluster({ name: 'host' });
-  await using client = createClient({
-    cluster: 'host',
-    access: {
-      server: cluster.url,
-      namespace: '',
-      description: 'a test',
-      proxyUrl: undefined,
-      credentials: { headers: () => ({}), certificate: async () => undefined, invalidate: () => false },
-      trust: () => ({ isUnverified: false }),
-    },
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test',
-  });
+  await using client = testClient(cluster.url);
   const [one, two] = [borrowedClient(client), borrowedClient(client)];
   const { resourceVersion } = await one.list(NAMESPACES);
   const watching = (
@@ -131,13 +108,7 @@ test('its end aborts its own requests, and leaves the connections to the others'
 test('writes as often as it may, in order, and reads at any time', async () => {
   const clock = new FakeClock();
   await using cluster = await startEmbeddedCluster({ name: 'host' });
-  await using client = createClient({
-    cluster: 'host',
-    access: plainAccess(cluster.url),
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test',
-  });
+  await using client = testClient(cluster.url);
   const borrower = borrowedClient(client, { writeRate: { rate: { burst: 2, perSecond: 1 }, clock } });
   const stored: string[] = [];
   const writing = ['a', 'b', 'c', 'd'].map(async (name) => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { createDiscovery } from '../../src/kube/discovery.ts';
 import type { ClusterClient } from '../../src/kube/types.ts';
 import { TerminalError } from '../../src/base/errors.ts';
-import { StatusError } from '../../src/kube/status-error.ts';
+import { failure } from '../../src/kube/status-error.ts';
 import { type JsonValue } from '../../src/base/json.ts';
 
 const SERVED: Record<string, JsonValue> = {
@@ -27,7 +27,7 @@ function cluster(): { client: Pick<ClusterClient, 'cluster' | 'request'>; asked:
     asked.push(path);
     const answer = SERVED[path];
     if (answer !== undefined) return answer;
-    throw new StatusError({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 404 });
+    throw failure(404, 'NotFound', 'not served');
   };
   return { client: { cluster: 'virtual', request }, asked };
 }

@@ -10,22 +10,13 @@ import {
   type NamespacedName,
   type Resource,
 } from '../../src/kube/object.ts';
-import { StatusError } from '../../src/kube/status-error.ts';
+import { failure, type StatusDetails, type StatusError } from '../../src/kube/status-error.ts';
 import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
 
-function refusal(code: number, extra: object = {}): StatusError {
-  return new StatusError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    code,
-    reason: `r${code}`,
-    message: `m${code}`,
-    ...extra,
-  });
+function refusal(code: number, details: StatusDetails = {}): StatusError {
+  return failure(code, `r${code}`, `m${code}`, details);
 }
 
 class Api {
@@ -70,8 +61,8 @@ class Api {
     this.inFlightMax = Math.max(this.inFlightMax, this.inFlight);
     await this.#gate;
     this.inFlight -= 1;
-    const failure = this.failures.shift();
-    if (failure !== undefined) throw failure;
+    const error = this.failures.shift();
+    if (error !== undefined) throw error;
   }
 }
 
@@ -230,7 +221,7 @@ describe('a series', () => {
     const at = desk();
     warn(at, 'a');
     await settle();
-    at.api.failures.push(refusal(404, { details: { kind: 'events' } }));
+    at.api.failures.push(refusal(404, { kind: 'events' }));
     warn(at, 'a');
     await at.clock.advanceAsync(10_000);
     expect(at.api.created).toHaveLength(2);
@@ -302,14 +293,11 @@ describe('failures', () => {
 
   test.each([
     ['invalid', refusal(422)],
-    ['for a namespace that is gone', refusal(404, { details: { kind: 'namespaces' } })],
-    [
-      'for a namespace that is being deleted',
-      refusal(403, { details: { causes: [{ reason: 'NamespaceTerminating' }] } }),
-    ],
-  ])('an Event that is %s is dropped alone', async (_, failure) => {
+    ['for a namespace that is gone', refusal(404, { kind: 'namespaces' })],
+    ['for a namespace that is being deleted', refusal(403, { causes: [{ reason: 'NamespaceTerminating' }] })],
+  ])('an Event that is %s is dropped alone', async (_, error) => {
     const at = desk();
-    at.api.failures.push(failure);
+    at.api.failures.push(error);
     warn(at, 'a');
     warn(at, 'b');
     await settle();

@@ -1,7 +1,5 @@
 /** The fixture of most tests of this folder: a scripted server, a fake clock, and an informer. */
 
-import { createClient } from '../../src/kube/client/client.ts';
-import { plainAccess } from '../../src/kube/access.ts';
 import {
   createInformer,
   type InformerMetrics,
@@ -14,6 +12,7 @@ import { ENDPOINTS } from '../../src/kube/object.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { ScriptedServer } from './scripted-server.ts';
+import { testClient } from './test-client.ts';
 
 export class RecordedMetrics implements InformerMetrics {
   readonly ends: { phase: Phase; outcome: Outcome }[] = [];
@@ -55,12 +54,8 @@ export async function prepare(
   const server = await ScriptedServer.start();
   const clock = new FakeClock();
   const metrics = new RecordedMetrics();
-  const client = createClient({
-    cluster: 'host',
-    access: plainAccess(server.url),
+  const client = testClient(server.url, {
     clock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test/0',
     ...(options.responseBytesMax === undefined ? {} : { responseBytesMax: options.responseBytesMax }),
   });
   const informer = createInformer({

@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listen } from '../support/listen.ts';
 
 export interface SeenRequest {
   /** `version`: a list of one object, which shows the server's version. */
@@ -31,7 +32,7 @@ export class ScriptedServer implements AsyncDisposable {
 
   static async start(): Promise<ScriptedServer> {
     const scripted = new ScriptedServer();
-    await new Promise<void>((resolve) => scripted.#server.listen(0, '127.0.0.1', resolve));
+    await listen(scripted.#server);
     return scripted;
   }
 

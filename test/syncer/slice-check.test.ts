@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { ENDPOINTS, objectKey, type KubeObject, type StringMap } from '../../src/kube/object.ts';
-import { StatusError } from '../../src/kube/status-error.ts';
+import { failure } from '../../src/kube/status-error.ts';
 import type { ClusterClient, RecordedEvent } from '../../src/kube/types.ts';
 import { endpointsContent } from '../../src/syncer/kinds/endpoints.ts';
 import { checkSlices } from '../../src/syncer/slice-check.ts';
@@ -86,7 +86,7 @@ async function reported(
   const client = {
     list: async () => {
       lists += 1;
-      if (slices === 'forbidden') throw refused;
+      if (slices === 'forbidden') throw failure(403, 'Forbidden', 'no');
       const items = typeof slices === 'function' ? [slices(clock.now())] : [...slices];
       return { resourceVersion: '1', continueToken: '', items };
     },
@@ -114,20 +114,11 @@ async function reported(
   return { events, lists, warnings };
 }
 
-const refused = new StatusError({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  reason: 'Forbidden',
-  code: 403,
-  message: 'no',
-});
-
 describe('slices of our copies', () => {
-  test('that the mirroring controller did not create are reported with the remedy', async () => {
-    const { events } = await reported([slice(MIRRORING)], 11_000);
+  test('that the mirroring controller did not create are reported with the remedy, in the log too', async () => {
+    const { events, warnings } = await reported([slice(MIRRORING)], 11_000);
     expect(events).toMatchObject([{ type: 'Warning', reason: 'Contested' }]);
+    expect(warnings).toMatchObject([{ key: 'shop/web', note: events[0]?.note }]);
     expect(events[0]?.note).toContain('sync.toHost.endpointSlices.enabled');
   });
 
@@ -204,11 +195,6 @@ describe('slices of our copies', () => {
     const written = (nowMs: number) => slice(MIRRORING, NAME, { controllerAt: at(nowMs), otherAt: -700 });
     const { events, lists } = await reported(written, 25_000);
     expect([events, lists]).toEqual([[], 19]);
-  });
-
-  test('are in the log with who and what to do', async () => {
-    const { warnings, events } = await reported([slice(MIRRORING)], 11_000);
-    expect(warnings).toMatchObject([{ key: 'shop/web', note: events[0]?.note }]);
   });
 
   test('are searched after 10 s, 30 s and every 5 minutes, even if the right is missing', async () => {

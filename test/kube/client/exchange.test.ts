@@ -2,29 +2,20 @@
 
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { plainAccess } from '../../../src/kube/access.ts';
-import { createClient } from '../../../src/kube/client/client.ts';
 import { TransportError } from '../../../src/kube/types.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
 import { TokenBucket } from '../../../src/base/token-bucket.ts';
-import { systemClock } from '../../../src/base/clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { quiet, until } from '../informer-harness.ts';
+import { testClient } from '../test-client.ts';
 import { Wire, objectAt, refusal, KEY, OBJECT } from './wire.ts';
 
 describe('no response', () => {
   test('the error for a refused connection gives the cause', async () => {
     const wire = await Wire.open();
     const client = wire.client();
-    const access = plainAccess(wire.url);
+    const gone = testClient(wire.url);
     await wire[Symbol.asyncDispose]();
-    const gone = createClient({
-      cluster: 'host',
-      access,
-      clock: systemClock,
-      metrics: { requested: () => undefined },
-      userAgent: 't',
-    });
     await expect(gone.get(ENDPOINTS, KEY)).rejects.toThrow(
       /no response to GET 127.0.0.1:\d+\/api.*connection refused.*ECONNREFUSED/,
     );

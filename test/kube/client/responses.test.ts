@@ -6,23 +6,6 @@ import { ENDPOINTS, ENDPOINT_SLICES } from '../../../src/kube/object.ts';
 import { Wire, objectAt, refusal, KEY, OBJECT } from './wire.ts';
 
 describe('error responses', () => {
-  test('contain the Status of the server', async () => {
-    const status = {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message: 'no',
-      reason: 'Conflict',
-      code: 409,
-      details: { name: 'a', kind: 'endpoints' },
-    };
-    await using wire = await Wire.open({ code: 409, body: JSON.stringify(status) });
-    const error = await refusal(wire.client().update(ENDPOINTS, OBJECT));
-    expect(error.status).toEqual(status);
-    expect([error.message, error.code, error.reason]).toEqual(['no', 409, 'Conflict']);
-  });
-
   test.each([
     [
       'HTML',

@@ -1,20 +1,20 @@
 /** TLS connections: server verification, client certificates, renewal of files, and proxies. */
 
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { createServer as createProxy } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServerAccess } from '../../../src/kube/access.ts';
-import { createClient } from '../../../src/kube/client/client.ts';
 import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { startConnectProxy } from '../../support/connect-proxy.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { writeFileSync } from 'node:fs';
+import { listen } from '../../support/listen.ts';
+import { testClient } from '../test-client.ts';
 
 const CERTIFICATES = join(import.meta.dirname, '../certificates');
 const ROOT = mkdtempSync(join(tmpdir(), 'tls-'));
@@ -32,16 +32,13 @@ const server: Server = createServer(
   },
 );
 
-beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
+let port = 0;
+beforeAll(async () => (port = await listen(server)));
 afterAll(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
   rmSync(ROOT, { recursive: true, force: true });
 });
-
-function port(): number {
-  return (server.address() as AddressInfo).port;
-}
 
 function writeKubeconfig(file: string, server: string, cluster: string, user = ''): void {
   writeFileSync(
@@ -53,20 +50,14 @@ current-context: x`,
   );
 }
 
-function access(cluster: string, user = '', url = `https://127.0.0.1:${port()}`): ServerAccess {
+function access(cluster: string, user = '', url = `https://127.0.0.1:${port}`): ServerAccess {
   const file = join(ROOT, 'config');
   writeKubeconfig(file, url, cluster, user);
   return loadClusterAccess({ kubeconfig: file, context: '' }, { clock: systemClock });
 }
 
 async function ask(from: ServerAccess, times = 1): Promise<unknown> {
-  await using client = createClient({
-    cluster: 'host',
-    access: from,
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 't',
-  });
+  await using client = testClient(from);
   let answer: unknown;
   for (let i = 0; i < times; i++) answer = await client.request('GET', '/');
   return answer;
@@ -126,8 +117,7 @@ describe('TLS', () => {
 
   test('the error for a port without TLS gives the cause', async () => {
     const plain = createProxy((_, response) => response.end());
-    await new Promise<void>((resolve) => void plain.listen(0, '127.0.0.1', resolve));
-    const from = { ...access(TRUSTED), server: `https://127.0.0.1:${(plain.address() as AddressInfo).port}` };
+    const from = { ...access(TRUSTED), server: `https://127.0.0.1:${await listen(plain)}` };
     await expect(ask(from)).rejects.toThrow(/is this an https port|no response/);
     await new Promise((resolve) => plain.close(resolve));
   });
@@ -135,15 +125,15 @@ describe('TLS', () => {
 
 describe('a proxy', () => {
   test('gets a CONNECT request with its password', async () => {
-    await using proxy = await startConnectProxy(port());
+    await using proxy = await startConnectProxy(port);
     const url = `http://me:p%40ss@127.0.0.1:${proxy.port}`;
     expect(await ask(access(`${TRUSTED}, proxy-url: "${url}"`))).toMatchObject({ subject: 'anonymous' });
     const password = Buffer.from('me:p@ss').toString('base64');
-    expect(proxy.requests).toEqual([`127.0.0.1:${port()} Basic ${password}`]);
+    expect(proxy.requests).toEqual([`127.0.0.1:${port} Basic ${password}`]);
   });
 
   test('is asked for an IPv6 address in brackets', async () => {
-    await using proxy = await startConnectProxy(port());
+    await using proxy = await startConnectProxy(port);
     const cluster = `insecure-skip-tls-verify: true, proxy-url: "http://127.0.0.1:${proxy.port}"`;
     expect(await ask(access(cluster, '', 'https://[fd00::1]:6443'))).toMatchObject({ subject: 'anonymous' });
     expect(proxy.requests).toEqual(['[fd00::1]:6443']);
@@ -151,41 +141,25 @@ describe('a proxy', () => {
 
   test('leads to a server without TLS', async () => {
     const plain = createProxy((_, response) => response.end('{"is":"plain"}'));
-    await new Promise<void>((resolve) => void plain.listen(0, '127.0.0.1', resolve));
-    const { port: plainPort } = plain.address() as AddressInfo;
-    await using proxy = await startConnectProxy(plainPort);
+    await using proxy = await startConnectProxy(await listen(plain));
     const cluster = `proxy-url: "http://127.0.0.1:${proxy.port}"`;
     expect(await ask(access(cluster, '', 'http://api.test:8080'))).toEqual({ is: 'plain' });
     expect(proxy.requests).toEqual(['api.test:8080']);
     await new Promise((resolve) => plain.close(resolve));
   });
 
-  test('that refuses the connection, and keeps its own open, leaves none open here', async () => {
+  test('that refuses the connection, and keeps its own open, is an error with the reason and leaves none open here', async () => {
     const proxy = createProxy();
     const closed = Promise.withResolvers<void>();
     proxy.on('connect', (_, client: Socket) => {
       client.on('end', () => client.destroy()).on('close', closed.resolve);
       client.resume().write('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n');
     });
-    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
-    const { port: proxyPort } = proxy.address() as AddressInfo;
-    await expect(ask(access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${proxyPort}"`))).rejects.toThrow(
-      '407',
-    );
-    await closed.promise;
-    await new Promise((resolve) => proxy.close(resolve));
-  });
-
-  test('that refuses the connection is an error with the reason', async () => {
-    const proxy = createProxy();
-    proxy.on('connect', (_, client: Socket) =>
-      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),
-    );
-    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
-    const { port: proxyPort } = proxy.address() as AddressInfo;
-    await expect(ask(access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${proxyPort}"`))).rejects.toThrow(
+    const refusing = access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${await listen(proxy)}"`);
+    await expect(ask(refusing)).rejects.toThrow(
       /proxy 127\.0\.0\.1:\d+ refused to connect to 127\.0\.0\.1:\d+: 407: correct proxy-url/,
     );
+    await closed.promise;
     await new Promise((resolve) => proxy.close(resolve));
   });
 
@@ -201,23 +175,17 @@ test('a kubeconfig file that names another server, another authority or another 
   const file = join(ROOT, 'followed');
   writeKubeconfig(file, 'https://127.0.0.1:1', TRUSTED);
   const followed = loadClusterAccess({ kubeconfig: file, context: '' }, { clock });
-  await using client = createClient({
-    cluster: 'host',
-    access: followed,
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test',
-  });
+  await using client = testClient(followed);
   const asked = (): Promise<unknown> => client.request('GET', '/x');
   await expect(asked()).rejects.toThrow('connection refused');
   const wrong = `certificate-authority: ${join(CERTIFICATES, 'client.crt')}`;
-  writeKubeconfig(file, `https://127.0.0.1:${port()}`, wrong);
+  writeKubeconfig(file, `https://127.0.0.1:${port}`, wrong);
   clock.advance(2000);
   await expect(asked(), 'the next request reads the file').rejects.toThrow('connection refused');
   await expect(asked()).rejects.toThrow('not signed by the authority');
-  writeKubeconfig(file, `https://127.0.0.1:${port()}`, TRUSTED);
+  writeKubeconfig(file, `https://127.0.0.1:${port}`, TRUSTED);
   clock.advance(2000);
   await asked().catch(() => undefined);
   expect(await asked()).toMatchObject({ subject: 'anonymous' });
-  expect(followed.server).toBe(`https://127.0.0.1:${port()}`);
+  expect(followed.server).toBe(`https://127.0.0.1:${port}`);
 });

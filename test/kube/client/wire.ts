@@ -3,11 +3,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { plainAccess } from '../../../src/kube/access.ts';
-import { createClient, type ClientOptions } from '../../../src/kube/client/client.ts';
+import type { ClientOptions } from '../../../src/kube/client/client.ts';
 import { type WatchClient } from '../../../src/kube/types.ts';
-import { type KubeObject, type Resource } from '../../../src/kube/object.ts';
+import { type KubeObject } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { systemClock } from '../../../src/base/clock.ts';
+import { listen } from '../../support/listen.ts';
+import { testClient } from '../test-client.ts';
 
 export interface Seen {
   readonly method: string;
@@ -54,7 +55,7 @@ export class Wire implements AsyncDisposable {
 
   static async open(...replies: Reply[]): Promise<Wire> {
     const wire = new Wire(replies);
-    await new Promise<void>((resolve) => wire.#server.listen(0, '127.0.0.1', resolve));
+    await listen(wire.#server);
     return wire;
   }
 
@@ -63,10 +64,7 @@ export class Wire implements AsyncDisposable {
   }
 
   client(options: Partial<ClientOptions> = {}): WatchClient {
-    const client = createClient({
-      cluster: 'host',
-      access: plainAccess(this.url, 'secret'),
-      clock: systemClock,
+    const client = testClient(plainAccess(this.url, 'secret'), {
       metrics: { requested: (method, code) => this.requested.push(`${method} ${code}`) },
       userAgent: 'endpoint-syncer/test',
       ...options,
@@ -107,14 +105,6 @@ export const OBJECT: KubeObject = {
   metadata: { name: 'a', namespace: 'ns', resourceVersion: '7' },
   unknownField: { ä: [1] },
 };
-export const SLICES: Resource = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  isNamespaced: true,
-};
-
 export async function refusal(promise: Promise<unknown>): Promise<StatusError> {
   const error = await promise.then(
     () => undefined,

@@ -2,9 +2,9 @@
 
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { listen } from '../../support/listen.ts';
 import { ROOT, certificate, put, load, type Parts } from './kubeconfig-files.ts';
 
 afterAll(() => rmSync(ROOT, { recursive: true, force: true }));
@@ -147,8 +147,7 @@ describe('the auth provider oidc', () => {
         response.end(JSON.stringify({ id_token, access_token: 'a', token_type: 'Bearer', expires_in: 600 }));
       });
     });
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `https://127.0.0.1:${await listen(server)}`;
     return {
       url,
       grants,

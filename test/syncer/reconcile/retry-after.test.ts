@@ -1,14 +1,12 @@
 /** Delays after writes that return 429 with various `Retry-After` values. */
 
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
-import { plainAccess } from '../../../src/kube/access.ts';
-import { createClient } from '../../../src/kube/client/client.ts';
 import { ENDPOINTS } from '../../../src/kube/object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { listen } from '../../support/listen.ts';
 import { until } from '../../kube/informer-harness.ts';
+import { testClient } from '../../kube/test-client.ts';
 import { ownController } from './own-controller.ts';
 
 /** How many requests one object costs within this time on the clock of the queue. */
@@ -24,16 +22,8 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
     const stored = { metadata: { name: 'a', namespace: 'ns', uid: 'u', resourceVersion: '1' } };
     response.end(JSON.stringify(isAllowed ? { apiVersion: 'v1', kind: 'Endpoints', ...stored } : status));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
   const clock = new FakeClock();
-  await using client = createClient({
-    cluster: 'host',
-    access: plainAccess(`http://127.0.0.1:${port}`),
-    clock: systemClock,
-    metrics: { requested: () => undefined },
-    userAgent: 'test/0',
-  });
+  await using client = testClient(`http://127.0.0.1:${await listen(server)}`);
   let attempts = 0;
   const controller = ownController({
     clock,

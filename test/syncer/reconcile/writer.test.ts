@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createSemaphore } from '../../../src/base/semaphore.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import { failure, isConflict, StatusError } from '../../../src/kube/status-error.ts';
+import { failure, isConflict, type StatusError } from '../../../src/kube/status-error.ts';
 import {
   MalformedResponseError,
   TransportError,
@@ -24,14 +24,7 @@ function stored(resourceVersion: string): KubeObject {
   };
 }
 
-const notFound = new StatusError({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  reason: 'NotFound',
-  code: 404,
-});
+const notFound = failure(404, 'NotFound', 'NotFound');
 
 const WRITES: [string, (writer: Writer) => Promise<unknown>][] = [
   ['create', (writer) => writer.create(stored(''), 'test')],
@@ -116,8 +109,7 @@ describe('a write whose response is not the object', () => {
     await expect(patch).rejects.toSatisfy(isConflict);
   });
 
-  const forbidden = (): StatusError =>
-    new StatusError({ ...notFound.status, reason: 'Forbidden', code: 403 });
+  const forbidden = (): StatusError => failure(403, 'Forbidden', 'Forbidden');
   test.each([
     ['virtual', forbidden(), 'Writing to the virtual cluster failed and is retried: Forbidden'],
     ['host', forbidden(), 'Writing to the host failed and is retried: Forbidden'],
@@ -127,10 +119,10 @@ describe('a write whose response is not the object', () => {
       'Writing to the virtual cluster failed and is retried: refused',
     ],
   ] as const)('%s: %o is reported with its cluster', async (cluster, error, note) => {
-    const failure: unknown = await writerOn(undefined, error, cluster)
+    const thrown: unknown = await writerOn(undefined, error, cluster)
       .mergePatch(KEY, {}, 'test')
       .catch((reason: unknown) => reason);
-    expect(outcomeOf(failure, 9, '').warning).toEqual({ reason: 'SyncError', note });
+    expect(outcomeOf(thrown, 9, '').warning).toEqual({ reason: 'SyncError', note });
   });
 
   test('without a response nothing is read, because the server may be unavailable', async () => {
