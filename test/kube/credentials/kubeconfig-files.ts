@@ -55,10 +55,11 @@ export function load(
   parts: Parts | string,
   source: Partial<AccessSource> = {},
   clock = new FakeClock(),
+  env: Readonly<Record<string, string>> = {},
 ): ServerAccess {
   written += 1;
   const file = put(`configs/${written}/config`, typeof parts === 'string' ? parts : kubeconfig(parts));
-  return loadClusterAccess({ kubeconfig: file, context: '', ...source }, { clock, env: {} });
+  return loadClusterAccess({ kubeconfig: file, context: '', ...source }, { clock, env });
 }
 
 export function problem(act: () => unknown): string {

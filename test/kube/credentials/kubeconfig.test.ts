@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { ServerAccess } from '../../../src/kube/access.ts';
 import { kubeconfigFromSecret, loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { StatusError } from '../../../src/kube/status-error.ts';
+import { failure } from '../../../src/kube/status-error.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { ROOT, put, certificate, base64, kubeconfig, load, problem, type Parts } from './kubeconfig-files.ts';
 
@@ -31,6 +31,7 @@ describe('a kubeconfig', () => {
     ['an exponent', 'token: 12e45', 'Bearer 12e45'],
     ['hexadecimal', 'token: 0x1f', 'Bearer 0x1f'],
     ['a line end', 'token: "abc\\n"', 'Bearer abc'],
+    ['a file that does not exist', 'token: abc, tokenFile: /nowhere/token', 'Bearer abc'],
     ['a name and a password', 'username: me, password: "s:c"', `Basic ${base64('me:s:c')}`],
   ])('a token with %s', async (_, user, authorization) => {
     expect(await load({ user }).credentials.headers()).toEqual({ authorization });
@@ -202,19 +203,8 @@ describe('without a file', () => {
     }
   });
 
-  test('then KUBECONFIG: the first of several files takes precedence, and files may be missing', async () => {
-    const first = put('k1', kubeconfig({ user: 'token: first', tail: '' }));
-    const second = put(
-      'k2',
-      kubeconfig({ user: 'token: second', context: 'cluster: c, user: u, namespace: two' }),
-    );
-    const env = { KUBECONFIG: `${join(ROOT, 'missing')}:${first}:${second}` };
-    const access = loadClusterAccess(unnamed, { clock, env });
-    expect(access.namespace).toBe('');
-    expect(await access.credentials.headers()).toEqual({ authorization: 'Bearer first' });
-  });
-
   test.each([
+    ['the first of several files of KUBECONFIG, which may be missing', unnamed, 'missing:p1:p2', 'one'],
     ['a file that is named wins over KUBECONFIG', { kubeconfig: 'p1', context: '' }, 'p2', 'one'],
     [
       'the context that is named wins over the current one',
@@ -223,7 +213,12 @@ describe('without a file', () => {
       'two',
     ],
     ['a context of a later file of KUBECONFIG', { kubeconfig: '', context: 'second' }, 'p1:p2', 'three'],
-    ['an empty KUBECONFIG counts as not set', { kubeconfig: '', context: '' }, '', 'home'],
+    [
+      'the file in the home folder, as an empty KUBECONFIG counts as not set',
+      { kubeconfig: '', context: '' },
+      '',
+      'home',
+    ],
   ])('as kubectl: %s', (_, { kubeconfig: file, context }, paths, namespace) => {
     const contexts = (entries: readonly (readonly [string, string])[]): string =>
       `contexts: [${entries.map(([name, space]) => `{name: ${name}, context: {cluster: c, user: u, namespace: ${space}}}`).join(', ')}]`;
@@ -256,12 +251,11 @@ describe('without a file', () => {
     expect(problem(() => loadClusterAccess(source, { clock, env: { KUBECONFIG: file } }))).toMatch(/missing/);
   });
 
-  test('then the file in the home folder, then an error with the next step', () => {
-    put('home/.kube/config', kubeconfig({ context: 'cluster: c, user: u, namespace: home' }));
-    expect(loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'home') } }).namespace).toBe('home');
-    expect(
-      problem(() => loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'empty-home') } })),
-    ).toMatch(/no kubeconfig found: .*name a file in the configuration/);
+  test('none at all is an error with the next step', () => {
+    const env = { HOME: join(ROOT, 'empty-home') };
+    expect(problem(() => loadClusterAccess(unnamed, { clock, env }))).toMatch(
+      /no kubeconfig found: .*name a file in the configuration/,
+    );
   });
 });
 
@@ -316,18 +310,19 @@ describe('a kubeconfig in a Secret', () => {
     return object;
   }
 
+  const read = (get: () => Promise<KubeObject>, clock = new FakeClock()): Promise<ServerAccess> =>
+    kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock });
+
   test('is read, and read again for new connections and after a 401', async () => {
     const clock = new FakeClock();
     let token = 'one';
     let reads = 0;
-    const host = {
-      get: async () => {
-        reads += 1;
-        if (token === '') throw new Error('host away');
-        return secret({ config: base64(kubeconfig({ user: `token: ${token}` })) });
-      },
+    const get = async (): Promise<KubeObject> => {
+      reads += 1;
+      if (token === '') throw new Error('host away');
+      return secret({ config: base64(kubeconfig({ user: `token: ${token}` })) });
     };
-    const access = await kubeconfigFromSecret(host, { namespace: 'ns', name: 'vc-my' }, { clock });
+    const access = await read(get, clock);
     const { credentials, description } = access;
     expect(description).toBe('context x of Secret ns/vc-my of the host cluster');
     token = 'two';
@@ -348,7 +343,7 @@ describe('a kubeconfig in a Secret', () => {
   test.each<[string, () => Promise<KubeObject>, RegExp]>([
     [
       'is missing',
-      () => Promise.reject(notFound()),
+      () => Promise.reject(failure(404, 'NotFound', 'gone')),
       /Secret ns\/vc-my of the host cluster does not exist: vCluster writes vc-NAME .* set endpointSyncer.virtual.secret/,
     ],
     [
@@ -359,18 +354,11 @@ describe('a kubeconfig in a Secret', () => {
     ['has another key', async () => secret({ kubeconfig: '' }), /it has: kubeconfig/],
     ['holds nonsense', async () => secret({ config: base64('nonsense') }), /is not a kubeconfig/],
   ])('that %s', async (_, get, message) => {
-    await expect(
-      kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock: new FakeClock() }),
-    ).rejects.toThrow(message);
+    await expect(read(get)).rejects.toThrow(message);
   });
 
   test.each(['value', 'kubeconfig', 'kubeconfig.yaml', 'admin.conf'])('may be in the key %s', async (key) => {
-    const get = async (): Promise<KubeObject> => secret({ [key]: base64(kubeconfig()) });
-    const access = await kubeconfigFromSecret(
-      { get },
-      { namespace: 'ns', name: 'c-kubeconfig' },
-      { clock: new FakeClock() },
-    );
+    const access = await read(async () => secret({ [key]: base64(kubeconfig()) }));
     expect(access.server).toBe('https://127.0.0.1:6443');
   });
 
@@ -379,7 +367,7 @@ describe('a kubeconfig in a Secret', () => {
     let server = 'https://one:6443';
     const get = async (): Promise<KubeObject> =>
       secret({ config: base64(kubeconfig({ cluster: `server: "${server}"` })) });
-    const access = await kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock });
+    const access = await read(get, clock);
     server = 'https://two:6443';
     access.unreachable?.();
     await access.credentials.headers();
@@ -390,10 +378,8 @@ describe('a kubeconfig in a Secret', () => {
     expect(access.server).toBe('https://two:6443');
   });
 
-  const fromSecret = (parts: Parts): Promise<ServerAccess> => {
-    const get = async (): Promise<KubeObject> => secret({ config: base64(kubeconfig(parts)) });
-    return kubeconfigFromSecret({ get }, { namespace: 'ns', name: 'vc-my' }, { clock: new FakeClock() });
-  };
+  const fromSecret = (parts: Parts): Promise<ServerAccess> =>
+    read(async () => secret({ config: base64(kubeconfig(parts)) }));
 
   test('runs no program of the daemon', async () => {
     const marker = join(ROOT, 'was-run');
@@ -443,17 +429,6 @@ describe('a kubeconfig in a Secret', () => {
   });
 });
 
-function notFound(): StatusError {
-  return new StatusError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    code: 404,
-    message: 'gone',
-  });
-}
-
 describe('a kubeconfig file that is replaced', () => {
   test('has another token: it is used after a 401, and in any case after half a minute', () => {
     const clock = new FakeClock();
@@ -471,16 +446,12 @@ describe('a kubeconfig file that is replaced', () => {
     clock.advance(31_000);
     expect(credentials.headers()).toEqual({ authorization: 'Bearer three' });
   });
-
-  test('token stands in for a tokenFile that does not exist', () => {
-    const { credentials } = load({ user: 'token: abc, tokenFile: /nowhere/token' });
-    expect(credentials.headers()).toEqual({ authorization: 'Bearer abc' });
-  });
 });
 
 describe('the proxy of the environment', () => {
-  let proxied = 0;
   const proxy = { HTTPS_PROXY: 'http://proxy:3128' };
+  const proxyOf = (cluster: string, env: Record<string, string>): string | undefined =>
+    load({ cluster }, {}, new FakeClock(), env).proxyUrl;
 
   test.each<[string, Record<string, string>, string | undefined]>([
     ['https://a.example:6443', proxy, 'http://proxy:3128'],
@@ -506,32 +477,17 @@ describe('the proxy of the environment', () => {
     ['https://[fd00::1]:6443', { ...proxy, NO_PROXY: '[fd00::1]:6443' }, undefined],
     ['https://a.example', { ...proxy, NO_PROXY: '10.0.0.0/99,/,:,' }, 'http://proxy:3128'],
   ])('%s with %o: %s', (server, env, expected) => {
-    const file = put(`proxies/${(proxied += 1)}/config`, kubeconfig({ cluster: `server: "${server}"` }));
-    expect(
-      loadClusterAccess({ kubeconfig: file, context: '' }, { clock: new FakeClock(), env }).proxyUrl,
-    ).toBe(expected);
+    expect(proxyOf(`server: "${server}"`, env)).toBe(expected);
   });
 
   test('of another kind is refused', () => {
-    const file = put(
-      `proxies/${(proxied += 1)}/config`,
-      kubeconfig({ cluster: 'server: "https://a.example"' }),
-    );
     const env = { HTTPS_PROXY: 'socks5://proxy:1080' };
-    expect(() =>
-      loadClusterAccess({ kubeconfig: file, context: '' }, { clock: new FakeClock(), env }),
-    ).toThrow(
+    expect(() => proxyOf('server: "https://a.example"', env)).toThrow(
       'HTTPS_PROXY of the environment: "socks5://proxy:1080" is not supported; use an http or https proxy',
     );
   });
 
   test('proxy-url of the kubeconfig comes first', () => {
-    const cluster = 'server: "https://a.example", proxy-url: "http://own:1"';
-    const file = put(`proxies/${(proxied += 1)}/config`, kubeconfig({ cluster }));
-    const access = loadClusterAccess(
-      { kubeconfig: file, context: '' },
-      { clock: new FakeClock(), env: proxy },
-    );
-    expect(access.proxyUrl).toBe('http://own:1');
+    expect(proxyOf('server: "https://a.example", proxy-url: "http://own:1"', proxy)).toBe('http://own:1');
   });
 });

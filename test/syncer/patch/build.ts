@@ -24,18 +24,25 @@ export interface Built {
 }
 
 export function build(patches: readonly PatchConfig[], options: BuildOptions = {}): Built {
+  const all = pipelineOptions(patches, options);
+  return { pipeline: createPatchPipeline(all), evaluator: all.evaluator };
+}
+
+export function pipelineOptions(
+  patches: readonly PatchConfig[],
+  options: BuildOptions = {},
+): PipelineOptions & Pick<Built, 'evaluator'> {
   const { vcluster = 'vc', hostNamespace = 'ns', mode = { kind: 'single' }, naming = 'short' } = options;
   const compiled = compilePatches(patches, 0, options.missingPaths);
-  const evaluator = new TrustedEvaluator(
-    compiled.programs,
-    { name: vcluster, namespace: hostNamespace, config: {} },
-    options.answers ?? 'later',
-  );
   const names = createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: naming });
-  const pipeline = createPatchPipeline({
+  return {
     compiled,
     contentMembers: ['subsets'],
-    evaluator,
+    evaluator: new TrustedEvaluator(
+      compiled.programs,
+      { name: vcluster, namespace: hostNamespace, config: {} },
+      options.answers ?? 'later',
+    ),
     references: {
       names,
       lookup: () => undefined,
@@ -46,8 +53,7 @@ export function build(patches: readonly PatchConfig[], options: BuildOptions = {
     labels: createLabelTranslator(vcluster, mode),
     validate: options.validate,
     onError: options.onError ?? 'object',
-  });
-  return { pipeline, evaluator };
+  };
 }
 
 export function context(overrides: Partial<PatchContext> = {}): PatchContext {

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { ReferenceConfig } from '../../../src/config/config.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
-import { createNameTranslator, hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';
+import { hostName, hostNameShort } from '../../../src/syncer/translate/names.ts';
+import { LEGACY, translators } from '../translate/setup.ts';
 import { build, context, type BuildOptions } from './build.ts';
 import { MAPPINGS, PARTS, SECRET, toHost, toVirtual, translate, type Job } from './reference-setup.ts';
 
@@ -12,12 +13,7 @@ const OTHER_MAPPING = {
   mode: { kind: 'mappings', byName: { team: 'host-team' }, mappingsOnly: false },
 } as const;
 const LEGACY_NAMESPACE =
-  createNameTranslator({
-    vcluster: 'vc',
-    hostNamespace: 'ns',
-    mode: { kind: 'legacy-multi' },
-    referenceNaming: 'short',
-  }).namespaceToHost('default') ?? '';
+  translators(LEGACY, { vcluster: 'vc', hostNamespace: 'ns' }).names.namespaceToHost('default') ?? '';
 
 describe('virtual to host', () => {
   test('a name', async () => {
@@ -89,17 +85,6 @@ describe('virtual to host', () => {
       path: 'ref',
       message: expect.stringMatching(message) as unknown,
     });
-  });
-
-  test('every reference is reported with its original names', async () => {
-    const { references } = await translate(
-      [{ name: 'a' }, { name: 'b', namespace: 'team', kind: 'ConfigMap' }, { none: 1 }],
-      { path: 'ref[*]', reference: PARTS },
-    );
-    expect(references).toMatchObject([
-      { patchIndex: 0, path: 'ref.0', apiVersion: 'v1', kind: 'Secret', namespace: 'default', name: 'a' },
-      { patchIndex: 0, path: 'ref.1', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'b' },
-    ]);
   });
 
   test('a kind that the value contains must be allowed; the configured kind always is', async () => {
@@ -188,15 +173,6 @@ describe('host to virtual', () => {
       namespace: 'team',
     });
     expect(await toVirtual('abc', MAPPINGS)).toBe('abc');
-  });
-
-  test('both directions together restore the value', async () => {
-    for (const job of [{}, { naming: 'long' } as const, MAPPINGS]) {
-      const value = { name: 'abc', namespace: 'team' };
-      const host = (await toHost(value, { ...job, reference: PARTS })) ?? null;
-      const virtualObject: JsonObject = { ref: value };
-      expect(await toVirtual(host, { ...job, reference: PARTS, context: { virtualObject } })).toEqual(value);
-    }
   });
 });
 
@@ -393,14 +369,6 @@ describe('several references in one value', () => {
       path: 'ref',
       message:
         'the namespace at ref.in.ns is that of several references: it would be both "ConfigMap" and "Secret"',
-    });
-  });
-
-  test('an error names the entry', async () => {
-    await expect(both(pair, 'toHost', { secret: 'a', config: 5 })).rejects.toMatchObject({
-      index: 1,
-      path: 'ref',
-      message: 'namePath leads to the number 5, which must be a string',
     });
   });
 

@@ -9,9 +9,7 @@ import { compilePatches, type CompiledPatches } from '../../../src/syncer/patch/
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { createSandbox, type Sandbox } from '../../../src/syncer/sandbox/sandbox.ts';
 import { loadCases } from '../../support/cases.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
-import { build, context } from './build.ts';
+import { build, context, pipelineOptions } from './build.ts';
 
 const VCLUSTER = { name: 'vcluster', namespace: 'vcluster-ns', config: {} };
 const LIMITS = {
@@ -58,20 +56,13 @@ afterAll(() => sandbox[Symbol.asyncDispose]());
 
 describe('as the trusted evaluator of the other tests', () => {
   test.each(jobs)('$id', async ({ object, patches, compiled }) => {
-    const names = createNameTranslator({
-      vcluster: VCLUSTER.name,
-      hostNamespace: VCLUSTER.namespace,
-      mode: { kind: 'single' },
-      referenceNaming: 'short',
-    });
+    const options = { vcluster: VCLUSTER.name, hostNamespace: VCLUSTER.namespace };
     const pipeline = createPatchPipeline({
+      ...pipelineOptions(patches, options),
       compiled,
-      contentMembers: ['subsets'],
       evaluator: sandbox,
-      labels: createLabelTranslator(VCLUSTER.name, { kind: 'single' }),
-      references: { names, lookup: () => undefined, isKindAllowed: () => true, skipPodTargetRefs: false },
     });
-    const trusted = build(patches, { vcluster: VCLUSTER.name, hostNamespace: VCLUSTER.namespace });
+    const trusted = build(patches, options);
     const expected = await trusted.pipeline.apply('toHost', object, context());
     // Twice: the second answer may be a remembered one.
     for (let run = 0; run < 2; run++) {

@@ -11,7 +11,7 @@ import type {
   VclusterContext,
 } from '../../../src/syncer/sandbox/types.ts';
 import { virtualToHostDNS } from '../translate/dns.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
+import { SINGLE, translators } from '../translate/setup.ts';
 
 type Compiled = (
   value: JsonValue | undefined,
@@ -35,12 +35,7 @@ export class TrustedEvaluator implements Evaluator {
   ) {
     this.#vcluster = vcluster;
     this.#isSynchronous = mode === 'immediately';
-    const names = createNameTranslator({
-      vcluster: vcluster.name,
-      hostNamespace: vcluster.namespace,
-      mode: { kind: 'single' },
-      referenceNaming: 'short',
-    });
+    const { names } = translators(SINGLE, { vcluster: vcluster.name, hostNamespace: vcluster.namespace });
     const dns = (text: string): string => virtualToHostDNS(text, names);
     for (const { id, source } of programs) {
       const build = runInThisContext(`(virtualToHostDNS) => ${source}`) as (

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
+import { translators } from '../translate/setup.ts';
 import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
 import { validConfig } from '../../config/setup.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../support/cases.ts';
@@ -20,13 +20,7 @@ function caseOf(id: string): WorkedCase {
   return found;
 }
 
-const mode = { kind: 'single' } as const;
-const names = createNameTranslator({
-  vcluster: 'suffix',
-  hostNamespace: 'test',
-  mode,
-  referenceNaming: 'short',
-});
+const { names } = translators();
 const config = validConfig(`
 sync: {toHost: {endpoints: {enabled: true}, endpointSlices: {enabled: true}}}
 endpointSyncer: {name: suffix, host: {namespace: test}}

@@ -9,17 +9,10 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
 import { CopyForge, virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
+import { translators } from '../translate/setup.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
 
-const mode = { kind: 'single' } as const;
-const names = createNameTranslator({
-  vcluster: 'vc',
-  hostNamespace: 'ns',
-  mode,
-  referenceNaming: 'short',
-});
+const { names, labels } = translators(undefined, { vcluster: 'vc', hostNamespace: 'ns' });
 const target = { namespace: 'ns', name: 'web-x-default-x-vc' };
 const ZONE = 'metadata.annotations.zone';
 
@@ -34,7 +27,6 @@ function counted(patches: readonly PatchConfig[], options: BuildOptions = {}) {
       return pipeline.apply(direction, object, context);
     },
   };
-  const labels = createLabelTranslator('vc', mode);
   const kept = { owner: { current: undefined }, foreignService: () => undefined };
   const forge = new CopyForge({ kind: endpointsKind, names, labels, pipeline: counting, ...kept });
   return { forge, runs, evaluator };

@@ -4,14 +4,9 @@ import { expect, test } from 'vitest';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { Lister } from '../../../src/kube/types.ts';
 import { keysChangedSinceCopied } from '../../../src/syncer/reconcile/kind-sync.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
+import { translators } from '../translate/setup.ts';
 
-const names = createNameTranslator({
-  vcluster: 'vc',
-  hostNamespace: 'host',
-  mode: { kind: 'single' },
-  referenceNaming: 'short',
-});
+const { names } = translators(undefined, { vcluster: 'vc', hostNamespace: 'host' });
 
 function cache(objects: readonly KubeObject[]): Lister {
   const byKey = new Map(objects.map((object) => [objectKey(object), object]));

@@ -8,21 +8,15 @@ import {
   forgeVirtualImport,
   isImport,
 } from '../../../src/syncer/references/import-forge.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
+import { translators } from '../translate/setup.ts';
 import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
 import { needsWrite, NO_CONTENT } from '../../../src/syncer/translate/content.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair } from '../../../src/syncer/translate/merge.ts';
 import { GADGET_KIND } from './gadget-kind.ts';
 
-const names = createNameTranslator({
-  vcluster: 'vc',
-  hostNamespace: 'host',
-  mode: { kind: 'single' },
-  referenceNaming: 'short',
-});
-const OPTIONS = { names, labels: createLabelTranslator('vc', { kind: 'single' }), owner: undefined };
+const { names, labels } = translators(undefined, { vcluster: 'vc', hostNamespace: 'host' });
+const OPTIONS = { names, labels, owner: undefined };
 const VIRTUAL = { namespace: 'default', name: 'g' };
 const TARGET = names.referenceToHost(VIRTUAL, GADGET_KIND.host) ?? VIRTUAL;
 

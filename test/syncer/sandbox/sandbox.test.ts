@@ -1,11 +1,8 @@
-/** Expressions in the real sandbox: the cases of `test/cases`, the variables in scope, and results that are known already. */
+/** Expressions in the real sandbox: the variables in scope, and results that are known already. The cases of `test/cases` run in `patch/sandboxed.test.ts`. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { loadCases, textAt } from '../../support/cases.ts';
 import { LIMITS, MIB, outcomeOf, TestSandbox, textOf } from './test-sandbox.ts';
-
-const worked = loadCases('patches').filter(({ id }) => id.startsWith('expr-'));
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
@@ -13,21 +10,6 @@ beforeAll(async () => {
   sandbox = await TestSandbox.open({ vcluster, limits: { ...LIMITS, expressionTimeoutMs: 1000 } });
 });
 afterAll(() => sandbox[Symbol.asyncDispose]());
-
-describe('the expressions of test/cases', () => {
-  test.each(worked)('$id', async ({ input, expected }) => {
-    // YAML's `undefined` is a text, as it is in a configuration file.
-    const outcome = await sandbox.run(textAt(input, 'expression'), input['value'] ?? null, {
-      path: textAt(input, 'path'),
-    });
-    // Null and undefined both delete the member.
-    expect('undefined' in outcome ? { value: null } : outcome).toEqual({ value: expected });
-  });
-
-  test('are complete', () => {
-    expect(worked).toHaveLength(17);
-  });
-});
 
 describe('what is in scope', () => {
   const objects = {

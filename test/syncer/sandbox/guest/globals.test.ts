@@ -12,9 +12,17 @@ import {
 } from '../../../../src/syncer/sandbox/guest/globals.ts';
 import type { NameTranslator } from '../../../../src/syncer/translate/types.ts';
 import { translateDnsName } from '../../translate/dns.ts';
-import { createNameTranslator } from '../../../../src/syncer/translate/names.ts';
+import { translators } from '../../translate/setup.ts';
 import { anyText } from '../../../support/any-text.ts';
 import { LIMITS } from '../test-sandbox.ts';
+
+function outcome(run: () => string): string {
+  try {
+    return run();
+  } catch {
+    return 'refused';
+  }
+}
 
 describe('sha256', () => {
   test('equals that of Node.js', () => {
@@ -39,13 +47,6 @@ describe('base64', () => {
   });
 
   test('rejects the same texts as Node.js', () => {
-    const outcome = (run: () => string): string => {
-      try {
-        return run();
-      } catch {
-        return 'refused';
-      }
-    };
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('A', 'b', '=', '-', ' ', 'é', '4'), maxLength: 8 }),
@@ -78,13 +79,6 @@ describe('base64 of UTF-8', () => {
 
   test('rejects the same bytes as Node.js', () => {
     const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-    const outcome = (run: () => string): string => {
-      try {
-        return run();
-      } catch {
-        return 'refused';
-      }
-    };
     const byte = fc.oneof(
       fc.constantFrom(0x61, 0x80, 0xbf, 0xc0, 0xc3, 0xe2, 0xed, 0xf0, 0xf4, 0xff),
       fc.nat(255),
@@ -153,12 +147,7 @@ describe('virtualToHostDNS', () => {
   function functionsFor(mode: NamespaceMode): [inside: (text: unknown) => string, names: NameTranslator] {
     const vcluster = { name: 'vc', namespace: 'host-ns', config: {} };
     const { setup } = readGuestSource(vcluster, mode, LIMITS);
-    const names = createNameTranslator({
-      vcluster: 'vc',
-      hostNamespace: 'host-ns',
-      mode,
-      referenceNaming: 'short',
-    });
+    const { names } = translators(mode, { vcluster: 'vc', hostNamespace: 'host-ns' });
     return [createVirtualToHostDNS(setup.settings.names), names];
   }
 
@@ -299,7 +288,7 @@ describe('virtualToHostDNS', () => {
       .map((parts) => parts.join(''));
     fc.assert(
       fc.property(dnsName, (text) => {
-        const outcome = (): string | undefined => {
+        const translated = (): string | undefined => {
           try {
             return inside(text);
           } catch (error) {
@@ -307,7 +296,7 @@ describe('virtualToHostDNS', () => {
             throw error;
           }
         };
-        expect(outcome()).toBe(translateDnsName(text, names));
+        expect(translated()).toBe(translateDnsName(text, names));
       }),
       { numRuns: 1000 },
     );
