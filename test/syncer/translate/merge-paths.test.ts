@@ -4,11 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { jsonEquals, type JsonObject, type JsonValue, valueAt } from '../../../src/base/json.ts';
-import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
 import { memberOf } from '../../../src/syncer/translate/content.ts';
 import { withValueAt } from '../../../src/syncer/translate/paths.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
-import { merge, noPatches, type TestPatches } from './merge-setup.ts';
+import { LOST, merge, noPatches, touch, written, type TestPatches } from './merge-setup.ts';
 import { endpoints } from './setup.ts';
 
 /** hostname: both ways; nodeName: the host's own. */
@@ -65,12 +64,6 @@ async function sync(
     virtual: valueAt(memberOf(merged.virtual, 'subsets'), [0]) ?? null,
     host: valueAt(memberOf(merged.host, 'subsets'), [0]) ?? null,
   };
-}
-
-/** Every write of the virtual object gives it another version. */
-function written(virtual: KubeObject): KubeObject {
-  const resourceVersion = String(Number(virtual.metadata.resourceVersion ?? '0') + 1);
-  return { ...virtual, metadata: { ...virtual.metadata, resourceVersion } };
 }
 
 async function copyOf(virtual: KubeObject): Promise<KubeObject> {
@@ -149,8 +142,7 @@ describe('two-way paths', async () => {
       addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
       ports,
     });
-    const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
-    const after = await sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    const after = await sync(virtual, touch(host, { annotations: LOST }));
     expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-a');
   });
 });
@@ -226,8 +218,7 @@ describe('if the indices of both sides differ', () => {
       addresses: [address('1.1.1.1', { hostname: 'x' })],
       ports,
     });
-    const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
-    const after = await sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    const after = await sync(virtual, touch(host, { annotations: LOST }));
     expect([after.virtual, after.host]).toEqual(
       [0, 0].map(() => ({ addresses: [address('1.1.1.1')], ports })),
     );

@@ -12,7 +12,7 @@ import {
 import { isBookkeepingLabel } from '../../../src/syncer/translate/labels.ts';
 import { type Arrival, decodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
 import type { Flow } from '../../../src/syncer/translate/types.ts';
-import { merge, noPatches, type Merged, type TestPatches } from './merge-setup.ts';
+import { merge, noPatches, written, type Merged, type TestPatches } from './merge-setup.ts';
 import { endpoints, translators } from './setup.ts';
 import { costlyRuns } from '../../support/costly-runs.ts';
 
@@ -77,12 +77,6 @@ function edited(object: KubeObject, { map: name, key, value: wanted }: Edit): Ku
   ) as StringMap;
   if (wanted !== undefined) setOwn(changed, key, wanted);
   return { ...object, metadata: { ...object.metadata, [name]: changed } };
-}
-
-/** As an API server counts: every write of the virtual object gives it another version. */
-function written(virtual: KubeObject): KubeObject {
-  const resourceVersion = String(Number(virtual.metadata.resourceVersion ?? '0') + 1);
-  return { ...virtual, metadata: { ...virtual.metadata, resourceVersion } };
 }
 
 function editedBy(world: World, { side, edit }: { side: 'virtual' | 'host'; edit: Edit }): World {

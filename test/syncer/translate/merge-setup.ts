@@ -94,6 +94,12 @@ export function touch(object: KubeObject, changes: { annotations?: Changes; labe
   return { ...object, metadata: { ...metadata, annotations, labels } };
 }
 
+/** As an API server counts: every write of the virtual object gives it another version. */
+export function written(virtual: KubeObject): KubeObject {
+  const resourceVersion = String(Number(virtual.metadata.resourceVersion ?? '0') + 1);
+  return { ...virtual, metadata: { ...virtual.metadata, resourceVersion } };
+}
+
 export const LOST = { [LAST_SYNCED]: undefined };
 
 export async function copyOf(virtual: KubeObject, patches: TestPatches = noPatches): Promise<KubeObject> {

@@ -6,42 +6,8 @@ import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/ob
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair } from '../../../src/syncer/translate/merge.ts';
-import { merge, plainFlows, touch, LOST, copyOf } from './merge-setup.ts';
+import { merge, plainFlows, touch, copyOf } from './merge-setup.ts';
 import { endpoints, mappings, translators } from './setup.ts';
-
-test('an untranslated reserved label on the host is kept, with and without a record, and never synced back', async () => {
-  const virtual = endpoints({ labels: { release: 'v' } });
-  for (const record of [{}, LOST]) {
-    const host = touch(await copyOf(virtual), { labels: { release: 'raw' }, annotations: record });
-    const merged = await merge({ virtual, host });
-    expect(merged.host.metadata.labels).toMatchObject({
-      release: 'raw',
-      'vcluster.loft.sh/label-suffix-x-a4d451ec23': 'v',
-    });
-    expect(merged.isVirtualChanged).toBe(false);
-  }
-});
-
-test('a change of a translated label on the host is synced back to its original key', async () => {
-  const virtual = endpoints({ labels: { release: 'v' } });
-  const host = touch(await copyOf(virtual), {
-    labels: { 'vcluster.loft.sh/label-suffix-x-a4d451ec23': 'w' },
-  });
-  expect((await merge({ virtual, host })).virtual.metadata.labels).toEqual({ release: 'w' });
-});
-
-test('bookkeeping on the virtual object and excluded annotations are not synced', async () => {
-  const leader = 'control-plane.alpha.kubernetes.io/leader';
-  const annotations = { [leader]: 'v', 'vcluster.loft.sh/object-name': 'inner', a: '1' };
-  const virtual = endpoints({ annotations });
-  const host = touch(await copyOf(virtual), { annotations: { [leader]: 'h', extra: '1' } });
-  const merged = await merge({ virtual, host });
-  expect(merged.virtual.metadata.annotations).toEqual({ ...annotations, extra: '1' });
-  expect(merged.host.metadata.annotations).toMatchObject({
-    [leader]: 'h',
-    'vcluster.loft.sh/object-name': 'web',
-  });
-});
 
 describe('the rest of the host object', () => {
   const owner = { apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'o1' };
@@ -89,12 +55,6 @@ describe('the rest of the host object', () => {
       owner,
     ]);
     expect((await mergedWith(forged())).metadata.managedFields).toBeUndefined();
-  });
-
-  test('keeps nothing after recreation', async () => {
-    const virtual = endpoints({ uid: 'new' });
-    const fresh = (await merge({ virtual, host: undefined })).host;
-    expect(Object.keys(fresh.metadata).toSorted()).toEqual(['annotations', 'labels', 'name', 'namespace']);
   });
 });
 

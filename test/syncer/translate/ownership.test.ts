@@ -12,33 +12,18 @@ import {
   OBJECT_UID,
 } from '../../../src/syncer/translate/bookkeeping.ts';
 import { namedVirtual, ownershipOf, virtualOf } from '../../../src/syncer/translate/ownership.ts';
-import { merge } from './merge-setup.ts';
+import { copyOf, merge, touch } from './merge-setup.ts';
 import { endpoints, LEGACY, mappings, translators } from './setup.ts';
 
 const { names } = translators();
 const MARKER = 'vcluster.loft.sh/managed-by';
 const virtual = { name: 'web', namespace: 'shop' };
-const copy = (await merge({ virtual: endpoints({ uid: 'u1' }), host: undefined })).host;
+const copy = await copyOf(endpoints({ uid: 'u1' }));
 
-/** The copy with some annotations or labels changed; undefined removes one. */
-function damaged(
-  annotations: Record<string, string | undefined>,
-  labels: Record<string, string | undefined> = {},
-): KubeObject {
-  const { metadata } = copy;
-  return {
-    ...copy,
-    metadata: {
-      ...metadata,
-      annotations: changed(metadata.annotations, annotations),
-      labels: changed(metadata.labels, labels),
-    },
-  };
-}
+type Changes = Record<string, string | undefined>;
 
-function changed(map: StringMap = {}, changes: Record<string, string | undefined>): StringMap {
-  const entries = Object.entries({ ...map, ...changes }).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as StringMap;
+function damaged(annotations: Changes, labels: Changes = {}): KubeObject {
+  return touch(copy, { annotations, labels });
 }
 
 function verdict(object: KubeObject, expected?: typeof virtual, with_ = names): string {
@@ -116,19 +101,18 @@ describe('ownership', () => {
     expect(ownershipOf(renamed, ENDPOINTS, names)).toMatchObject({ kind: 'ours', virtual });
     expect(namedVirtual(renamed, ENDPOINTS, names)).toEqual(virtual);
     const long = { name: 'w'.repeat(70), namespace: 'shop' };
-    const cut = (await merge({ virtual: endpoints(long), host: undefined })).host;
-    cut.metadata.annotations = { ...cut.metadata.annotations, [OBJECT_NAME]: 'another' };
-    expect(ownershipOf(cut, ENDPOINTS, names, long)).toMatchObject({ kind: 'ours', virtual: long });
+    const cut = await copyOf(endpoints(long));
+    const renamedCut = touch(cut, { annotations: { [OBJECT_NAME]: 'another' } });
+    expect(ownershipOf(renamedCut, ENDPOINTS, names, long)).toMatchObject({ kind: 'ours', virtual: long });
   });
 
   test('the copy of another object with the same host name belongs to that object', async () => {
     const other = { name: 'a-x-b', namespace: 'c' };
-    const host = (await merge({ virtual: endpoints(other), host: undefined })).host;
+    const host = await copyOf(endpoints(other));
     expect(ownershipOf(host, ENDPOINTS, names, { name: 'a', namespace: 'b-x-c' })).toMatchObject({
       virtual: other,
     });
-    const broken = { ...host.metadata.annotations, [OBJECT_KIND]: 'x' };
-    const damagedOther = { ...host, metadata: { ...host.metadata, annotations: broken } };
+    const damagedOther = touch(host, { annotations: { [OBJECT_KIND]: 'x' } });
     expect(verdict(damagedOther, { name: 'a', namespace: 'b-x-c' })).toBe('foreign');
     expect(verdict(damagedOther, other)).toBe('ours');
   });
@@ -138,15 +122,9 @@ describe('ownership', () => {
       { name: 'a-x-b', namespace: 'c' },
       { name: 'a', namespace: 'b-x-c' },
     ] as const;
-    const own = (
-      await merge({
-        virtual: endpoints({ ...rivals[0], uid: 'u1' }),
-        host: undefined,
-      })
-    ).host;
+    const own = await copyOf(endpoints({ ...rivals[0], uid: 'u1' }));
     for (const name of [undefined, 'v1']) {
-      const annotations = changed(own.metadata.annotations, { [OBJECT_NAME]: name });
-      const host = { ...own, metadata: { ...own.metadata, annotations } };
+      const host = touch(own, { annotations: { [OBJECT_NAME]: name } });
       expect(verdict(host, rivals[0])).toBe('ours');
       const other = ownershipOf(host, ENDPOINTS, names, rivals[1]);
       expect(other.kind === 'ours' && other.virtual.name === 'a').toBe(false);

@@ -14,7 +14,7 @@ import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/last-
 import { namedVirtual, ownershipOf, virtualByAnnotations } from '../../../src/syncer/translate/ownership.ts';
 import { translateSelector } from '../../../src/syncer/patch/selectors.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../support/cases.ts';
-import { merge } from './merge-setup.ts';
+import { merge, type Merged } from './merge-setup.ts';
 import { LEGACY, SINGLE, translators } from './setup.ts';
 
 const STORAGE_CLASS = { group: 'storage.k8s.io', version: 'v1', kind: 'StorageClass' };
@@ -85,6 +85,11 @@ function recordOf(virtual: StringMap, host: StringMap): string {
   return encodeLastSynced({ annotations: new Map(entries), labels: new Map(), paths: new Map() });
 }
 
+function mergedSecret({ input }: WorkedCase): Promise<Merged> {
+  const [virtual, host] = [annotated('Secret', input['virtual']), annotated('Secret', input['host'])];
+  return merge({ kind: SECRET, virtual, host });
+}
+
 function nullIfEmpty(map: StringMap): StringMap | null {
   return Object.keys(map).length === 0 ? null : map;
 }
@@ -103,24 +108,8 @@ const RUNNERS: Record<string, (one: WorkedCase) => unknown> = {
     () => nestedLabels().at(-1),
   HostLabelSelector: (one) =>
     translateSelector(one.input['selector'] ?? null, translators(modeOf(one)).labels.keyToHost),
-  HostAnnotations: async ({ input }) =>
-    withoutRecord(
-      (
-        await merge({
-          kind: SECRET,
-          virtual: annotated('Secret', input['virtual']),
-          host: annotated('Secret', input['host']),
-        })
-      ).host.metadata.annotations,
-    ),
-  VirtualAnnotations: async ({ input }) =>
-    (
-      await merge({
-        kind: SECRET,
-        virtual: annotated('Secret', input['virtual']),
-        host: annotated('Secret', input['host']),
-      })
-    ).virtual.metadata.annotations,
+  HostAnnotations: async (one) => withoutRecord((await mergedSecret(one)).host.metadata.annotations),
+  VirtualAnnotations: async (one) => (await mergedSecret(one)).virtual.metadata.annotations,
   AnnotationsBidirectionalUpdate: annotationsUpdate,
   'CopyObjectWithName + HostAnnotations': async ({ input }) =>
     withoutRecord(
