@@ -49,22 +49,22 @@ describe('the column of addresses', () => {
   });
 });
 
-test('an empty protocol of Endpoints is set too, that of a slice is not', () => {
-  const [object, slice] = [{ subsets: [{ ports: [{ protocol: '' }] }] }, { ports: [{ protocol: '' }] }];
-  ENDPOINTS.applyDefaults(object);
-  SLICES.applyDefaults(slice);
-  expect(object).toEqual({ subsets: [{ ports: [{ protocol: 'TCP' }] }] });
-  expect(slice).toEqual({ ports: [{ protocol: '', name: '' }] });
-});
-
-test('omitted protocols and port names are set, and no others', () => {
-  const ports = (): JsonObject[] => [{ port: 1 }, { port: 2, protocol: 'UDP', name: 'dns' }];
+test('omitted protocols and port names are set, an empty protocol of Endpoints too, and no others', () => {
+  const ports = (): JsonObject[] => [
+    { port: 1 },
+    { port: 2, protocol: 'UDP', name: 'dns' },
+    { port: 3, protocol: '' },
+  ];
   const [object, slice] = [{ subsets: [{ ports: ports() }] }, { ports: ports() }];
   ENDPOINTS.applyDefaults(object);
   SLICES.applyDefaults(slice);
   const [, second] = ports();
-  expect(object).toEqual({ subsets: [{ ports: [{ port: 1, protocol: 'TCP' }, second] }] });
-  expect(slice).toEqual({ ports: [{ port: 1, protocol: 'TCP', name: '' }, second] });
+  expect(object).toEqual({
+    subsets: [{ ports: [{ port: 1, protocol: 'TCP' }, second, { port: 3, protocol: 'TCP' }] }],
+  });
+  expect(slice).toEqual({
+    ports: [{ port: 1, protocol: 'TCP', name: '' }, second, { port: 3, protocol: '', name: '' }],
+  });
 });
 
 describe('an EndpointSlice', () => {
