@@ -74,22 +74,7 @@ describe('selector text', () => {
   });
 
   test('any text is a selector or does not follow the grammar', () => {
-    const piece = fc.constantFrom(
-      'a',
-      ' ',
-      ',',
-      '(',
-      ')',
-      '=',
-      '!',
-      '>',
-      '<',
-      'in',
-      'notin',
-      '\n',
-      'é',
-      '🦀',
-    );
+    const piece = fc.constantFrom('in', 'notin', ...Array.from('a ,()=!><\né🦀'));
     fc.assert(
       fc.property(
         fc.array(piece).map((pieces) => pieces.join('')),

@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import type { Logger } from '../../src/base/logger.ts';
 import { failure } from '../../src/kube/status-error.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import type { ClusterClient } from '../../src/kube/types.ts';
@@ -13,6 +12,7 @@ import {
   type CopiesEvidence,
 } from '../../src/syncer/virtual-identity.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { recordingLogger, type LogLine } from './sandbox/test-sandbox.ts';
 
 interface World {
   /** Of kube-system; undefined: it may not be read. */
@@ -28,15 +28,7 @@ const NO_COPIES: CopiesEvidence = { copies: 0, isAnyOriginalKnown: false };
 
 function identityIn(world: World) {
   const clock = new FakeClock();
-  const lines: [string, string][] = [];
-  const noting = (level: string) => (_: unknown, message: string) => void lines.push([level, message]);
-  const logger: Logger = {
-    debug: noting('debug'),
-    info: noting('info'),
-    warn: noting('warn'),
-    error: noting('error'),
-    child: () => logger,
-  };
+  const lines: LogLine[] = [];
   const published: Record<string, string>[] = [];
   const held: boolean[] = [];
   const events: string[] = [];
@@ -57,7 +49,7 @@ function identityIn(world: World) {
     leadership: { publish: (annotations) => void published.push({ ...annotations }) },
     recorder: { event: (_, __, { reason }) => void events.push(reason), flush: async () => undefined },
     clock,
-    logger,
+    logger: recordingLogger(lines),
     metrics: { sync: { deletionsHeld: (isHeld) => void held.push(isHeld) } },
   });
   return {
@@ -159,7 +151,7 @@ describe('copies of objects that are gone', () => {
     expect(await ask()).toBeUndefined();
     expect(identity.check()).toEqual({ isOk: true, detail: 'known' });
     expect(events).toEqual(['DeletionsHeld']);
-    expect(lines).toEqual([
+    expect(lines.map(({ level, message }) => [level, message])).toEqual([
       ['warn', 'copies of objects that are gone are not deleted'],
       ['info', 'copies of objects that are gone are deleted again'],
     ]);

@@ -9,6 +9,15 @@ import { compileExpression } from '../../../src/syncer/sandbox/front-end/compile
 import { NO_OBJECTS, ProgramEntry } from '../../../src/syncer/sandbox/program-entry.ts';
 import { programOf } from './test-sandbox.ts';
 
+const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
+
+type Complete = Parameters<Batch['add']>[0]['complete'];
+
+function add(batch: Batch, values: JsonValue[], complete: Complete, name = 'web'): void {
+  const object = { namespace: 'ns', name };
+  batch.add({ entry, object, values, paths: undefined, objects: NO_OBJECTS, complete });
+}
+
 describe('an answer', () => {
   test('of strings', () => {
     expect(readResults('{"values":["a","b"]}')).toEqual({ values: ['a', 'b'], errors: [] });
@@ -62,17 +71,8 @@ describe('an answer', () => {
 describe('a batch', () => {
   const twoJobs = (outcomes: unknown[]): Batch => {
     const batch = new Batch();
-    const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
-    for (const values of [['a', 'b', 'c'], ['d']]) {
-      batch.add({
-        entry,
-        object: { namespace: 'ns', name: 'web' },
-        values,
-        paths: undefined,
-        objects: NO_OBJECTS,
-        complete: (results, errors) => void outcomes.push([results, [...(errors?.keys() ?? [])]]),
-      });
-    }
+    for (const values of [['a', 'b', 'c'], ['d']])
+      add(batch, values, (results, errors) => void outcomes.push([results, [...(errors?.keys() ?? [])]]));
     return batch;
   };
   const error = (index: number) => ({ index, kind: 'runtime', message: 'm', line: 0, column: 0 });
@@ -108,17 +108,9 @@ describe('a batch', () => {
       },
     } as unknown as JsonValue;
     const batch = new Batch();
-    const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
-    const failed = new Promise((resolve) => {
-      batch.add({
-        entry,
-        object: { namespace: 'ns', name: 'web' },
-        values: [tooLarge],
-        paths: undefined,
-        objects: NO_OBJECTS,
-        complete: (_values, errors) => resolve(errors?.get(0)?.message),
-      });
-    });
+    const failed = new Promise((resolve) =>
+      add(batch, [tooLarge], (_values, errors) => resolve(errors?.get(0)?.message)),
+    );
     expect([batch.isFinished, batch.matchesLeft]).toEqual([true, 0]);
     expect(await failed).toBe('the value is too large or too deep for the sandbox');
   });
@@ -127,18 +119,12 @@ describe('a batch', () => {
 const OPTIONS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, clock: systemClock, logger: silentLogger };
 
 test('each match that runs out of memory is tried on a new process before it fails', () => {
-  const entry = new ProgramEntry(programOf(compileExpression('value', 1)), undefined, systemClock);
   const outcomes: string[] = [];
   const batch = new Batch();
   for (const name of ['a', 'b', 'c']) {
-    batch.add({
-      entry,
-      object: { namespace: 'ns', name },
-      values: [name],
-      paths: undefined,
-      objects: NO_OBJECTS,
-      complete: (_values, errors) => void outcomes.push(`${name}: ${errors?.get(0)?.kind ?? 'value'}`),
-    });
+    const complete: Complete = (_values, errors) =>
+      void outcomes.push(`${name}: ${errors?.get(0)?.kind ?? 'value'}`);
+    add(batch, [name], complete, name);
   }
   batch.encode();
   const memory = (isFresh: boolean): boolean => batch.handleStop('memory', isFresh, OPTIONS);

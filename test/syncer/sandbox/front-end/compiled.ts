@@ -13,10 +13,10 @@ export function problemOf(expression: string): ExpressionProblem {
   return outcome.problem;
 }
 
-/** What it is, and where. */
-export function placedProblem(expression: string): readonly [string, string, line: number, column: number] {
+/** `line:column kind: message`. */
+export function placedProblem(expression: string): string {
   const { kind, message, line, column } = problemOf(expression);
-  return [kind, message, line, column];
+  return `${line}:${column} ${kind}: ${message}`;
 }
 
 /** For expressions that a test has written itself. */

@@ -4,21 +4,18 @@ import { expect, test } from 'vitest';
 import { placedProblem, problemOf } from './compiled.ts';
 
 test.each([
-  ['', 'syntax', 'the expression is empty', 1, 1],
-  ['value +', 'syntax', 'unexpected end of the expression', 1, 8],
-  ['1), (2', 'syntax', 'unexpected token', 1, 2],
-  ['value)', 'syntax', 'unexpected token', 1, 6],
-  ['value\n  .foo(', 'syntax', 'unexpected end of the expression', 2, 8],
+  ['', '1:1 syntax: the expression is empty'],
+  ['value +', '1:8 syntax: unexpected end of the expression'],
+  ['1), (2', '1:2 syntax: unexpected token'],
+  ['value)', '1:6 syntax: unexpected token'],
+  ['value\n  .foo(', '2:8 syntax: unexpected end of the expression'],
   [
     'const x = 1',
-    'syntax',
-    'the last statement has no value; end with an expression, if, switch, try or a loop',
-    1,
-    1,
+    '1:1 syntax: the last statement has no value; end with an expression, if, switch, try or a loop',
   ],
-  ['return value', 'syntax', 'write the result without `return`: value.trim()', 1, 1],
-])('%j is refused', (expression, ...expected) => {
-  expect(placedProblem(expression)).toEqual(expected);
+  ['return value', '1:1 syntax: write the result without `return`: value.trim()'],
+])('%j is refused', (expression, problem) => {
+  expect(placedProblem(expression)).toBe(problem);
 });
 
 test.each([

@@ -8,60 +8,39 @@ import { ALLOWED, ALLOWED_HIDDEN } from '../../../../src/syncer/sandbox/guest/ha
 import { placedProblem } from './compiled.ts';
 
 test.each([
-  ['vlaue', 'forbidden', '`vlaue` is not available here; did you mean `value`?', 1, 1],
-  ['Value', 'forbidden', '`Value` is not available here; did you mean `value`?', 1, 1],
+  ['vlaue', '1:1 forbidden: `vlaue` is not available here; did you mean `value`?'],
+  ['Value', '1:1 forbidden: `Value` is not available here; did you mean `value`?'],
   [
     'x.y',
-    'forbidden',
-    '`x` is not available here; in scope are value, valueExists and context, and text needs quotes inside the expression',
-    1,
-    1,
+    '1:1 forbidden: `x` is not available here; in scope are value, valueExists and context, and text needs quotes inside the expression',
   ],
   [
     'context.vObject.metadata.name',
-    'forbidden',
-    '`context.vObject` does not exist; did you mean `context.virtualObject`?',
-    1,
-    1,
+    '1:1 forbidden: `context.vObject` does not exist; did you mean `context.virtualObject`?',
   ],
   [
     '({ ...context.pObject })',
-    'forbidden',
-    '`context.pObject` does not exist; did you mean `context.hostObject`?',
-    1,
-    7,
+    '1:7 forbidden: `context.pObject` does not exist; did you mean `context.hostObject`?',
   ],
   [
     'const { hostobject } = context; hostobject',
-    'forbidden',
-    '`context.hostobject` does not exist; did you mean `context.hostObject`?',
-    1,
-    9,
+    '1:9 forbidden: `context.hostobject` does not exist; did you mean `context.hostObject`?',
   ],
   [
     'context.object',
-    'forbidden',
-    '`context.object` does not exist; it has vcluster, hostObject, virtualObject, path',
-    1,
-    1,
+    '1:1 forbidden: `context.object` does not exist; it has vcluster, hostObject, virtualObject, path',
   ],
-  ['base64.encod(value)', 'forbidden', '`base64.encod` does not exist; did you mean `base64.encode`?', 1, 1],
+  ['base64.encod(value)', '1:1 forbidden: `base64.encod` does not exist; did you mean `base64.encode`?'],
   [
     'const { parse } = base64; parse(value)',
-    'forbidden',
-    '`base64.parse` does not exist; it has encode, decode',
-    1,
-    9,
+    '1:9 forbidden: `base64.parse` does not exist; it has encode, decode',
   ],
   [
     'context.vcluster.names',
-    'forbidden',
-    '`context.vcluster.names` does not exist; did you mean `context.vcluster.name`?',
-    1,
-    1,
+    '1:1 forbidden: `context.vcluster.names` does not exist; did you mean `context.vcluster.name`?',
   ],
-])('%j is refused', (expression, ...expected) => {
-  expect(placedProblem(expression)).toEqual(expected);
+])('%j is refused', (expression, problem) => {
+  expect(placedProblem(expression)).toBe(problem);
 });
 
 describe('what the realm lacks is refused before it runs', () => {
