@@ -4,8 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { FLAGS } from '../../src/config/flags.ts';
-import { parseText, validConfig } from '../config/setup.ts';
 import { capturedRun } from './captured-run.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'interface-'));
@@ -62,91 +60,6 @@ describe('commands have their flags', () => {
     ['names', '-o, --output'],
   ])('%s: %s', async (name, flag) => {
     expect((await capturedRun([name, '--help'])).out).toContain(flag);
-  });
-});
-
-describe('the configuration file', () => {
-  // Every field of our own sections with its default value.
-  const DEFAULTS = `
-sync:
-  toHost:
-    endpoints: {enabled: true, patches: []}
-    endpointSlices: {enabled: true, patches: []}
-    services: {enabled: true}
-    namespaces: {enabled: false, mappingsOnly: false, mappings: {byName: {}}}
-    secrets: {enabled: true}
-    configMaps: {enabled: true}
-    customResources: {}
-experimental:
-  multiNamespaceMode: {enabled: false}
-endpointSyncer:
-  name: my-vcluster
-  virtual: {kubeconfig: "", context: "", secret: ""}
-  host: {kubeconfig: "", context: "", namespace: ""}
-  owner: {kind: Service, name: "", apiVersion: ""}
-  workers: 10
-  vclusterConfig: ""
-  services: vcluster
-  besideVcluster: refuse
-  requireService: false
-  onHostDelete: recreate
-  createNamespaces: false
-  references: {naming: short}
-  sandbox: {expressionTimeout: 100ms, batchTimeout: 1s, memory: 128Mi, memoBytes: 64Mi}
-  leaderElection: {enabled: false, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}
-  http: {bindAddress: "127.0.0.1:8080"}
-  log: {level: info}
-managementApi:
-  enabled: false
-  bindAddress: 127.0.0.1:8443
-  tls: {certFile: "", keyFile: ""}
-  dataDir: ./data
-  store: {driver: sqlite}
-  issuer: ""
-  maxTtl: 0s
-  tokenTtl: {default: 24h, max: 168h}
-  delegatedAuth: false
-  bootstrapKeyFile: ""
-`;
-
-  test('has these fields and defaults', () => {
-    const { vclusterValues: _merged, ...config } = validConfig(DEFAULTS);
-    expect(validConfig('endpointSyncer: {name: my-vcluster}')).toMatchObject(config);
-  });
-
-  test.each([
-    ['endpointSyncer.services', 'vcluster sync'],
-    ['endpointSyncer.besideVcluster', 'refuse force'],
-    ['endpointSyncer.onHostDelete', 'recreate deleteVirtual'],
-    ['endpointSyncer.references.naming', 'short long'],
-    ['endpointSyncer.log.format', 'json pretty'],
-    ['managementApi.store.driver', 'sqlite memory kubernetes'],
-  ])('%s is one of %s', (path, words) => {
-    const [section = '', ...steps] = path.split('.');
-    for (const word of words.split(' ')) {
-      const value = steps.reduceRight<unknown>((inner, step) => ({ [step]: inner }), word);
-      const name = section === 'endpointSyncer' ? {} : { endpointSyncer: { name: 'a' } };
-      const file = {
-        ...name,
-        [section]: { ...(section === 'endpointSyncer' ? { name: 'a' } : {}), ...(value as object) },
-      };
-      const errors = parseText(JSON.stringify(file)).problems.map(({ message }) => message);
-      expect(errors.filter((message) => message.startsWith('must be one of'))).toEqual([]);
-    }
-  });
-
-  test('scalars have flags in kebab case', () => {
-    const flags = FLAGS.map(({ flag }) => `--${flag}`);
-    const expected =
-      '--name --virtual-kubeconfig --virtual-context --virtual-secret --host-kubeconfig --host-context ' +
-      '--host-namespace --owner-kind --owner-name --workers --vcluster-config --services --beside-vcluster ' +
-      '--require-service --on-host-delete --create-namespaces --references-naming ' +
-      '--sandbox-expression-timeout --sandbox-batch-timeout --sandbox-memory --sandbox-memo-bytes ' +
-      '--leader-election-enabled --leader-election-lease-duration --leader-election-renew-deadline ' +
-      '--leader-election-retry-period --http-bind-address --log-level --log-format --bind-address ' +
-      '--tls-cert-file --tls-key-file --data-dir --store-driver --issuer --max-ttl --token-ttl-default ' +
-      '--token-ttl-max --delegated-auth --bootstrap-key-file';
-    expect(flags).toEqual(expect.arrayContaining(expected.split(' ')));
   });
 });
 

@@ -164,25 +164,6 @@ describe('vclusterConfig', () => {
     expect(code).toBe(2);
     expect(out).toContain(problem);
   });
-
-  test('misspelt keys get a suggestion', async () => {
-    const [config, values] = ['config.yaml', 'misspelt.yaml'].map((name) => join(folder, name)) as [
-      string,
-      string,
-    ];
-    writeFileSync(
-      values,
-      'snyc: {}\ncontrolplane: {}\nsync: {tohost: {}, toHost: {servces: {enabled: true}}}\n',
-    );
-    writeFileSync(config, `endpointSyncer: {name: vc, vclusterConfig: ${values}, host: {namespace: a}}\n`);
-    const { out } = await capturedRun(['validate', '--config', config]);
-    for (const [key, meant] of [
-      ['controlplane', 'controlPlane'],
-      ['sync.tohost', 'toHost'],
-      ['sync.toHost.servces', 'services'],
-    ])
-      expect(out).toContain(`${key}: warning: vCluster does not know this key: did you mean "${meant}"?`);
-  });
 });
 
 test('patches of custom resources in the configuration of this program are reported', async () => {

@@ -12,7 +12,7 @@ describe('an invalid command line: the error and where to find help, exit 2', ()
     [['validte'], "error: unknown command 'validte'\n(Did you mean validate?)\n"],
     [['help', 'nonsense'], "error: unknown command 'nonsense'\n"],
     [['--nonsense'], "error: unknown option '--nonsense'\n"],
-    [['validate', '--nonsense'], "error: unknown option '--nonsense'\n"],
+    [['validate', '--wrokers', '5'], "error: unknown option '--wrokers'\n(Did you mean --workers?)\n"],
     [['schema', 'x'], "error: too many arguments for 'schema'. Expected 0 arguments but got 1: x.\n"],
     [['completion'], "error: missing required argument 'shell'\n"],
     [['keys', 'revok'], "error: unknown command 'revok'\n(Did you mean revoke?)\n"],

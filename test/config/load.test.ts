@@ -81,10 +81,3 @@ describe('files that cannot be read', () => {
     expect(await readConfigText(file('wide.yaml', text))).toBe(text);
   });
 });
-
-test('the error contains all problems with their excerpts', async () => {
-  const path = file('bad.yaml', 'endpointSyncer:\n  wrokers: 1\n  name: A\n');
-  const error: unknown = await load({ file: path }).catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(ConfigError);
-  expect(error).toMatchObject({ problems: [{ line: 2, excerpt: '  wrokers: 1\n  ^' }, { line: 3 }] });
-});

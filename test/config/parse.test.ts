@@ -180,23 +180,6 @@ describe('enabled features', () => {
       '3:30 endpointSyncer.references.onlyLabelled must be a label, KEY or KEY=VALUE such as example.com/import=true, found "a b"',
     );
   });
-
-  test('disabled features are validated completely', () => {
-    expect(
-      problemsIn(
-        `${withSyncer('leaderElection: {enabled: false, leaseDuration: 20s}')}managementApi: {enabled: false}\n`,
-      ),
-    ).toEqual([]);
-    expect(
-      problemsIn(
-        `${withSyncer('')}managementApi: {issuer: "http://x", tokenTtl: {default: 200h}, store: {driver: sqlit}}`,
-      ).map((p) => p.replace(/^\S+ /u, '')),
-    ).toEqual([
-      'managementApi.issuer must be an https:// URL without user, query and fragment',
-      'managementApi.tokenTtl.default default (200h) must not be longer than max (168h)',
-      'managementApi.store.driver must be one of sqlite, memory, kubernetes, found "sqlit", did you mean "sqlite"?',
-    ]);
-  });
 });
 
 describe('warnings', () => {

@@ -1,9 +1,7 @@
 /** The section `managementApi`: its parsed values, and its validation errors. */
 
 import { describe, expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/parse.ts';
 import { diffConfig } from '../../src/config/config.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { problemsIn, validConfig, withSyncer } from './setup.ts';
 
 function problemsOf(section: string): string[] {
@@ -41,27 +39,6 @@ describe('the section', () => {
       live: [],
       restart: ['managementApi.store.driver', 'managementApi.maxTtl'],
     });
-  });
-});
-
-describe('the name of the virtual cluster', () => {
-  const parse = (text: string): ReturnType<typeof parseConfig> =>
-    parseConfig(
-      { text, file: 'f.yaml' },
-      { env: {}, flags: {}, checks: CONFIG_CHECKS, isNameOptional: true },
-    );
-
-  test('is not needed for this API alone', () => {
-    expect(parse('managementApi: {dataDir: /d}')).toMatchObject({
-      config: { name: '', management: { dataDir: '/d' } },
-      problems: [],
-    });
-    expect(parse('endpointSyncer: {log: {level: debug}}').config?.log.level).toBe('debug');
-  });
-
-  test('is checked if present', () => {
-    expect(parse('endpointSyncer: {name: A_b}').config).toBeUndefined();
-    expect(parse('endpointSyncer: {name: a}').config?.name).toBe('a');
   });
 });
 

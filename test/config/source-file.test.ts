@@ -1,7 +1,6 @@
 /** The text of a file as YAML: syntax errors with their places, and the excerpt of a line. */
 
 import { describe, expect, test } from 'vitest';
-import { readDocument } from '../../src/config/document.ts';
 import { createSourceFile, excerptAt, positionOf } from '../../src/config/source-file.ts';
 import { read } from './read-text.ts';
 
@@ -37,24 +36,6 @@ describe('the first syntax error, with what to do', () => {
     ],
   ])('%s', (_, text, problems) => {
     expect(read(text)).toEqual({ value: {}, problems, isReadable: false });
-  });
-
-  test('a second document is a warning, as Go reads the first one alone', () => {
-    const { problems, isReadable, value } = readDocument('f', 'a: 1\n---\nb: 2\n');
-    expect([problems, isReadable, value]).toEqual([
-      [{ offset: 9, severity: 'warning', message: 'a second document: only the first one is read' }],
-      true,
-      { a: 1 },
-    ]);
-  });
-
-  test('an unknown tag is a warning', () => {
-    const { problems, isReadable, value } = readDocument('f', 'a: !foo b');
-    expect([problems.map((problem) => problem.severity), isReadable, value]).toEqual([
-      ['warning'],
-      true,
-      { a: 'b' },
-    ]);
   });
 });
 
