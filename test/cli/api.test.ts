@@ -1,31 +1,23 @@
 /** `api` as a process: its address, its shutdown, and its errors when it cannot start. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { connect } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { RawClient } from '../contract/raw-client.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { capturedRun } from './captured-run.ts';
+import { capturedRun, MAIN } from './captured-run.ts';
 import { KEYS_PATH } from '../access-keys/composed-api.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-api-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { folder, write } = testFolder();
 
 function configFile(name: string, lines: readonly string[]): string {
-  const file = join(folder, `${name}.yaml`);
-  writeFileSync(file, `managementApi:\n${lines.map((line) => `  ${line}\n`).join('')}`);
-  return file;
+  return write(`${name}.yaml`, `managementApi:\n${lines.map((line) => `  ${line}\n`).join('')}`);
 }
 
 class Api {
@@ -135,7 +127,7 @@ describe('api', () => {
     const { port } = taken.address() as AddressInfo; // it listens on TCP
     mkdirSync(join(folder, 'foreign'));
     writeFileSync(join(folder, 'foreign', 'master.key'), 'nonsense\n');
-    writeFileSync(join(folder, 'file'), '');
+    write('file', '');
     const memory = 'store: {driver: memory}';
     const starts = {
       taken: [`dataDir: ${join(folder, 'taken')}`, `bindAddress: 127.0.0.1:${port}`, memory],

@@ -1,7 +1,12 @@
-/** Runs a command in this process and returns its output. */
+/** Runs a command, in this process or in one of its own, and returns its output. */
 
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { vi } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
+
+/** The program, for a process of its own. */
+export const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
 export interface CapturedRun {
   /** Exit code. */
@@ -35,4 +40,15 @@ async function capture(args: string[]): Promise<CapturedRun> {
   } finally {
     for (const spy of spies) spy.mockRestore();
   }
+}
+
+/** In a process of its own with this standard input, and without the environment that sets a configuration. */
+export function spawnedRun(args: readonly string[], input = ''): Promise<CapturedRun> {
+  const { ENDPOINT_SYNCER_CONFIG: _file, VCLUSTER_NAME: _name, ...env } = process.env;
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: 'pipe', env });
+  const result = { out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => void (result.out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => void (result.err += chunk.toString()));
+  child.stdin.end(input);
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code: code ?? -1, ...result })));
 }

@@ -1,45 +1,21 @@
 /** The command `eval`: results, errors, and the lines of `--jsonl`. */
 
 /* oxlint-disable unicorn/no-thenable -- the name is the contract's, and it holds plain data */
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { capturedRun } from './captured-run.ts';
+import { describe, expect, test } from 'vitest';
+import { capturedRun, spawnedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
-
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'eval-'));
-  writeFileSync(
-    join(folder, 'context.yaml'),
-    'vcluster: {name: vc, namespace: ns, config: {a: 1}}\nvirtualObject: {metadata: {name: web}}\n',
-  );
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-/** A process of its own, with standard input. */
-function spawned(
-  args: readonly string[],
-  input: string,
-): Promise<{ code: number | null; out: string; err: string }> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [MAIN, 'eval', ...args], { stdio: 'pipe' });
-    const result = { out: '', err: '' };
-    child.stdout.on('data', (chunk: Buffer) => void (result.out += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => void (result.err += chunk.toString()));
-    child.on('close', (code) => resolve({ code, ...result }));
-    child.stdin.end(input);
-  });
-}
+const { write } = testFolder();
+const CONTEXT = write(
+  'context.yaml',
+  'vcluster: {name: vc, namespace: ns, config: {a: 1}}\nvirtualObject: {metadata: {name: web}}\n',
+);
 
 describe('one expression', () => {
   test('prints its value as JSON', async () => {
     const args = ['[value, context.path, context.vcluster.config.a, context.virtualObject.metadata.name]'];
-    const flags = ['--value', '"v"', '--path', 'a.0', '--context', join(folder, 'context.yaml')];
-    expect(await spawned([...args, ...flags], '')).toEqual({
+    const flags = ['--value', '"v"', '--path', 'a.0', '--context', CONTEXT];
+    expect(await spawnedRun(['eval', ...args, ...flags])).toEqual({
       code: 0,
       out: '["v","a.0",1,"web"]\n',
       err: '',
@@ -47,9 +23,8 @@ describe('one expression', () => {
   });
 
   test('has the virtual cluster of a configuration', async () => {
-    const config = join(folder, 'config.yaml');
-    writeFileSync(
-      config,
+    const config = write(
+      'config.yaml',
       'endpointSyncer: {name: shop, host: {namespace: team-a}}\nnetworking: {advanced: {clusterDomain: example.org}}\n',
     );
     const expression =
@@ -59,9 +34,9 @@ describe('one expression', () => {
       out: '["shop","team-a","example.org"]\n',
       err: '',
     });
-    const named = ['eval', expression, '--config', config, '--context', join(folder, 'context.yaml')];
+    const named = ['eval', expression, '--config', config, '--context', CONTEXT];
     expect((await capturedRun(named)).out).toBe('["vc","ns",null]\n');
-    writeFileSync(config, 'endpointSyncer: {nam: shop}\n');
+    write('config.yaml', 'endpointSyncer: {nam: shop}\n');
     expect(await capturedRun(['eval', '1', '--config', config])).toMatchObject({ code: 2, out: '' });
   });
 
@@ -92,7 +67,7 @@ describe('one expression', () => {
 describe('lines', () => {
   const ask = async (...lines: readonly unknown[]): Promise<unknown[]> => {
     const input = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
-    const { code, out } = await spawned(['--jsonl'], input);
+    const { code, out } = await spawnedRun(['eval', '--jsonl'], input);
     expect(code).toBe(0);
     return out
       .trimEnd()

@@ -1,13 +1,11 @@
 /** The interface that scripts rely on: commands, flags, defaults, exit codes and output shapes. A change here breaks users. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { capturedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const FOLDER = mkdtempSync(join(tmpdir(), 'interface-'));
-afterAll(() => rmSync(FOLDER, { recursive: true }));
+const { folder: FOLDER, write: file } = testFolder();
 
 describe('commands have their flags', () => {
   const ACCESS =
@@ -85,11 +83,6 @@ describe('the help lists what differs from run to run, and --set for every other
 });
 
 describe('offline commands: exit code, standard output, standard error', () => {
-  const file = (name: string, text: string): string => {
-    const path = join(FOLDER, name);
-    writeFileSync(path, text);
-    return path;
-  };
   const patches = `[{path: 'metadata.annotations["example.com/owner"]', expression: '"team-" + value'}]`;
   const config = file(
     'config.yaml',

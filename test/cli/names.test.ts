@@ -1,29 +1,22 @@
 /** The command `names`: both directions, formats, kinds and exit codes. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { capturedRun, type CapturedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'names-'));
-  writeFileSync(
-    join(folder, 'mapped.yaml'),
-    [
-      'sync: {toHost: {namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {"team-*": "h-team-*", solo: h-team-solo}}}}}',
-      'endpointSyncer: {name: vc, host: {namespace: control}}',
-    ].join('\n'),
-  );
-  writeFileSync(
-    join(folder, 'legacy.yaml'),
-    'experimental: {multiNamespaceMode: {enabled: true}}\nendpointSyncer: {name: suffix, host: {namespace: test}}\n',
-  );
-  writeFileSync(join(folder, 'broken.yaml'), 'endpointSyncer: {nam: vc}\n');
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { write } = testFolder();
+const MAPPED = write(
+  'mapped.yaml',
+  [
+    'sync: {toHost: {namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {"team-*": "h-team-*", solo: h-team-solo}}}}}',
+    'endpointSyncer: {name: vc, host: {namespace: control}}',
+  ].join('\n'),
+);
+const LEGACY = write(
+  'legacy.yaml',
+  'experimental: {multiNamespaceMode: {enabled: true}}\nendpointSyncer: {name: suffix, host: {namespace: test}}\n',
+);
 
 const FLAGS = ['--name', 'suffix', '--host-namespace', 'test'];
 
@@ -96,9 +89,8 @@ describe('names', () => {
       'note: kind "Secrt" is not known here, did you mean "Secret"?\n',
     );
     expect(await notes('--kind', 'gadgets.example.com')).toContain('is treated as a custom resource\n');
-    const file = join(folder, 'gadgets.yaml');
-    writeFileSync(
-      file,
+    const file = write(
+      'gadgets.yaml',
       'sync: {toHost: {customResources: {gadgets.example.com: {enabled: true}}}}\nendpointSyncer: {name: a}\n',
     );
     expect(await notes('--kind', 'Gadget', '--config', file)).not.toContain('not known');
@@ -125,7 +117,7 @@ describe('names', () => {
   });
 
   test('the configuration maps namespaces', async () => {
-    const config = ['--config', join(folder, 'mapped.yaml')];
+    const config = ['--config', MAPPED];
     expect(await json('team-a/web', ...config)).toMatchObject([
       { host: { namespace: 'h-team-a', name: 'web' }, shortName: 'web' },
     ]);
@@ -143,7 +135,7 @@ describe('names', () => {
   });
 
   test('hashed namespaces cannot be reversed', async () => {
-    const config = ['--config', join(folder, 'legacy.yaml')];
+    const config = ['--config', LEGACY];
     expect(await json('test/web', ...config)).toMatchObject([
       { host: { namespace: 'vcluster-9f86d081-ef5e1ae6', name: 'web' } },
     ]);
@@ -153,7 +145,7 @@ describe('names', () => {
   });
 
   test('flags take precedence over the file', async () => {
-    const config = ['--config', join(folder, 'legacy.yaml'), '--name', 'other'];
+    const config = ['--config', LEGACY, '--name', 'other'];
     expect(JSON.stringify(await json('test/web', ...config))).not.toContain('ef5e1ae6');
   });
 
@@ -199,7 +191,7 @@ describe('names', () => {
   });
 
   test('an invalid configuration prints what validate prints', async () => {
-    const { code, err } = await run('a/b', '--config', join(folder, 'broken.yaml'));
+    const { code, err } = await run('a/b', '--config', write('broken.yaml', 'endpointSyncer: {nam: vc}\n'));
     expect(code).toBe(2);
     expect(err).toContain('broken.yaml:1:');
   });

@@ -1,17 +1,12 @@
 /** The warnings of `validate` about patches and placeholders: exact text and place, and `--strict`. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rmSync } from 'node:fs';
+import { expect, test } from 'vitest';
 import { placeOf } from '../../src/base/excerpt.ts';
 import { capturedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+const { folder, write } = testFolder();
 
 const NAME = 'endpointSyncer: {name: my-vcluster}\n';
 const SYNCED = 'endpointSyncer: {name: my-vcluster, services: sync}\n';
@@ -21,9 +16,7 @@ function withPatch(entry: string): string {
 }
 
 async function validate(config: string, ...flags: string[]): Promise<{ code: number; out: string }> {
-  const file = join(folder, 'config.yaml');
-  writeFileSync(file, config);
-  const { code, out } = await capturedRun(['validate', ...flags, file]);
+  const { code, out } = await capturedRun(['validate', ...flags, write('config.yaml', config)]);
   return { code, out: out.replaceAll(`${folder}/`, '') };
 }
 
@@ -181,8 +174,8 @@ test.each([
 });
 
 test('the values of the test cases next to the configuration are evaluated too', async () => {
-  writeFileSync(
-    join(folder, 'endpoint-syncer-test.yaml'),
+  const cases = write(
+    'endpoint-syncer-test.yaml',
     `config: config.yaml
 cases:
   - name: an owner
@@ -195,6 +188,7 @@ cases:
       `{path: metadata.annotations.owner, expression: '"x-" + value', reverseExpression: 'value === "x-edge" ? "?" : value.slice(2)'}`,
     ),
   );
+  rmSync(cases);
   expect(out).toContain(
     'does not undo expression: "edge" becomes "x-edge" on the host, and "?" on the way back',
   );

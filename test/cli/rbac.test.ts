@@ -1,23 +1,15 @@
 /** The command `rbac`: what it prints is what the configuration needs, and no more. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { capturedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 const BASE = { name: 'a', host: { namespace: 'team' } };
-let folder = '';
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-rbac-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { write } = testFolder();
 
 async function rbac(config: object, ...args: string[]) {
-  const file = join(folder, 'config.yaml');
-  writeFileSync(file, JSON.stringify(config));
+  const file = write('config.yaml', JSON.stringify(config));
   const { code, out, err } = await capturedRun(['rbac', '--config', file, ...args]);
   const documents: unknown[] = parseAllDocuments(out).map((document) => document.toJSON() as unknown); // any
   return { code, err, documents };

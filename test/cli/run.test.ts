@@ -1,38 +1,27 @@
 /** `run --dry-run --once`: a cluster that does not respond ends it, and `-o name` prints what kubectl takes. */
 
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { startDaemon } from '../../src/syncer/daemon.ts';
 import { validConfig } from '../config/setup.ts';
-import { capturedRun } from './captured-run.ts';
+import { capturedRun, spawnedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-once-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { write } = testFolder();
 
 function kubeconfig(name: string, server: string): string {
-  const file = join(folder, name);
   const cluster = { name, cluster: { server } };
   const context = { name, context: { cluster: name, user: name } };
   const users = [{ name, user: {} }];
-  writeFileSync(
-    file,
+  return write(
+    name,
     JSON.stringify({ 'current-context': name, clusters: [cluster], contexts: [context], users }),
   );
-  return file;
 }
 
 function configText(virtual: string, host: string, more = ''): string {
@@ -63,9 +52,8 @@ describe('a cluster that does not respond', () => {
     const timeouts = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
     const listeners = new Set(process.listeners('SIGTERM'));
     using server = await closedServer(() => limit.abort());
-    const file = join(folder, 'closed.yaml');
     const config = configText(kubeconfig('v', 'http://127.0.0.1:1'), kubeconfig('h', server.url));
-    writeFileSync(file, `${config}  log: {level: silent}\n`);
+    const file = write('closed.yaml', `${config}  log: {level: silent}\n`);
     try {
       expect((await capturedRun(['run', '--dry-run', '--once', '--config', file])).code).toBe(1);
       expect(timeouts.mock.calls[0]).toEqual([15_000]);
@@ -92,7 +80,7 @@ describe('a cluster that does not respond', () => {
 test('-o name prints resource and name of the objects', async () => {
   await using virtual = await startEmbeddedCluster({ name: 'virtual' });
   await using host = await startEmbeddedCluster({ name: 'host' });
-  const write = async (path: string, object: object): Promise<void> => {
+  const create = async (path: string, object: object): Promise<void> => {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(`${virtual.url}${path}`, {
       method: 'POST',
@@ -101,24 +89,21 @@ test('-o name prints resource and name of the objects', async () => {
     });
     expect(response.status).toBe(201);
   };
-  await write('/api/v1/namespaces/default/endpoints', {
+  await create('/api/v1/namespaces/default/endpoints', {
     apiVersion: 'v1',
     kind: 'Endpoints',
     metadata: { name: 'web' },
   });
-  await write('/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
+  await create('/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: { name: 'db-1', labels: { 'kubernetes.io/service-name': 'db' } },
     addressType: 'IPv4',
     endpoints: [],
   });
-  const file = join(folder, 'names.yaml');
-  writeFileSync(file, configText(kubeconfig('virtual', virtual.url), kubeconfig('host', host.url)));
-  const args = [MAIN, 'run', '--config', file, '--dry-run', '--once', '-o', 'name'];
-  const { code, out } = await new Promise<{ code: unknown; out: string }>((resolve) => {
-    execFile(process.execPath, args, (error, stdout) => resolve({ code: error?.code ?? 0, out: stdout }));
-  });
+  const config = configText(kubeconfig('virtual', virtual.url), kubeconfig('host', host.url));
+  const file = write('names.yaml', config);
+  const { code, out } = await spawnedRun(['run', '--config', file, '--dry-run', '--once', '-o', 'name']);
   expect(out).toBe('endpointslice.discovery.k8s.io/db-1-x-default-x-vc\nendpoints/web-x-default-x-vc\n');
   expect(code).toBe(1);
 });

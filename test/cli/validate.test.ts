@@ -1,69 +1,37 @@
 /** The command `validate`: exit codes, formats, positions and warnings. */
 
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test, vi } from 'vitest';
 import { configJsonSchema } from '../../src/config/schema/schema.ts';
-import { capturedRun } from './captured-run.ts';
+import { capturedRun, spawnedRun, type CapturedRun } from './captured-run.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+const { folder, write } = testFolder();
+write('good.yaml', 'endpointSyncer: {name: vc}\n');
+write('bad.yaml', 'endpointSyncer:\n  name: vc\n  wrokers: 5\n  onHostDelete: deleteVirtual\n');
 
-interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
-  writeFileSync(join(folder, 'good.yaml'), 'endpointSyncer: {name: vc}\n');
-  writeFileSync(
-    join(folder, 'bad.yaml'),
-    'endpointSyncer:\n  name: vc\n  wrokers: 5\n  onHostDelete: deleteVirtual\n',
-  );
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-/** Runs in this process with the folder as working directory, or in a separate process if there is standard input. */
-async function run(
-  args: string[],
-  { input, env = {} }: { input?: string; env?: Record<string, string> } = {},
-): Promise<Outcome> {
-  if (input !== undefined) return spawned(args, input);
+/** With the folder as working directory. */
+async function run(args: string[], env: Record<string, string> = {}): Promise<CapturedRun> {
   const here = process.cwd();
   for (const name of ['ENDPOINT_SYNCER_CONFIG', 'VCLUSTER_NAME']) vi.stubEnv(name, env[name]);
   process.chdir(folder);
   try {
-    const { code, out, err } = await capturedRun(args);
-    return { code, stdout: out, stderr: err };
+    return await capturedRun(args);
   } finally {
     process.chdir(here);
     vi.unstubAllEnvs();
   }
 }
 
-function spawned(args: readonly string[], input: string): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const { ENDPOINT_SYNCER_CONFIG: _file, VCLUSTER_NAME: _name, ...env } = process.env;
-    const child = execFile(process.execPath, [MAIN, ...args], { cwd: folder, env }, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
-    );
-    child.stdin?.end(input);
-  });
-}
-
 describe('validate', () => {
   test('a valid file: a line on standard error, nothing on standard output', async () => {
-    expect(await run(['validate', 'good.yaml'])).toEqual({ code: 0, stdout: '', stderr: '1 file: valid\n' });
+    expect(await run(['validate', 'good.yaml'])).toEqual({ code: 0, out: '', err: '1 file: valid\n' });
   });
 
   test('every problem with its line and caret, exit 2', async () => {
     expect(await run(['validate', 'bad.yaml', 'good.yaml', 'none.yaml'])).toEqual({
       code: 2,
-      stdout: `bad.yaml:3:3: endpointSyncer.wrokers: unknown key "wrokers", did you mean "workers"?
+      out: `bad.yaml:3:3: endpointSyncer.wrokers: unknown key "wrokers", did you mean "workers"?
   wrokers: 5
   ^
 
@@ -73,36 +41,30 @@ bad.yaml:4:17: endpointSyncer.onHostDelete: warning: controllers of the host clu
 
 none.yaml: cannot be read: there is no such file
 `,
-      stderr: '3 files: 2 errors and 1 warning\n',
+      err: '3 files: 2 errors and 1 warning\n',
     });
   });
 
   test('a file for the key API alone needs no name of a virtual cluster, one for run does', async () => {
-    const validated = (text: string): Promise<Outcome> => {
-      writeFileSync(join(folder, 'api.yaml'), text);
+    const validated = (text: string): Promise<CapturedRun> => {
+      write('api.yaml', text);
       return run(['validate', 'api.yaml']);
     };
-    expect(await validated('managementApi: {dataDir: data}\n')).toMatchObject({ code: 0, stdout: '' });
+    expect(await validated('managementApi: {dataDir: data}\n')).toMatchObject({ code: 0, out: '' });
     const sync = await validated('managementApi: {dataDir: data}\nsync: {}\n');
-    expect([sync.code, sync.stdout]).toEqual([
-      2,
-      expect.stringContaining('endpointSyncer.name: is required'),
-    ]);
+    expect([sync.code, sync.out]).toEqual([2, expect.stringContaining('endpointSyncer.name: is required')]);
     const http = 'endpointSyncer: {http: {bindAddress: "127.0.0.1:0"}, log: {level: info}}\n';
-    expect(await validated(`managementApi: {dataDir: data}\n${http}`)).toMatchObject({ code: 0, stdout: '' });
+    expect(await validated(`managementApi: {dataDir: data}\n${http}`)).toMatchObject({ code: 0, out: '' });
     const other = await validated('managementApi: {dataDir: data}\nendpointSyncer: {workers: 5}\n');
-    expect([other.code, other.stdout]).toEqual([
-      2,
-      expect.stringContaining('endpointSyncer.name: is required'),
-    ]);
+    expect([other.code, other.out]).toEqual([2, expect.stringContaining('endpointSyncer.name: is required')]);
     const days = await validated('managementApi: {maxTtl: 30d}\n');
-    expect(days.stdout).toContain('found "30d": d is not a unit, write 720h');
+    expect(days.out).toContain('found "30d": d is not a unit, write 720h');
   });
 
   test('JSON for scripts', async () => {
-    const { code, stdout, stderr } = await run(['validate', '-o', 'json', 'bad.yaml', 'good.yaml']);
-    expect([code, stderr]).toEqual([2, '']);
-    expect(JSON.parse(stdout)).toEqual([
+    const { code, out, err } = await run(['validate', '-o', 'json', 'bad.yaml', 'good.yaml']);
+    expect([code, err]).toEqual([2, '']);
+    expect(JSON.parse(out)).toEqual([
       {
         file: 'bad.yaml',
         line: 3,
@@ -113,23 +75,23 @@ none.yaml: cannot be read: there is no such file
       },
       expect.objectContaining({ line: 4, column: 17, severity: 'warning' }),
     ]);
-    expect(await run(['validate', '-o', 'json', 'good.yaml'])).toMatchObject({ code: 0, stdout: '[]\n' });
+    expect(await run(['validate', '-o', 'json', 'good.yaml'])).toMatchObject({ code: 0, out: '[]\n' });
   });
 
   test('standard input, the environment, flags', async () => {
     const [piped, flagged] = await Promise.all([
-      run(['validate', '-'], { input: 'endpointSyncer: {name: A}' }),
-      run(['validate', '--name', 'vc', '--workers', '0', '-'], { input: '' }),
+      spawnedRun(['validate', '-'], 'endpointSyncer: {name: A}'),
+      spawnedRun(['validate', '--name', 'vc', '--workers', '0', '-']),
     ]);
-    const fromEnvironment = await run(['validate'], { env: { ENDPOINT_SYNCER_CONFIG: 'good.yaml' } });
+    const fromEnvironment = await run(['validate'], { ENDPOINT_SYNCER_CONFIG: 'good.yaml' });
     const nothing = await run(['validate']);
-    expect([piped.code, piped.stdout.split(' ')[0]]).toEqual([2, '<stdin>:1:24:']);
-    expect([fromEnvironment.code, fromEnvironment.stdout]).toEqual([0, '']);
-    expect([flagged.code, flagged.stdout]).toEqual([
+    expect([piped.code, piped.out.split(' ')[0]]).toEqual([2, '<stdin>:1:24:']);
+    expect([fromEnvironment.code, fromEnvironment.out]).toEqual([0, '']);
+    expect([flagged.code, flagged.out]).toEqual([
       2,
       '--workers: endpointSyncer.workers: must be at least 1, found 0\n',
     ]);
-    expect([nothing.code, nothing.stdout]).toEqual([
+    expect([nothing.code, nothing.out]).toEqual([
       2,
       'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required\n',
     ]);
@@ -146,8 +108,8 @@ describe('schema', () => {
   test('prints the schema, which is the shipped one', async () => {
     const printed = await run(['schema']);
     const checked = await run(['schema', '--check']);
-    expect(JSON.parse(printed.stdout)).toMatchObject({ title: 'endpoint-syncer configuration' });
-    expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(JSON.parse(printed.out)).toMatchObject({ title: 'endpoint-syncer configuration' });
+    expect(checked).toEqual({ code: 0, out: '', err: '' });
   });
 });
 
@@ -217,9 +179,9 @@ describe('the commonest mistakes', () => {
       [`3:26 ${typo('nam', 'name')}`],
     ],
   ])('%s is explained by one sentence', async (_, text, expected) => {
-    writeFileSync(join(folder, 'mistake.yaml'), text);
-    const { stdout } = await run(['validate', 'mistake.yaml', '-o', 'json']);
-    const problems = JSON.parse(stdout) as { line: number; column: number; message: string }[];
+    write('mistake.yaml', text);
+    const { out } = await run(['validate', 'mistake.yaml', '-o', 'json']);
+    const problems = JSON.parse(out) as { line: number; column: number; message: string }[];
     expect(problems.map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual(expected);
   });
 
@@ -260,35 +222,35 @@ describe('the commonest mistakes', () => {
       expect.stringMatching(/there is no file .*: ~ is not expanded, write the whole path$/u),
     ],
   ])('%s gets its sentence', async (_, text, expected) => {
-    writeFileSync(join(folder, 'mistake.yaml'), text);
-    const { stdout } = await run(['validate', 'mistake.yaml', '-o', 'json']);
-    expect((JSON.parse(stdout) as { message: string }[]).map(({ message }) => message)).toEqual([expected]);
+    write('mistake.yaml', text);
+    const { out } = await run(['validate', 'mistake.yaml', '-o', 'json']);
+    expect((JSON.parse(out) as { message: string }[]).map(({ message }) => message)).toEqual([expected]);
   });
 
   test('a command without a configuration names --config', async () => {
     const advice =
       'there is no configuration file: use --config FILE or set ENDPOINT_SYNCER_CONFIG; without one, --name is required\n';
-    expect(await run(['run'])).toEqual({ code: 2, stdout: '', stderr: advice });
-    expect((await run(['run', '--workers', '0'])).stderr).toContain(advice);
-    expect((await run(['validate'])).stderr).toContain('without a file: 1 error');
-    expect((await run(['validate'])).stdout).toBe(advice);
-    expect((await run(['run', 'good.yaml'])).stderr).toContain(
+    expect(await run(['run'])).toEqual({ code: 2, out: '', err: advice });
+    expect((await run(['run', '--workers', '0'])).err).toContain(advice);
+    expect((await run(['validate'])).err).toContain('without a file: 1 error');
+    expect((await run(['validate'])).out).toBe(advice);
+    expect((await run(['run', 'good.yaml'])).err).toContain(
       'but got 1: good.yaml; did you mean --config good.yaml?\n',
     );
-    expect((await run(['explain', 'web'])).stderr).toContain(
+    expect((await run(['explain', 'web'])).err).toContain(
       'error: "web": write NAMESPACE/NAME, such as default/web\n',
     );
   });
 
   test('a kubeconfig that does not exist is named, with the settings to correct', async () => {
     const advice = 'name another file with --host-kubeconfig or in endpointSyncer.host.kubeconfig';
-    const { code, stderr } = await run(['status', '--name', 'vc', '--host-kubeconfig', '/nowhere/host']);
+    const { code, err } = await run(['status', '--name', 'vc', '--host-kubeconfig', '/nowhere/host']);
     expect(code).toBe(1);
-    expect(stderr).toContain(
+    expect(err).toContain(
       `error: the kubeconfig /nowhere/host cannot be read: there is no such file; ${advice}\n`,
     );
     const keys = await run(['keys', 'list', '--kubeconfig', '/nowhere/keys']);
-    expect(keys.stderr).toBe(
+    expect(keys.err).toBe(
       'error: the kubeconfig /nowhere/keys cannot be read: there is no such file; name another file with --kubeconfig\n',
     );
   });

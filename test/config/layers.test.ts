@@ -1,9 +1,8 @@
 /** vCluster's own values file below the configuration file. */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { checkConfig, loadConfig, type CheckedConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
@@ -11,6 +10,7 @@ import { vclusterDefaults } from '../../src/config/vcluster-values.ts';
 import type { Config, ConfigFlags } from '../../src/config/config.ts';
 import { sandboxSettings } from '../../src/syncer/translation.ts';
 import { ANY_KIND, brief } from './setup.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 const PATCH = 'patches: [{path: a, expression: value}]';
 const OFF = 'endpoints: {enabled: false}, endpointSlices: {enabled: false}';
@@ -239,17 +239,8 @@ describe('objects that vCluster and this program would both write', () => {
   });
 });
 
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
-  mkdirSync(join(folder, 'conf'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-function write(name: string, text: string): string {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
-}
+const { folder, write } = testFolder();
+mkdirSync(join(folder, 'conf'));
 
 function at(name: string, text: string, flags: ConfigFlags = {}): Promise<CheckedConfig> {
   return checkConfig(write(name, text), { env: {}, flags, checks: ANY_KIND });

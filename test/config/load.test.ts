@@ -1,24 +1,13 @@
 /** Selection and reading of the configuration file. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
 import { FILE_BYTES_MAX, type LoadedConfig, loadConfig, readConfigText } from '../../src/config/load.ts';
 import { ConfigError } from '../../src/base/errors.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-function file(name: string, content: string | Buffer): string {
-  const path = join(folder, name);
-  writeFileSync(path, content);
-  return path;
-}
+const { folder, write: file } = testFolder();
 
 function load(options: { file?: string; env?: Record<string, string> }): Promise<LoadedConfig> {
   return loadConfig({ env: {}, flags: {}, checks: CONFIG_CHECKS, ...options });

@@ -1,13 +1,12 @@
 /** `demo --once`: the samples synced between two clusters in this process, and the files that it leaves. */
 
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { capturedRun } from '../captured-run.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-const FOLDER = mkdtempSync(join(tmpdir(), 'demo-'));
-afterAll(() => rmSync(FOLDER, { recursive: true }));
+const { folder: FOLDER, write } = testFolder();
 
 test('every sample is listed with its copy or the reason for none, and only the configuration is left', async () => {
   const folder = join(FOLDER, 'new', 'folder');
@@ -28,8 +27,7 @@ test('every sample is listed with its copy or the reason for none, and only the 
 });
 
 test('a folder that cannot be written is an error with the next step', async () => {
-  const file = join(FOLDER, 'file');
-  writeFileSync(file, '');
+  const file = write('file', '');
   for (const folder of [file, '/proc/nowhere']) {
     const run = await capturedRun(['demo', '--once', '--dir', folder]);
     expect([run.code, run.out]).toEqual([1, '']);

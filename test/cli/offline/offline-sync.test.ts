@@ -1,33 +1,25 @@
 /** References: `render`, `patch` and `test` write the names that the daemon writes (`test/scenarios/references.ts`). */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { runProgram } from '../../../src/cli/program.ts';
+import { capturedRun } from '../captured-run.ts';
 import { hostNameShort } from '../../../src/syncer/translate/names.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-references-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, write } = testFolder();
 
 let files = 0;
 
-function file(content: unknown): string {
-  const path = join(folder, `${files++}.yaml`);
-  writeFileSync(path, JSON.stringify(content));
-  return path;
+const file = (content: unknown): string => write(`${files++}.yaml`, JSON.stringify(content));
+
+/** Of the last run. */
+let [out, err] = ['', ''];
+
+async function run(...args: string[]): Promise<number> {
+  const { code, ...printed } = await capturedRun(args);
+  ({ out, err } = printed);
+  return code;
 }
-
-let out = '';
-let err = '';
-
-beforeEach(() => {
-  [out, err] = ['', ''];
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((out += String(text)), true));
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((err += String(text)), true));
-});
-afterEach(() => vi.restoreAllMocks());
 
 const PATCHES = [
   { path: 'metadata.annotations.service', reference: { apiVersion: 'v1', kind: 'Service' } },
@@ -68,19 +60,18 @@ describe('the names of referenced objects', () => {
     ['the objects', [object('Service', 'kubernetes'), object('Pod', 'db-0'), object('Secret', 'tls')]],
   ])('with %s in the virtual cluster', async (_, others) => {
     const virtual = { apiVersion: 'v1', kind: 'List', items: [web, ...others] };
-    await runProgram(['render', '--config', config, '-f', file(virtual)]);
+    await run('render', '--config', config, '-f', file(virtual));
     const [rendered] = out.split('---\n');
     expect(parse(rendered ?? '')).toMatchObject({ metadata: { annotations: HOST } });
 
     const copy = { apiVersion: 'v1', kind: 'Endpoints', metadata: { annotations: HOST } };
     const cases = [{ name: 'references', virtual: [web, ...others], expect: { host: [copy] } }];
-    writeFileSync(join(folder, 'endpoint-syncer-test.yaml'), JSON.stringify({ config, cases }));
-    out = '';
-    expect({ code: await runProgram(['test', folder]), out }).toMatchObject({ code: 0 });
+    write('endpoint-syncer-test.yaml', JSON.stringify({ config, cases }));
+    expect({ code: await run('test', folder), out }).toMatchObject({ code: 0 });
   });
 
   test('with the patches alone', async () => {
-    await runProgram(['patch', '--config', config, '-f', file(web)]);
+    await run('patch', '--config', config, '-f', file(web));
     expect(parse(out)).toMatchObject({ metadata: { annotations: HOST } });
   });
 });
@@ -90,7 +81,7 @@ describe('a name that was changed on the host', () => {
     const annotations = { secret };
     const host = { ...object('Endpoints', 'web-x-default-x-vc', { namespace: 'host', annotations }) };
     const world = { apiVersion: 'v1', kind: 'List', items: virtual };
-    await runProgram(['render', '--config', config, '--reverse', '-f', file(host), '--virtual', file(world)]);
+    await run('render', '--config', config, '--reverse', '-f', file(host), '--virtual', file(world));
     return parse(out);
   };
 
@@ -103,9 +94,8 @@ describe('a name that was changed on the host', () => {
     await reversed('v0123456789abc', [object('Secret', 'next')]);
     const message = 'no Secret of the virtual cluster has the name "v0123456789abc" on the host';
     expect(err).toContain(message);
-    [out, err] = ['', ''];
     const host = object('Endpoints', 'web', { namespace: 'host', annotations: { secret: 'v0123456789abc' } });
-    expect(await runProgram(['patch', '--config', config, '--reverse', '-f', file(host)])).toBe(1);
+    expect(await run('patch', '--config', config, '--reverse', '-f', file(host))).toBe(1);
     expect(err).toContain(message);
   });
 });

@@ -1,66 +1,28 @@
 /** The command `patch`: output, flags and exit codes. */
 
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { runProgram } from '../../../src/cli/program.ts';
+import { capturedRun, spawnedRun, type CapturedRun } from '../captured-run.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
-const folder = mkdtempSync(join(tmpdir(), 'patch-command-'));
+const { folder, write } = testFolder();
 
 beforeAll(() => {
   vi.stubEnv('ENDPOINT_SYNCER_CONFIG', '');
   vi.stubEnv('VCLUSTER_NAME', '');
 });
 
-afterAll(() => {
-  vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => void vi.unstubAllEnvs());
 
 let files = 0;
 
-function file(text: string): string {
-  const path = join(folder, `${files++}.yaml`);
-  writeFileSync(path, text);
-  return path;
-}
-
-interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const file = (text: string): string => write(`${files++}.yaml`, text);
 
 /** The whole program in this process; the object comes from a file, as there is one standard input only. */
-async function patch(args: readonly string[], object?: string): Promise<Outcome> {
-  const written = { stdout: '', stderr: '' };
-  const spies = (['stdout', 'stderr'] as const).map((stream) =>
-    vi.spyOn(process[stream], 'write').mockImplementation((text) => {
-      written[stream] += String(text);
-      return true;
-    }),
-  );
-  try {
-    const input = object === undefined ? [] : ['-f', file(object)];
-    return { code: await runProgram(['patch', ...args, ...input]), ...written };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-}
-
-/** A process of its own, with standard input. */
-function spawned(args: readonly string[], stdin: string): Promise<Outcome> {
-  const command = ['--no-node-snapshot', join(ROOT, 'src/main.ts'), 'patch', ...args];
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, command, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });
-    });
-    child.stdin?.end(stdin);
-  });
+function patch(args: readonly string[], object?: string): Promise<CapturedRun> {
+  const input = object === undefined ? [] : ['-f', file(object)];
+  return capturedRun(['patch', ...args, ...input]);
 }
 
 const OBJECT = `
@@ -80,20 +42,20 @@ describe('patch', () => {
 - path: metadata.annotations["example.com/ref"]
   reference: {apiVersion: v1, kind: Secret}
 `);
-    const { code, stdout, stderr } = await patch(
+    const { code, out, err } = await patch(
       ['--patches', patches, '--name', 'suffix', '--host-namespace', 'host', '--namespace', 'pqr'],
       OBJECT.replace('creds', 'abc'),
     );
-    expect(stderr).toBe('');
+    expect(err).toBe('');
     expect(code).toBe(0);
-    expect(parse(stdout)).toEqual({
+    expect(parse(out)).toEqual({
       apiVersion: 'v1',
       kind: 'Endpoints',
       metadata: { name: 'web', annotations: { 'example.com/ref': 'v5v1vrloayhcba', switch: 'on' } },
       subsets: [{ addresses: [{ ip: '10.0.0.1', hostname: 't-a-suffix-host' }, { ip: '10.0.0.2' }] }],
       unknown: { kept: 1.5 },
     });
-    expect(stdout).toContain('switch: "on"');
+    expect(out).toContain('switch: "on"');
   });
 
   test('has the object itself in the context where it is the virtual one, unless --virtual-object names another', async () => {
@@ -103,8 +65,8 @@ describe('patch', () => {
   reverseExpression: '[value, context.hostObject.metadata.name, context.virtualObject === null].join()'
 `);
     const run = async (...args: string[]): Promise<unknown> => {
-      const { stdout } = await patch(['--patches', patches, '-o', 'json', ...args], OBJECT);
-      return JSON.parse(stdout) as unknown;
+      const { out } = await patch(['--patches', patches, '-o', 'json', ...args], OBJECT);
+      return JSON.parse(out) as unknown;
     };
     const switched = (text: string): object => ({ metadata: { annotations: { switch: text } } });
     expect(await run()).toMatchObject(switched('on,web,true'));
@@ -128,8 +90,8 @@ describe('patch', () => {
       file('{"a": "xy", "b": "changed", "c": 1}'),
     ];
     const objects = ['--host-object', file('h: H'), '--virtual-object', file('{v: V, b: own}')];
-    const { stdout } = await patch([...args, ...objects]);
-    expect(JSON.parse(stdout)).toEqual({ a: 'yHV', b: 'own', c: 1 });
+    const { out } = await patch([...args, ...objects]);
+    expect(JSON.parse(out)).toEqual({ a: 'yHV', b: 'own', c: 1 });
   });
 
   test('uses the patches and names of a configuration', async () => {
@@ -137,11 +99,11 @@ describe('patch', () => {
 endpointSyncer: {name: suffix, host: {namespace: vcluster}, references: {naming: long}}
 sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVersion: v1, kind: Secret, namePath: nm, namespacePath: ns}}]}}}
 `);
-    const { code, stdout } = await patch(['--config', config], '{root: {list: [{nm: abc, ns: pqr}]}}');
-    expect(parse(stdout)).toEqual({ root: { list: [{ nm: 'abc-x-pqr-x-suffix', ns: 'vcluster' }] } });
+    const { code, out } = await patch(['--config', config], '{root: {list: [{nm: abc, ns: pqr}]}}');
+    expect(parse(out)).toEqual({ root: { list: [{ nm: 'abc-x-pqr-x-suffix', ns: 'vcluster' }] } });
     expect(code).toBe(0);
     const other = file(`- {path: a, expression: 'context.vcluster.config.sync.toHost.services.enabled'}`);
-    expect((await patch(['--config', config, '--patches', other], 'a: 1')).stdout).toBe('a: true\n');
+    expect((await patch(['--config', config, '--patches', other], 'a: 1')).out).toBe('a: true\n');
   });
 
   test('a patch that fails: index, path, caret, exit code 1, nothing on standard output', async () => {
@@ -152,10 +114,10 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     const suffix = "x";
     value.no.where + suffix
 `);
-    const { code, stdout, stderr } = await patch(['--patches', patches, '-f', file(OBJECT)]);
+    const { code, out, err } = await patch(['--patches', patches, '-f', file(OBJECT)]);
     expect(code).toBe(1);
-    expect(stdout).toBe('');
-    const [line, source, caret] = stderr.split('\n');
+    expect(out).toBe('');
+    const [line, source, caret] = err.split('\n');
     expect(line).toMatch(/^patches\[1\] at subsets\.0\.addresses\.0\.ip: TypeError: .* \(runtime\)$/);
     expect(source).toBe('value.no.where + suffix');
     expect(caret).toMatch(/^ +\^$/);
@@ -173,11 +135,11 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
       [['--patches', good, '-f', join(folder, 'nowhere.yaml')]],
       [[], 'a: 1'],
     ];
-    const outcomes: Outcome[] = [];
+    const outcomes: CapturedRun[] = [];
     for (const [args, object] of runs) outcomes.push(await patch(args, object));
-    expect(outcomes.map(({ code, stdout }) => `${code}${stdout}`)).toEqual(outcomes.map(() => '2'));
+    expect(outcomes.map(({ code, out }) => `${code}${out}`)).toEqual(outcomes.map(() => '2'));
     const [path, expression, object, list, empty, noPatches, noObject, nothing] = outcomes.map(
-      ({ stderr }) => stderr,
+      ({ err }) => err,
     );
     expect(path).toMatch(/:1:10: patches\[0\]\.path: unclosed filter: .*\n- path: a\[\?\(@\.x\]\n {9}\^\n/);
     expect(expression).toMatch(/patches\[0\]\.expression: /);
@@ -190,16 +152,16 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
   });
 
   test('from standard input; keys that lead to prototypes are data', async () => {
-    const { stdout } = await spawned(
-      ['--patches', file('- {path: "a.*", expression: value + 1}'), '-o', 'json'],
+    const { out } = await spawnedRun(
+      ['patch', '--patches', file('- {path: "a.*", expression: value + 1}'), '-o', 'json'],
       '{"a": {"__proto__": 1, "b": 1}, "constructor": {"x": 2}}',
     );
-    expect(stdout.replaceAll(/\s/g, '')).toBe('{"a":{"__proto__":1,"b":2},"constructor":{"x":2}}');
+    expect(out.replaceAll(/\s/g, '')).toBe('{"a":{"__proto__":1,"b":2},"constructor":{"x":2}}');
   });
 
   test('the objects of a list do not share parts', async () => {
     const patches = file('- {path: a, expression: "[value, value]"}');
-    expect(parse((await patch(['--patches', patches], 'a: {b: 1}')).stdout)).toEqual({
+    expect(parse((await patch(['--patches', patches], 'a: {b: 1}')).out)).toEqual({
       a: [{ b: 1 }, { b: 1 }],
     });
   });
@@ -209,20 +171,20 @@ describe('results are validated as by render', () => {
   const patches = '- {path: metadata.annotations.switch, expression: "42"}';
 
   test.each(['v1\nkind: Endpoints', 'example.com/v1\nkind: Gadget'])('an annotation of %s', async (kind) => {
-    const { code, stdout, stderr } = await patch(
+    const { code, out, err } = await patch(
       ['--patches', file(patches)],
       OBJECT.replace('v1\nkind: Endpoints', kind),
     );
-    expect(stderr).toMatch(/^patches\[0\] at metadata\.annotations\.switch: .*must be a string, not 42/);
-    expect([code, stdout]).toEqual([1, '']);
+    expect(err).toMatch(/^patches\[0\] at metadata\.annotations\.switch: .*must be a string, not 42/);
+    expect([code, out]).toEqual([1, '']);
   });
 
   test('an address', async () => {
-    const { code, stderr } = await patch(
+    const { code, err } = await patch(
       ['--patches', file(`- {path: "subsets[0].addresses[0].ip", expression: "'nowhere'"}`)],
       OBJECT,
     );
-    expect(stderr).toContain('patches[0] at subsets.0.addresses.0.ip');
+    expect(err).toContain('patches[0] at subsets.0.addresses.0.ip');
     expect(code).toBe(1);
   });
 });

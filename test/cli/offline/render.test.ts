@@ -1,20 +1,12 @@
 /** The command `render`: output, formats, notes and exit codes. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { runProgram } from '../../../src/cli/program.ts';
+import { capturedRun } from '../captured-run.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-render-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function file(name: string, text: string): string {
-  const path = join(folder, name);
-  writeFileSync(path, text);
-  return path;
-}
+const { folder, write: file } = testFolder();
 
 const config = file(
   'config.yaml',
@@ -49,15 +41,14 @@ spec: {selector: {app: gated}}
 `,
 );
 
-let out = '';
-let err = '';
+/** Of the last run. */
+let [out, err] = ['', ''];
 
-beforeEach(() => {
-  [out, err] = ['', ''];
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((out += String(text)), true));
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((err += String(text)), true));
-});
-afterEach(() => vi.restoreAllMocks());
+async function render(...args: string[]): Promise<number> {
+  const run = await capturedRun(['render', ...args]);
+  [out, err] = [run.out, run.err];
+  return run.code;
+}
 
 function documents(): unknown[] {
   const parsed = parseAllDocuments(out);
@@ -66,7 +57,7 @@ function documents(): unknown[] {
 
 describe('render', () => {
   test('prints the host objects, and the reasons for skipped ones', async () => {
-    expect(await runProgram(['render', '--config', config, '-f', web])).toBe(0);
+    expect(await render('--config', config, '-f', web)).toBe(0);
     expect(documents()).toMatchObject([
       {
         metadata: {
@@ -91,7 +82,7 @@ describe('render', () => {
 
   test('a host object with only a name makes it an update', async () => {
     const host = file('host.yaml', 'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc}\n');
-    expect(await runProgram(['render', '--config', config, '-f', web, '--host', host])).toBe(0);
+    expect(await render('--config', config, '-f', web, '--host', host)).toBe(0);
     expect(documents()).toMatchObject([{ metadata: { name: 'web-x-shop-x-vc' } }]);
   });
 
@@ -100,7 +91,7 @@ describe('render', () => {
       'foreign.yaml',
       'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc, annotations: {owner: me}}\n',
     );
-    await runProgram(['render', '--config', config, '-f', web, '--host', host]);
+    await render('--config', config, '-f', web, '--host', host);
     expect(out).toBe('');
     expect(err).toContain('skipped Endpoints shop/web: NotManaged');
   });
@@ -132,7 +123,7 @@ endpoints: [{addresses: [10.0.0.1]}]
       'joined.yaml',
       '{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shared}}',
     );
-    expect(await runProgram(['render', '--config', mapped, '-f', slices, '--host', host])).toBe(0);
+    expect(await render('--config', mapped, '-f', slices, '--host', host)).toBe(0);
     expect(out).toBe('');
     const reason = `NotManaged: The host Service "shared/web" is not the copy of this object's Service`;
     expect(err).toContain(`skipped Endpoints shop/web: ${reason}`);
@@ -140,12 +131,9 @@ endpoints: [{addresses: [10.0.0.1]}]
   });
 
   test('a change on the host is synced back through the reverse patches', async () => {
-    await runProgram(['render', '--config', config, '-f', web]);
+    await render('--config', config, '-f', web);
     const changed = file('changed.yaml', out.replace('team-payments', 'team-billing'));
-    [out, err] = ['', ''];
-    expect(
-      await runProgram(['render', '--config', config, '--reverse', '-f', changed, '--virtual', web]),
-    ).toBe(0);
+    expect(await render('--config', config, '--reverse', '-f', changed, '--virtual', web)).toBe(0);
     expect(documents()).toMatchObject([
       { metadata: { name: 'web', namespace: 'shop', annotations: { 'example.com/owner': 'billing' } } },
     ]);
@@ -177,7 +165,7 @@ endpoints: [{addresses: [10.0.0.1]}]
 {apiVersion: v1, kind: Secret, metadata: {name: web-tls, namespace: shop}}
 `,
     );
-    expect(await runProgram(['render', '--config', both, '-f', objects])).toBe(0);
+    expect(await render('--config', both, '-f', objects)).toBe(0);
     expect(documents()).toMatchObject([{ kind: 'Endpoints' }, { kind: 'Secret' }, { kind: 'EndpointSlice' }]);
   });
 
@@ -195,7 +183,7 @@ metadata:
   annotations: {vcluster.loft.sh/object-name: tls, vcluster.loft.sh/object-namespace: shop}
 `,
     );
-    await runProgram(['render', '--config', config, '-f', referring, '--host', host]);
+    await render('--config', config, '-f', referring, '--host', host);
     expect(documents()).toMatchObject([
       { metadata: { annotations: { 'example.com/secret': 'tls-by-another-syncer' } } },
     ]);
@@ -210,7 +198,7 @@ metadata: {name: web-x-shop-x-vc, annotations: {"example.com/owner": team-sales}
 subsets: [{addresses: [{ip: 10.0.0.1}]}]
 `,
     );
-    expect(await runProgram(['render', '--config', config, '--reverse', '-f', edited])).toBe(0);
+    expect(await render('--config', config, '--reverse', '-f', edited)).toBe(0);
     expect(documents()).toMatchObject([
       { metadata: { name: 'web', namespace: 'shop', annotations: { 'example.com/owner': 'sales' } } },
     ]);
@@ -235,11 +223,10 @@ metadata: {name: good, namespace: shop}
 `,
     );
     const onError = ['--patches-on-error', 'object'];
-    expect(await runProgram(['render', '--config', failing, '-f', two, ...onError])).toBe(1);
+    expect(await render('--config', failing, '-f', two, ...onError)).toBe(1);
     expect(documents()).toMatchObject([{ metadata: { name: 'good-x-shop-x-vc' } }]);
     expect(err).toMatch(/failed Endpoints shop\/bad: patches\[0\] at metadata\.labels\.n: .*\(runtime\)/);
-    [out, err] = ['', ''];
-    expect(await runProgram(['render', '--config', failing, '-f', two])).toBe(1);
+    expect(await render('--config', failing, '-f', two)).toBe(1);
     expect(documents()).toMatchObject([
       { metadata: { name: 'bad-x-shop-x-vc', labels: { 'vcluster.loft.sh/namespace': 'shop' } } },
       { metadata: { name: 'good-x-shop-x-vc' } },
@@ -249,10 +236,10 @@ metadata: {name: good, namespace: shop}
   });
 
   test('every unreadable file is reported with the reason, exit 2', async () => {
-    const [none, binary] = [join(folder, 'none.yaml'), join(folder, 'binary.yaml')];
-    writeFileSync(binary, Buffer.from([0xff, 0xfe, 0]));
+    const none = join(folder, 'none.yaml');
+    const binary = file('binary.yaml', Buffer.from([0xff, 0xfe, 0]));
     const broken = file('broken.yaml', 'a: [1\n');
-    expect(await runProgram(['render', '--config', config, '-f', none, binary, broken])).toBe(2);
+    expect(await render('--config', config, '-f', none, binary, broken)).toBe(2);
     expect(err).toContain(`${none}: cannot be read: there is no such file\n`);
     expect(err).toContain(`${binary}: is not UTF-8 text\n`);
     expect(err).toMatch(/broken\.yaml:2:1: flow sequence .* end with a \]\n/);
@@ -260,7 +247,7 @@ metadata: {name: good, namespace: shop}
 
   test('a note if there is nothing to render', async () => {
     const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n');
-    expect(await runProgram(['render', '--config', config, '-f', none])).toBe(0);
+    expect(await render('--config', config, '-f', none)).toBe(0);
     expect(err).toBe(`note: no Endpoints or EndpointSlice in ${none}, nothing to render\n`);
   });
 
@@ -269,7 +256,7 @@ metadata: {name: good, namespace: shop}
       'odd.yaml',
       'apiVersion: example.com/v1\nkind: constructor\nmetadata: {name: a, namespace: shop}\n',
     );
-    expect(await runProgram(['render', '--config', config, '-f', web, '-f', odd])).toBe(0);
+    expect(await render('--config', config, '-f', web, '-f', odd)).toBe(0);
     expect([err.includes('iterable'), out.includes('web-x-shop-x-vc')]).toEqual([false, true]);
   });
 
@@ -278,7 +265,7 @@ metadata: {name: good, namespace: shop}
       'bare.yaml',
       'apiVersion: v1\nkind: Endpoints\nmetadata: {name: bare, namespace: shop, managedFields: null}\nsubsets: []\n',
     );
-    expect(await runProgram(['render', '--config', config, '-f', bare])).toBe(0);
+    expect(await render('--config', config, '-f', bare)).toBe(0);
     expect(out).toContain('bare-x-shop-x-vc');
   });
 });

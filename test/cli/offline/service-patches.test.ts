@@ -1,19 +1,14 @@
 /** Patches of Services in the commands that need no cluster: `render`, `patch` and `test`. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import { capturedRun } from '../captured-run.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-services-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { write } = testFolder();
 
 function file(name: string, content: unknown): string {
-  const path = join(folder, name);
-  writeFileSync(path, stringify(content));
-  return path;
+  return write(name, stringify(content));
 }
 
 const OWNER = {

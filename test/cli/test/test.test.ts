@@ -7,10 +7,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, describe, expect, test } from 'vitest';
 import { changeSince } from '../../../src/cli/test/test.ts';
-import { capturedRun } from '../captured-run.ts';
+import { capturedRun, MAIN } from '../captured-run.ts';
 import { CONFIG, HOLDS, WEB, casesOf, folder, folderWith, oneCase } from './case-files.ts';
-
-const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
