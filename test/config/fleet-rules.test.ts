@@ -1,26 +1,21 @@
 /** Settings of a fleet: what it needs, and what belongs to its members. */
 
 import { describe, expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/parse.ts';
-import { ANY_KIND, brief } from './setup.ts';
+import { problemsIn, validConfig } from './setup.ts';
 
 const FLEET = 'fleet: {enabled: true, namespaces: {include: ["team-*"]}}';
 
-function problems(lines: readonly string[], { rest = '', acceptsFleet = true, env = {} } = {}): string[] {
+function problems(lines: readonly string[], { rest = '', acceptsFleet = true } = {}): string[] {
   const text = `endpointSyncer:\n${lines.map((line) => `  ${line}\n`).join('')}${rest}`;
-  const options = { env, flags: {}, checks: ANY_KIND, acceptsFleet };
-  return parseConfig({ text, file: 'f.yaml' }, options).problems.map(brief);
+  return problemsIn(text, { acceptsFleet });
 }
 
 describe('a fleet', () => {
   test('needs no name, and what every member gets is kept as written', () => {
     const text = `endpointSyncer:\n  ${FLEET}\n  defaults: {sandbox: {memory: 64Mi}}\n`;
-    const { config } = parseConfig(
-      { text, file: '' },
-      { env: {}, flags: {}, checks: ANY_KIND, acceptsFleet: true },
-    );
-    expect(config?.defaults).toEqual({ sandbox: { memory: '64Mi' } });
-    expect(config?.name).toBe('');
+    const config = validConfig(text, { acceptsFleet: true });
+    expect(config.defaults).toEqual({ sandbox: { memory: '64Mi' } });
+    expect(config.name).toBe('');
   });
 
   test.each([

@@ -14,10 +14,11 @@ export const ANY_KIND: ConfigChecks = {
 export interface Settings {
   readonly env?: Record<string, string>;
   readonly flags?: ConfigFlags;
+  readonly acceptsFleet?: boolean;
 }
 
-export function parseText(text: string, { env = {}, flags = {} }: Settings = {}): ParseResult {
-  return parseConfig({ text, file: 'f.yaml' }, { env, flags, checks: ANY_KIND });
+export function parseText(text: string, settings: Settings = {}): ParseResult {
+  return parseConfig({ text, file: 'f.yaml' }, { env: {}, flags: {}, checks: ANY_KIND, ...settings });
 }
 
 /** `line:column path message` of every problem. */

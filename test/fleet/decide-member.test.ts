@@ -5,19 +5,14 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { decideMember, type FleetRules, type MemberDecision } from '../../src/fleet/decide-member.ts';
 import type { VclusterObjects } from '../../src/fleet/vcluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { parseConfig } from '../../src/config/parse.ts';
-import { ANY_KIND } from '../config/setup.ts';
+import { ANY_KIND, validConfig } from '../config/setup.ts';
 
 const OFF = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: false}}}';
 
 function rules(lines = ''): FleetRules {
   const text = `endpointSyncer:\n  host: {namespace: own}\n  fleet: {enabled: true, namespaces: {include: ["team-*"], exclude: [team-x]}}\n${lines}`;
-  const { config, problems } = parseConfig(
-    { text, file: 'f.yaml' },
-    { env: {}, flags: {}, checks: ANY_KIND, acceptsFleet: true },
-  );
-  if (config === undefined) throw new Error(JSON.stringify(problems));
-  return { fleet: config.fleet, defaults: config.defaults, host: config.host, checks: ANY_KIND };
+  const { fleet, defaults, host } = validConfig(text, { acceptsFleet: true });
+  return { fleet, defaults, host, checks: ANY_KIND };
 }
 
 interface Parts {
@@ -69,6 +64,11 @@ describe('whether it is a member', () => {
     ['its namespace is excluded', { namespace: 'team-x' }, 'left'],
     ['its namespace is not included', { namespace: 'prod' }, 'left'],
     ['its workload is gone', { workloads: 0 }, 'removed'],
+    [
+      'two workloads have its name',
+      { workloads: 2 },
+      expect.stringMatching(/^conflicting: a StatefulSet and a Deployment of the name "vc"/u) as string,
+    ],
     ['its workload and its values are gone', { workloads: 0, values: undefined }, 'deleted'],
     ['it is scaled to 0', { replicas: 0 }, 'asleep: scaled to 0 replicas'],
     [
@@ -103,13 +103,7 @@ describe('whether it is a member', () => {
       'invalid: Secret team-a/vc-config-vc has no values under the key config.yaml',
     ],
   ])('%s', (_, parts, expected) => {
-    expect(decided(parts)).toBe(expected);
-  });
-
-  test('two workloads of one name conflict', () => {
-    expect(decided({ workloads: 2 })).toMatch(
-      /^conflicting: a StatefulSet and a Deployment of the name "vc"/u,
-    );
+    expect(decided(parts)).toEqual(expected);
   });
 
   test('a vCluster in the namespace of the fleet is no member', () => {

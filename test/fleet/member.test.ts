@@ -75,6 +75,32 @@ async function whenState(member: Member, state: string): Promise<void> {
   );
 }
 
+/** So many syncs were started. */
+async function whenStarted(syncs: readonly PlainSync[], count: number): Promise<void> {
+  await eventually(
+    () => syncs.length,
+    (length) => length === count,
+    { what: `${count} syncs` },
+  );
+}
+
+async function whenStopped(sync: PlainSync | undefined): Promise<void> {
+  await eventually(
+    () => sync?.isStopped,
+    (isStopped) => isStopped === true,
+  );
+}
+
+/** A member that has joined, with its first sync. */
+async function joinedWorld(): Promise<World & { readonly first: PlainSync }> {
+  const parts = world();
+  join(parts.member, config());
+  await whenState(parts.member, 'joined');
+  const [first] = parts.syncs;
+  if (first === undefined) throw new Error('no sync was started');
+  return { ...parts, first };
+}
+
 describe('a member', () => {
   test('is starting until its first pass is over', async () => {
     const pass = Promise.withResolvers<void>();
@@ -99,21 +125,16 @@ describe('a member', () => {
   });
 
   test('reloads changes of sync, restarts for others, and does neither for none', async () => {
-    const { member, syncs } = world();
-    join(member, config());
-    await whenState(member, 'joined');
+    const { member, syncs, first } = await joinedWorld();
     join(member, config());
     join(member, config(PATCHED));
     await eventually(
-      () => syncs[0]?.config.sync.endpoints.patches.length,
+      () => first.config.sync.endpoints.patches.length,
       (count) => count === 1,
     );
     expect(syncs).toHaveLength(1);
     join(member, validConfig(OTHER));
-    await eventually(
-      () => syncs.length,
-      (count) => count === 2,
-    );
+    await whenStarted(syncs, 2);
     expect(syncs.map(({ isStopped }) => isStopped)).toEqual([true, false]);
     await whenState(member, 'joined');
   });
@@ -160,20 +181,13 @@ describe('a member', () => {
     join(member, config(), '2');
     await whenState(member, 'joined');
     join(member, validConfig(OTHER));
-    await eventually(
-      () => syncs[0]?.isStopped,
-      (isStopped) => isStopped === true,
-    );
+    await whenStopped(syncs[0]);
     await member.end();
     expect(syncs).toHaveLength(1);
   });
 
   test('a reload that hangs is superseded by the next change: the sync is restarted with it', async () => {
-    const { member, syncs } = world();
-    join(member, config());
-    await whenState(member, 'joined');
-    const [first] = syncs;
-    if (first === undefined) throw new Error('no sync was started');
+    const { member, syncs, first } = await joinedWorld();
     first.gate = new Promise(() => undefined);
     join(member, config(PATCHED));
     await eventually(
@@ -181,20 +195,13 @@ describe('a member', () => {
       (count) => count === 1,
     );
     join(member, config(PATCHED), '2');
-    await eventually(
-      () => syncs.length,
-      (count) => count === 2,
-    );
+    await whenStarted(syncs, 2);
     expect(first.isStopped).toBe(true);
     expect(syncs[1]?.config.sync.endpoints.patches).toHaveLength(1);
   });
 
   test('a reload that fails leaves the sync running, and is tried again', async () => {
-    const { member, syncs, clock } = world();
-    join(member, config());
-    await whenState(member, 'joined');
-    const [first] = syncs;
-    if (first === undefined) throw new Error('no sync was started');
+    const { member, clock, first } = await joinedWorld();
     first.problem = 'a right is missing';
     join(member, config(PATCHED));
     await whenState(member, 'failed');
@@ -207,22 +214,18 @@ describe('a member', () => {
   });
 
   test('a sync that loses its Lease is restarted', async () => {
-    const { member, syncs, clock } = world();
-    join(member, config());
-    await whenState(member, 'joined');
-    syncs[0]?.fail('the lease was lost to another');
+    const { member, syncs, clock, first } = await joinedWorld();
+    first.fail('the lease was lost to another');
     await whenState(member, 'failed');
     expect(member.status.reason).toBe('the lease was lost to another');
-    expect(syncs[0]?.isStopped).toBe(true);
+    expect(first.isStopped).toBe(true);
     clock.advance(1000);
     await whenState(member, 'joined');
     expect(syncs).toHaveLength(2);
   });
 
   test('what becomes invalid runs on, what falls asleep stops, and both join again', async () => {
-    const { member, syncs } = world();
-    join(member, config());
-    await whenState(member, 'joined');
+    const { member, syncs, first } = await joinedWorld();
     member.follow({ kind: 'invalid', reason: 'no YAML' }, '1');
     expect(member.status).toEqual({
       state: 'invalid',
@@ -232,26 +235,18 @@ describe('a member', () => {
     member.follow({ kind: 'waiting', reason: 'no Secret' }, '');
     expect(member.status.state).toBe('joined');
     member.follow({ kind: 'asleep', reason: 'scaled to 0 replicas' }, '1');
-    await eventually(
-      () => syncs[0]?.isStopped,
-      (isStopped) => isStopped === true,
-    );
+    await whenStopped(first);
     expect(member.status).toEqual({ state: 'asleep', reason: 'scaled to 0 replicas' });
     join(member, config());
-    await eventually(
-      () => syncs.length,
-      (count) => count === 2,
-    );
+    await whenStarted(syncs, 2);
     await whenState(member, 'joined');
   });
 
   test('with too many objects is limited, and joins when it has less than the limit by a margin', async () => {
-    const { member, syncs, budgets, clock, statuses } = world();
-    join(member, config());
-    await whenState(member, 'joined');
+    const { member, syncs, first, budgets, clock, statuses } = await joinedWorld();
     budgets[0]?.listed(101);
     await whenState(member, 'limited');
-    expect(syncs[0]?.isStopped).toBe(true);
+    expect(first.isStopped).toBe(true);
     expect(member.status.reason).toBe(
       'at least 101 objects in its caches, endpointSyncer.fleet.limits.objects is 100 objects: not synced, its copies stay; ' +
         'delete objects of the virtual cluster, or in its host namespace, until 90 objects are enough, or raise the limit',
@@ -259,10 +254,7 @@ describe('a member', () => {
     expect(clock.nextDelayMs).toBe(30_000);
     const before = statuses.length;
     clock.advance(30_000);
-    await eventually(
-      () => syncs.length,
-      (count) => count === 2,
-    );
+    await whenStarted(syncs, 2);
     await whenState(member, 'joined');
     // It is limited until then: neither log nor alert shows each attempt.
     expect(statuses.slice(before).map(({ state }) => state)).toEqual(['joined']);
@@ -296,9 +288,7 @@ describe('a member', () => {
   });
 
   test('that is limited is tried again when the limit is raised, and a lowered one applies at once', async () => {
-    const { member, syncs, budgets, limits } = world();
-    join(member, config());
-    await whenState(member, 'joined');
+    const { member, syncs, budgets, limits } = await joinedWorld();
     budgets[0]?.listed(150);
     await whenState(member, 'limited');
     limits.now = { objectsMax: 200, bytesMax: 1000 * MIB };
@@ -322,10 +312,7 @@ describe('a member', () => {
     }
     expect(syncs).toHaveLength(5);
     clock.advance(10_000);
-    await eventually(
-      () => syncs.length,
-      (count) => count === 6,
-    );
+    await whenStarted(syncs, 6);
     await whenState(member, 'joined');
   });
 });

@@ -1,21 +1,15 @@
 /** The rights of a fleet: what `rbac` prints for it is what its start and the start of every member check. */
 
 import { expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/parse.ts';
 import type { Config } from '../../src/config/config.ts';
 import { decideMember } from '../../src/fleet/decide-member.ts';
 import { fleetRights, memberRights, usableNamespaces } from '../../src/fleet/rights.ts';
 import { describeRight, requiredRights } from '../../src/syncer/rights.ts';
-import { ANY_KIND } from '../config/setup.ts';
+import { ANY_KIND, validConfig } from '../config/setup.ts';
 
 function fleet(include: string, defaults = '{}'): Config {
   const text = `endpointSyncer: {host: {namespace: own}, defaults: ${defaults}, fleet: {enabled: true, namespaces: {include: ${include}}}}`;
-  const { config } = parseConfig(
-    { text, file: '' },
-    { env: {}, flags: {}, checks: ANY_KIND, acceptsFleet: true },
-  );
-  if (config === undefined) throw new Error('invalid');
-  return config;
+  return validConfig(text, { acceptsFleet: true });
 }
 
 function member({ fleet: rules, defaults, host }: Config): Config {
