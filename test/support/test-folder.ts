@@ -8,15 +8,15 @@ import { afterAll } from 'vitest';
 export interface TestFolder {
   readonly folder: string;
   /** Writes a file into the folder; returns its path. */
-  readonly write: (name: string, content: string | Uint8Array) => string;
+  readonly write: (name: string, content: string | Uint8Array, mode?: number) => string;
 }
 
 export function testFolder(): TestFolder {
   const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-test-'));
   afterAll(() => rmSync(folder, { recursive: true }));
-  const write = (name: string, content: string | Uint8Array): string => {
+  const write: TestFolder['write'] = (name, content, mode) => {
     const path = join(folder, name);
-    writeFileSync(path, content);
+    writeFileSync(path, content, { mode });
     return path;
   };
   return { folder, write };

@@ -1,34 +1,28 @@
 /** The address and the credential that a `keys` command uses. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { startConnectProxy } from '../../support/connect-proxy.ts';
-import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { keys } from './keys-setup.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-const keys = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
 const START = process.cwd();
 
-let folder: string;
+const { folder, write } = testFolder();
 let api: Composed;
 let kubeconfig: string;
 let carl: string;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-connection-'));
   api = await startComposed();
   const [ann, bob] = await Promise.all(['ann', 'bob'].map((user) => api.key(`of-${user}`, { user })));
   carl = (await api.key('of-carl', { user: 'carl' })).text;
-  kubeconfig = join(folder, 'kubeconfig');
   const text = kubeconfigText(api, { current: ann?.text ?? '', named: bob?.text ?? '' });
-  writeFileSync(kubeconfig, text, { mode: 0o600 });
+  kubeconfig = write('kubeconfig', text, 0o600);
 });
-afterAll(async () => {
-  await api[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => api[Symbol.asyncDispose]());
 
 // No data directory of an API in the working directory.
 beforeEach(() => process.chdir(mkdtempSync(join(folder, 'elsewhere-'))));
@@ -83,19 +77,14 @@ test.each([
   ['127.0.0.1', 'of-carl'],
   ['10.96.0.1', '10.96.0.1'],
 ])('the name to verify may be the address %s', async (address, expected) => {
-  const ca = join(folder, 'by-address.crt');
-  writeFileSync(ca, api.ca);
+  const ca = write('by-address.crt', api.ca);
   const trust = ['--certificate-authority', ca, '--tls-server-name', address];
   expect(await listed('--server', api.api.url, ...trust, '--token', carl)).toContain(expected);
 });
 
 describe('a proxy', () => {
   const name = new URL('https://api.example:9443');
-  const ca = (): string => {
-    const file = join(folder, 'proxied.crt');
-    writeFileSync(file, api.ca);
-    return file;
-  };
+  const ca = (): string => write('proxied.crt', api.ca);
   const direct = (server: string): string[] =>
     ['--server', server, '--certificate-authority', ca(), '--tls-server-name', 'localhost'].concat(
       '--token',
@@ -117,10 +106,9 @@ describe('a proxy', () => {
 
   test('of a kubeconfig is used, and that of the environment for --server', async () => {
     await using proxy = await startConnectProxy(Number(new URL(api.api.url).port));
-    const own = join(folder, 'proxied.kubeconfig');
     const text = readFileSync(kubeconfig, 'utf8');
     const proxied = `"proxy-url":"http://127.0.0.1:${proxy.port}","server":`;
-    writeFileSync(own, text.replace('"server":', proxied), { mode: 0o600 });
+    const own = write('proxied.kubeconfig', text.replace('"server":', proxied), 0o600);
     expect(await listed('--kubeconfig', own)).toBe('of-ann');
     expect(proxy.requests).toEqual([new URL(api.api.url).host]);
     vi.stubEnv('HTTPS_PROXY', `127.0.0.1:${proxy.port}`);
@@ -141,12 +129,9 @@ describe('a proxy', () => {
 
 test('an unknown key is reported with its source', async () => {
   const unknown = `pak_${'a'.repeat(61)}`;
-  const file = join(folder, 'unknown.key');
-  const strange = join(folder, 'unknown.kubeconfig');
-  writeFileSync(file, unknown, { mode: 0o600 });
-  writeFileSync(strange, kubeconfigText(api, { current: unknown }), { mode: 0o600 });
-  const ca = join(folder, 'ca.crt');
-  writeFileSync(ca, api.ca);
+  const file = write('unknown.key', unknown, 0o600);
+  const strange = write('unknown.kubeconfig', kubeconfigText(api, { current: unknown }), 0o600);
+  const ca = write('ca.crt', api.ca);
   const why = 'it belongs to another API, or was deleted';
   const refused = async (...args: string[]): Promise<string> => {
     const { code, err } = await keys('list', ...args);
@@ -171,12 +156,10 @@ test('the error for a file without a key says what to do', async () => {
 });
 
 test('--certificate-authority replaces insecure-skip-tls-verify of the kubeconfig, as in kubectl', async () => {
-  const insecure = join(folder, 'insecure.kubeconfig');
-  const ca = join(folder, 'insecure-ca.crt');
   const text = readFileSync(kubeconfig, 'utf8');
   const without = text.replace(/"certificate-authority-data":"[^"]*"/u, '"insecure-skip-tls-verify":true');
-  writeFileSync(insecure, without, { mode: 0o600 });
-  writeFileSync(ca, api.ca);
+  const insecure = write('insecure.kubeconfig', without, 0o600);
+  const ca = write('insecure-ca.crt', api.ca);
   const refused = await keys('list', '--kubeconfig', insecure);
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('give --certificate-authority')]);
   expect(await listed('--kubeconfig', insecure, '--certificate-authority', ca)).toBe('of-ann');

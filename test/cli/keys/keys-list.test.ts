@@ -1,34 +1,26 @@
 /** `keys list` and `keys get`: columns, formats, selectors and order. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
-import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { keys as run } from './keys-setup.ts';
 import { eventually } from '../../support/eventually.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-let folder: string;
+const { write } = testFolder();
 let api: Composed;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-list-'));
   api = await startComposed();
 });
-afterAll(async () => {
-  await api[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => api[Symbol.asyncDispose]());
 
 describe('get and list', () => {
-  const run = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
   let kubeconfig: string[];
   beforeAll(async () => {
-    const file = join(folder, 'admin.kubeconfig');
     const { text } = await api.key('root', { user: 'root', groups: ['platform:admins'] });
-    writeFileSync(file, kubeconfigText(api, { current: text }), { mode: 0o600 });
+    const file = write('admin.kubeconfig', kubeconfigText(api, { current: text }), 0o600);
     kubeconfig = ['--kubeconfig', file];
     const day = 86_400;
     await api.key('soon', { user: 'ann', ttl: day });

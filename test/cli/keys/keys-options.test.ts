@@ -1,12 +1,12 @@
 /** The output of `keys create` in each format. */
 
-import { readFileSync, closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
+import { readFileSync, closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { tmpdir } from 'node:os';
-import { expect, test, afterAll, beforeAll } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { newKeyText, printSecret } from '../../../src/cli/keys/keys-options.ts';
 import { startComposed } from '../../access-keys/composed-api.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
 test('a kubeconfig sets a tls-server-name that the certificate contains', async () => {
   await using api = await startComposed();
@@ -30,11 +30,7 @@ test('a kubeconfig sets a tls-server-name that the certificate contains', async 
 
 // The mode of a file that a secret is redirected to.
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-secret-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { folder } = testFolder();
 
 test.each([
   [0o644, 0o600],

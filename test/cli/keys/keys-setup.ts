@@ -1,11 +1,9 @@
 /** For tests of `keys`: configuration files, the command, and whether the API accepts a key. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
 import type { ManagementConfig } from '../../../src/config/config.ts';
 import { KEYS_PATH, type Composed } from '../../access-keys/composed-api.ts';
+import { testFolder } from '../../support/test-folder.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 
 /** A configuration file, and the folder that it names. */
@@ -16,18 +14,7 @@ export interface Place {
 
 /** A folder for the tests of one file, deleted after them. */
 export function keysFolder() {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-keys-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  /** Writes a file with this text. */
-  function write(name: string, text: string): string {
-    const file = join(folder, name);
-    writeFileSync(file, text);
-    return file;
-  }
+  const { folder, write } = testFolder();
 
   function configFile(
     name: string,

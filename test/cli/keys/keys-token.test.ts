@@ -5,12 +5,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
   chmodSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -18,22 +16,20 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { claimsOf } from '../../access-keys/tokens/token-harness.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { keys } from './keys-setup.ts';
 import { kubeconfigText } from './kubeconfig-text.ts';
+import { testFolder } from '../../support/test-folder.ts';
 
-let folder: string;
+const { folder, write } = testFolder();
 let api: Composed;
 let key: string;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-token-'));
   mkdirSync(join(folder, 'bin'));
-  writeFileSync(join(folder, 'bin', 'endpoint-syncer'), '');
+  write('bin/endpoint-syncer', '');
   api = await startComposed();
   key = (await api.key('ci', { user: 'ci-bot' })).text;
 });
-afterAll(async () => {
-  await api[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => api[Symbol.asyncDispose]());
 
 let cache: string;
 beforeEach(() => {
@@ -50,7 +46,7 @@ const connection = (): string[] => [
   join(api.dataDir, 'ca.crt'),
 ];
 const token = (...args: string[]): Promise<CapturedRun> =>
-  capturedRun(['keys', 'token', ...connection(), '--token', key, ...args]);
+  keys('token', ...connection(), '--token', key, ...args);
 
 interface Credential {
   readonly status: { readonly token: string; readonly expirationTimestamp: string };
@@ -114,7 +110,7 @@ describe('exec-credential', () => {
     const own = await api.key('changing', { user: 'ci-bot' });
     const path = `${KEYS_PATH}/changing`;
     const asPlugin = (): Promise<CapturedRun> =>
-      capturedRun(['keys', 'token', ...connection(), '--token', own.text, '-o', 'exec-credential']);
+      keys('token', ...connection(), '--token', own.text, '-o', 'exec-credential');
     const tokenIn = ({ out }: CapturedRun): string => (JSON.parse(out) as Credential).status.token;
     const first = tokenIn(await asPlugin());
     expect(tokenIn(await asPlugin())).toBe(first);
@@ -135,7 +131,7 @@ describe('exec-credential', () => {
     const authority = join(stopped.dataDir, 'ca.crt');
     const asPlugin = (): Promise<CapturedRun> => {
       const args = ['--server', stopped.api.url, '--certificate-authority', authority, '--token', text];
-      return capturedRun(['keys', 'token', ...args, '-o', 'exec-credential']);
+      return keys('token', ...args, '-o', 'exec-credential');
     };
     const first = await asPlugin();
     await stopped[Symbol.asyncDispose]();
@@ -164,10 +160,11 @@ describe('exec-credential', () => {
 });
 
 describe('kubeconfig', () => {
+  const output = ['-o', 'kubeconfig'];
   const cluster = ['--cluster-server', 'https://cluster-a:6443', '--cluster-name', 'cluster-a'];
 
   async function kubeconfig(...args: string[]): Promise<JsonObject> {
-    const { code, out } = await token('-o', 'kubeconfig', ...args);
+    const { code, out } = await token(...output, ...args);
     expect(code).toBe(0);
     return parse(out) as JsonObject; // just printed
   }
@@ -251,39 +248,21 @@ describe('kubeconfig', () => {
   });
 
   test('contains the file name instead of the key if the key was read from a file', async () => {
-    const [keyFile, own] = [join(folder, 'ci.key'), join(folder, 'platform.kubeconfig')];
-    writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
-    const byFile = await capturedRun([
-      'keys',
-      'token',
-      '-o',
-      'kubeconfig',
-      ...connection(),
-      '--token-file',
-      keyFile,
-    ]);
+    const keyFile = write('ci.key', `${key}\n`, 0o600);
+    const byFile = await keys('token', ...output, ...connection(), '--token-file', keyFile);
     expect([byFile.code, byFile.out.includes(key), byFile.out.includes(keyFile)]).toEqual([0, false, true]);
     expect(byFile.err).toContain('this kubeconfig has no cluster');
-    writeFileSync(own, kubeconfigText(api, { current: key }), { mode: 0o600 });
-    const byConfig = await capturedRun([
-      'keys',
-      'token',
-      '-o',
-      'kubeconfig',
-      ...cluster,
-      '--kubeconfig',
-      own,
-    ]);
+    const own = write('platform.kubeconfig', kubeconfigText(api, { current: key }), 0o600);
+    const byConfig = await keys('token', ...output, ...cluster, '--kubeconfig', own);
     expect([byConfig.code, byConfig.out.includes(key), byConfig.out.includes(own)]).toEqual([0, false, true]);
   });
 
   test('a flag overrides the kubeconfig, also for the plugin', async () => {
-    const own = join(folder, 'other.kubeconfig');
-    writeFileSync(own, kubeconfigText(api, { current: 'pak_wrong', named: key }), { mode: 0o600 });
-    const command = ['keys', 'token', '-o', 'kubeconfig', ...cluster, '--kubeconfig', own];
-    const byKey = await capturedRun([...command, '--token', key]);
+    const own = write('other.kubeconfig', kubeconfigText(api, { current: 'pak_wrong', named: key }), 0o600);
+    const command = ['token', ...output, ...cluster, '--kubeconfig', own];
+    const byKey = await keys(...command, '--token', key);
     expect([byKey.code, byKey.out.includes(own), byKey.out.includes(key)]).toEqual([0, false, true]);
-    const byContext = await capturedRun([...command, '--context', 'named']);
+    const byContext = await keys(...command, '--context', 'named');
     expect([byContext.code, byContext.out.includes(own), byContext.out.includes(key)]).toEqual([
       0,
       true,
@@ -297,45 +276,42 @@ describe('kubeconfig', () => {
     const own = join(folder, 'named.kubeconfig');
     const text = kubeconfigText(api, { current: key });
     const named = (name: string): void =>
-      writeFileSync(own, text.replace('"server":', `"tls-server-name":"${name}","server":`), { mode: 0o600 });
-    const command = ['keys', 'token', '-o', 'kubeconfig', ...cluster, '--kubeconfig', own, '--token', key];
+      void write(
+        'named.kubeconfig',
+        text.replace('"server":', `"tls-server-name":"${name}","server":`),
+        0o600,
+      );
+    const command = ['token', ...output, ...cluster, '--kubeconfig', own, '--token', key];
     const nameIn = (out: string): unknown => {
       const { users } = parse(out) as { users: { user: { exec: { args: string[] } } }[] }; // just printed
       const args = users[0]?.user.exec.args ?? [];
       return args.includes('--tls-server-name') && args[args.indexOf('--tls-server-name') + 1];
     };
     named('localhost');
-    expect(nameIn((await capturedRun(command)).out)).toBe('localhost');
+    expect(nameIn((await keys(...command)).out)).toBe('localhost');
     // As in kubectl, it does not belong to another server.
-    expect(nameIn((await capturedRun([...command, '--server', api.api.url])).out)).toBe(false);
+    expect(nameIn((await keys(...command, '--server', api.api.url)).out)).toBe(false);
     named('other.example');
-    const refused = await capturedRun(command);
+    const refused = await keys(...command);
     expect([refused.code, refused.out, refused.err]).toEqual([
       1,
       '',
       expect.stringContaining('other.example'),
     ]);
-    expect(nameIn((await capturedRun([...command, '--tls-server-name', 'localhost'])).out)).toBe('localhost');
+    expect(nameIn((await keys(...command, '--tls-server-name', 'localhost')).out)).toBe('localhost');
   });
 
   test('is not written if the API rejects the key', async () => {
-    const refused = await token('-o', 'kubeconfig', ...cluster, '--token', 'pak_wrong');
+    const refused = await token(...output, ...cluster, '--token', 'pak_wrong');
     expect([refused.code, refused.out]).toEqual([1, '']);
-    expect((await token('-o', 'kubeconfig', '--cluster-server', 'http://a')).code).toBe(2);
-    const missing = await token(
-      '-o',
-      'kubeconfig',
-      ...cluster,
-      '--cluster-certificate-authority',
-      '/nonexistent',
-    );
+    expect((await token(...output, '--cluster-server', 'http://a')).code).toBe(2);
+    const missing = await token(...output, ...cluster, '--cluster-certificate-authority', '/nonexistent');
     expect([missing.code, missing.out]).toEqual([1, '']);
   });
 });
 
 test('needs an access key: the local administrator has none', async () => {
-  const file = join(folder, 'api.yaml');
-  writeFileSync(file, `managementApi: {dataDir: ${api.dataDir}}\n`);
-  const { code, err } = await capturedRun(['keys', 'token', '--config', file, '--server', api.api.url]);
+  const file = write('api.yaml', `managementApi: {dataDir: ${api.dataDir}}\n`);
+  const { code, err } = await keys('token', '--config', file, '--server', api.api.url);
   expect([code, err]).toEqual([1, expect.stringContaining('a token belongs to an access key')]);
 });

@@ -91,27 +91,20 @@ describe('keys list and revoke', () => {
     expect((await keys('revoke', '--enable', '--disable', 'switched', ...here())).code).toBe(2);
   });
 
-  test('the credential is the key of a flag or of the environment, else that of the local administrator', async () => {
-    expect((await keys('list', ...remote('t-wrong'))).err).toMatch(
-      /^error: Unauthorized: https:.* does not know the access key of --token: /u,
-    );
+  test('the key of the environment comes before the local administrator, whose API is that of the configuration', async () => {
     const { text } = await api.key('by-env', { user: 'env' });
     vi.stubEnv('ENDPOINT_SYNCER_TOKEN', text);
     expect((await keys('list', ...here(), '-o', 'name')).out).toBe('by-env\n');
     vi.unstubAllEnvs();
-    const withoutToken = await keys('list', '--server', api.api.url);
-    expect([withoutToken.code, withoutToken.err]).toEqual([1, expect.stringContaining('give --token')]);
     const elsewhere = configFile('elsewhere', 'memory');
     const stranger = await keys('list', '--config', elsewhere.file, '--server', api.api.url);
     expect([stranger.code, stranger.err]).toEqual([1, expect.stringContaining('ca.crt')]);
   });
 
-  test('a server that does not run, or whose certificate is not trusted', async () => {
+  test('a server that does not run, or that no https:// URL names', async () => {
     const token = ['--token', 'x'];
     const away = await keys('list', '--server', 'https://127.0.0.1:1', ...token);
     expect([away.code, away.err]).toEqual([1, expect.stringContaining('cannot connect to')]);
-    const strange = await keys('list', '--server', api.api.url, ...token);
-    expect([strange.code, strange.err]).toEqual([1, expect.stringContaining('--certificate-authority')]);
     for (const server of ['127.0.0.1:8443', 'http://127.0.0.1:8443', 'https://']) {
       const refused = await keys('list', '--server', server, ...token);
       expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('must be an https:// URL')]);
