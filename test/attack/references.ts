@@ -5,7 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import type { KubeObject } from '../../src/kube/object.ts';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { MARKER } from '../scenarios/expected-copy.ts';
 import { endpoints } from '../scenarios/objects.ts';
 import {
@@ -20,7 +20,7 @@ import {
 } from '../scenarios/reference-objects.ts';
 import { sharedWorld } from '../scenarios/shared-world.ts';
 import { expectRefused, refusalInLog } from './expect-refused.ts';
-import { pair, type NewWorld, type World } from '../scenarios/world.ts';
+import { pair, type NewWorld } from '../scenarios/world.ts';
 
 const KUBECONFIG = 'my-kubeconfig';
 
@@ -42,57 +42,62 @@ const KUBECONFIGS = [
   ['too large to be parsed', 'config', `${YAML_CONNECTION}# ${'x'.repeat(100_000)}`],
 ] as const;
 
+/** A Secret of the host. */
+type Attacked = [
+  name: string,
+  content: Parameters<typeof secret>[1],
+  labels?: Parameters<typeof secret>[2],
+  annotations?: StringMap,
+];
+
 export function referenceAttacks(newWorld: NewWorld): void {
   describe('attack: read a Secret of the host by naming it', () => {
     const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
 
-    const attack = async (name: string, object: (world: World) => KubeObject): Promise<string> => {
+    /** Why the Secret with this content is refused. */
+    const attack = async (...[name, content, labels, annotations]: Attacked): Promise<string> => {
       const { world } = shared();
-      const original = await world.host.create('Secret', object(world));
-      return expectRefused(shared(), name, original);
+      const object = secret(`${world.hostNamespace}/${name}`, content, labels);
+      if (annotations !== undefined) object.metadata.annotations = annotations;
+      return expectRefused(shared(), name, await world.host.create('Secret', object));
     };
 
-    test('the kubeconfig of the virtual cluster, by the name that vCluster gives it', async () => {
-      const name = `vc-${shared().world.vcluster}`;
-      const note = await attack(name, (world) =>
-        secret(`${world.hostNamespace}/${name}`, { data: { config: 'YQ==' } }),
-      );
-      expect(note).toContain('keys of a virtual cluster');
+    test.for([
+      [
+        "the kubeconfig of a neighbour's virtual cluster",
+        'vc-neighbour',
+        { config: 'YQ==' },
+        'keys of a virtual cluster',
+      ],
+      [
+        'the keys of a control plane under an inconspicuous name',
+        'harmless',
+        { 'sa.key': 'YQ==', 'sa.pub': 'YQ==' },
+        'keys of a control plane',
+      ],
+      [
+        "the administrator's kubeconfig of a control plane, under the key that kubeadm uses",
+        'admin',
+        { 'super-admin.conf': 'YQ==' },
+        'keys of a control plane',
+      ],
+    ] as const)('%s', async ([, name, data, refusal]) => {
+      expect(await attack(name, { data })).toContain(refusal);
     });
 
-    test("the kubeconfig of a neighbour's virtual cluster", async () => {
-      const name = 'vc-neighbour';
-      const note = await attack(name, (world) =>
-        secret(`${world.hostNamespace}/${name}`, { data: { config: 'YQ==' } }),
-      );
-      expect(note).toContain('keys of a virtual cluster');
-    });
-
-    test('the certificates of the virtual control plane', async () => {
-      const name = `${shared().world.vcluster}-certs`;
-      const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`));
-      expect(note).toContain('keys of a virtual cluster');
-    });
-
-    test('the keys of a control plane under an inconspicuous name', async () => {
-      const note = await attack('harmless', (world) =>
-        secret(`${world.hostNamespace}/harmless`, { data: { 'sa.key': 'YQ==', 'sa.pub': 'YQ==' } }),
-      );
-      expect(note).toContain('keys of a control plane');
-    });
-
-    test("the administrator's kubeconfig of a control plane, under the key that kubeadm uses", async () => {
-      const note = await attack('admin', (world) =>
-        secret(`${world.hostNamespace}/admin`, { data: { 'super-admin.conf': 'YQ==' } }),
-      );
-      expect(note).toContain('keys of a control plane');
+    test('the kubeconfig of the virtual cluster and the certificates of its control plane, by their names', async () => {
+      const { vcluster } = shared().world;
+      for (const [name, content] of [
+        [`vc-${vcluster}`, { data: { config: 'YQ==' } }],
+        [`${vcluster}-certs`, {}],
+      ] as const)
+        expect(await attack(name, content)).toContain('keys of a virtual cluster');
     });
 
     test.for(KUBECONFIGS)('a kubeconfig, %s', async ([what, key, text]) => {
       const name = `connect-${what.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`;
       const data = { [key]: Buffer.from(text).toString('base64') };
-      const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, { data }));
-      expect(note).toContain('it holds a kubeconfig');
+      expect(await attack(name, { data })).toContain('it holds a kubeconfig');
     });
 
     test('a bootstrap token, by its type and by its name', async () => {
@@ -100,10 +105,8 @@ export function referenceAttacks(newWorld: NewWorld): void {
       for (const [name, content] of [
         ['join', { type }],
         ['bootstrap-token-abcdef', {}],
-      ] as const) {
-        const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, content));
-        expect(note).toContain('bootstrap token');
-      }
+      ] as const)
+        expect(await attack(name, content)).toContain('bootstrap token');
     });
 
     test("keys of a platform, vCluster's and this program's", async () => {
@@ -112,18 +115,13 @@ export function referenceAttacks(newWorld: NewWorld): void {
       for (const [name, content] of [
         ['vcluster-platform-api-key', {}],
         ['ci', { data }],
-      ] as const) {
-        const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, content));
-        expect(note).toContain('platform key');
-      }
+      ] as const)
+        expect(await attack(name, content)).toContain('platform key');
     });
 
     test('the record of a Helm release, which holds all values', async () => {
-      const name = 'sh.helm.release.v1.my-vcluster.v1';
-      const note = await attack(name, (world) =>
-        secret(`${world.hostNamespace}/${name}`, { type: 'helm.sh/release.v1' }),
-      );
-      expect(note).toContain('Helm');
+      const content = { type: 'helm.sh/release.v1' };
+      expect(await attack('sh.helm.release.v1.my-vcluster.v1', content)).toContain('Helm');
     });
 
     test.for([
@@ -137,8 +135,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       const name = `of-${Object.keys(labels)[0]
         ?.toLowerCase()
         .replaceAll(/[^a-z]+/g, '-')}`;
-      const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, {}, labels));
-      expect(note).toContain(program);
+      expect(await attack(name, {}, labels)).toContain(program);
     });
 
     test("the token of one of the host's service accounts", async () => {
@@ -148,29 +145,20 @@ export function referenceAttacks(newWorld: NewWorld): void {
         kind: 'ServiceAccount',
         metadata: { name: 'powerful' },
       });
-      const note = await attack('powerful-token', ({ hostNamespace }) =>
-        serviceAccountToken(`${hostNamespace}/powerful-token`),
-      );
-      expect(note).toContain('service account');
+      const token = serviceAccountToken(`${world.hostNamespace}/powerful-token`);
+      const original = await world.host.create('Secret', token);
+      expect(await expectRefused(shared(), 'powerful-token', original)).toContain('service account');
     });
 
-    test('the copy of an object of another virtual cluster', async () => {
-      const note = await attack('stolen', ({ hostNamespace }) =>
-        secret(`${hostNamespace}/stolen`, {}, { [MARKER]: 'another-vcluster' }),
-      );
-      expect(note).toContain('copy of an object of a virtual cluster');
-    });
-
-    test('the copy of another virtual cluster whose marker was removed', async () => {
-      const note = await attack('unmarked', ({ hostNamespace }) => {
-        const object = secret(`${hostNamespace}/unmarked`);
-        object.metadata.annotations = {
-          'vcluster.loft.sh/object-name': 'x',
-          'vcluster.loft.sh/object-namespace': 'y',
-        };
-        return object;
-      });
-      expect(note).toContain('copy of an object of a virtual cluster');
+    test('the copy of an object of another virtual cluster, with its marker and without', async () => {
+      const origin = { 'vcluster.loft.sh/object-name': 'x', 'vcluster.loft.sh/object-namespace': 'y' };
+      for (const [name, labels, annotations] of [
+        ['stolen', { [MARKER]: 'another-vcluster' }, undefined],
+        ['unmarked', {}, origin],
+      ] as const)
+        expect(await attack(name, {}, labels, annotations)).toContain(
+          'copy of an object of a virtual cluster',
+        );
     });
 
     test("the copy of another tenant's Secret, by its name on the host", async () => {
