@@ -58,9 +58,7 @@ function keysOf(count: number): readonly string[] {
 }
 
 async function createAll(keys: readonly string[]): Promise<void> {
-  await inTurns(keys, (key, at) =>
-    world.virtual.create('Endpoints', endpoints(key, { subsets: [subset(ipOf(0, at))] })),
-  );
+  await inTurns(keys, (key, at) => world.createVirtual(key, { subsets: [subset(ipOf(0, at))] }));
 }
 
 /** Gives each object the address of this round. */
@@ -191,7 +189,7 @@ test(
     await changeAll(keys, 1);
     const gone = keys.slice(0, 10);
     for (const key of gone) await world.virtual.delete('Endpoints', ...placeOf(key));
-    for (const key of keys.slice(10, 15)) await world.host.delete('Endpoints', ...world.hostKey(key));
+    for (const key of keys.slice(10, 15)) await world.deleteCopy(key);
     await clusters.compact();
     for (const proxy of [virtual, host]) proxy.behaviour = {};
     held.resolve('cut');

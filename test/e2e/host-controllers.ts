@@ -24,7 +24,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const key = `${ns}/svc`;
       await world.virtual.create('Service', service(key));
       await world.host.create('Service', service(world.hostKey(key).join('/')));
-      await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.1.0.9')] }));
+      await world.createVirtual(key, { subsets: [subset('10.1.0.9')] });
       const operator = { labels: { [SLICE_MANAGED_BY]: 'mariadb-operator.mariadb.com' } };
       await world.virtual.create('EndpointSlice', slice(`${ns}/custom`, 'svc', operator));
       // What the virtual cluster's own controllers would have created for the Endpoints.
@@ -110,7 +110,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
         });
         return { ...object, endpoints: [{ addresses: ['10.1.0.1'], conditions: { ready: true } }] };
       };
-      await world.virtual.create('Endpoints', endpoints(key, { labels: { app: 'web' } }));
+      await world.createVirtual(key, { labels: { app: 'web' } });
       await world.whenCopy(key, () => true);
       const events = await eventually(
         async () => {
@@ -138,13 +138,10 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/svc`;
       const log = await world.log('host');
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, {
-          labels: { app: 'x' },
-          subsets: [{ addresses: [{ ip: '1.1.1.1' }], ports: [{ port: 5000 }] }],
-        }),
-      );
+      await world.createVirtual(key, {
+        labels: { app: 'x' },
+        subsets: [{ addresses: [{ ip: '1.1.1.1' }], ports: [{ port: 5000 }] }],
+      });
       await world.whenCopied(key);
       await world.virtual.create('Service', service(key));
       await world.host.create('Service', service(world.hostKey(key).join('/')));
@@ -176,7 +173,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const { world, namespace } = shared();
       const key = `${await namespace()}/turns`;
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.host.create('Service', service(world.hostKey(key).join('/')));
       const before = await world.whenCopied(key);
       await setSelector(world, key, { app: 'x' });
@@ -196,10 +193,10 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const keys = Array.from({ length: 20 }, (_, i) => `${ns}/unserved-${i}`);
-      for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
+      for (const key of keys) await world.createVirtual(key);
       for (const key of keys) await world.whenCopied(key);
       const log = await world.log('host');
-      for (const key of keys) await world.host.delete('Endpoints', ...world.hostKey(key));
+      for (const key of keys) await world.deleteCopy(key);
       await whenStable(world, keys);
       await world.settle(daemon);
       const count = (key: string, wanted: string): number =>
@@ -222,7 +219,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       const keys = Array.from({ length: 30 }, (_, i) => `default/restarted-${i}`);
-      for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
+      for (const key of keys) await world.createVirtual(key);
       for (const key of keys) await world.whenCopied(key);
       const log = await world.log('host');
       await world.clusters.stop('controllers');
@@ -246,8 +243,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
     test('is in sync again', async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
-      for (const name of ['changed', 'same'])
-        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      for (const name of ['changed', 'same']) await world.createVirtual(`default/${name}`);
       await world.settle(daemon);
       const { uid, resourceVersion } = (await world.getCopy('default/same')).metadata;
       await world.clusters.stop(side);
@@ -288,7 +284,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const first = await world.startDaemon(start);
       const addresses = [{ ip: '10.1.0.1', hostname: 'h' }];
       const subsets = [{ ...subset(), addresses, notReadyAddresses: [{ ip: '10.1.0.2' }] }];
-      await world.virtual.create('Endpoints', endpoints('default/filled', { subsets }));
+      await world.createVirtual('default/filled', { subsets });
       const copy = await world.whenCopy('default/filled', () => true);
       expect(copy['subsets']).toEqual([
         { addresses: [{ ip: '10.1.0.1' }], ports: [{ port: 81, protocol: 'TCP' }] },
@@ -305,7 +301,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
     test('shows the other client and this program in managedFields', async () => {
       await using world = await newWorld();
       await world.startDaemon();
-      await world.virtual.create('Endpoints', endpoints('default/managed'));
+      await world.createVirtual('default/managed');
       const copy = await world.whenCopied('default/managed');
       const managers = (copy.metadata.managedFields ?? []).filter(isJsonObject).map(({ manager }) => manager);
       expect(managers).toEqual(['endpoint-syncer']);
@@ -350,7 +346,7 @@ async function setSelector(
 async function leaveToController(world: World, key: string): Promise<void> {
   const [namespace, name] = pair(key);
   const [hostNamespace, hostName] = world.hostKey(key);
-  const virtual = await world.virtual.create('Endpoints', endpoints(key, { labels: { app: 'web' } }));
+  const virtual = await world.createVirtual(key, { labels: { app: 'web' } });
   const marker = { 'vcluster.loft.sh/managed-by': world.vcluster, 'vcluster.loft.sh/namespace': namespace };
   const annotations = {
     'vcluster.loft.sh/object-name': name,

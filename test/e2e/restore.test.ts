@@ -7,7 +7,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
 import { eventually } from '../support/eventually.ts';
-import { endpoints, ipsOf, subset } from '../scenarios/objects.ts';
+import { ipsOf, subset } from '../scenarios/objects.ts';
 import { World } from '../scenarios/world.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { ownClusters } from './real-world.ts';
@@ -31,13 +31,12 @@ beforeEach(async () => {
 });
 
 async function create(names: readonly string[], ip: string): Promise<void> {
-  for (const name of names)
-    await world.virtual.create('Endpoints', endpoints(`default/${name}`, { subsets: [subset(ip)] }));
+  for (const name of names) await world.createVirtual(`default/${name}`, { subsets: [subset(ip)] });
 }
 
 async function change(names: readonly string[], ip: string): Promise<void> {
   const body = { subsets: [subset(ip)] as unknown as JsonValue };
-  for (const name of names) await world.virtual.merge('Endpoints', ['default', name], body);
+  for (const name of names) await world.mergeVirtual(`default/${name}`, body);
 }
 
 /** Other clients of a busy server use more revisions than there have ever been before it is back. */
@@ -94,7 +93,7 @@ test.each([
     await whenRight({ '10.1.0.1': original });
     await replaceData(cluster, (data) => cpSync(data, `${data}.backup`, { recursive: true }));
     await change(CHANGED, '10.1.0.2');
-    for (const name of DELETED) await world.virtual.delete('Endpoints', 'default', name);
+    for (const name of DELETED) await world.deleteVirtual(`default/${name}`);
     await create(CREATED, '10.1.0.3');
     const after = { '10.1.0.2': CHANGED, '10.1.0.3': CREATED };
     await whenRight(after);

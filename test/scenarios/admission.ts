@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import type { ApiProxy } from './api-proxy.ts';
-import { endpoints, subset, subsetsOf, type Subset } from './objects.ts';
+import { subset, subsetsOf, type Subset } from './objects.ts';
 import { named, referencePatches, secret } from './reference-objects.ts';
 import type { NewWorld } from './world.ts';
 
@@ -20,11 +20,11 @@ export function admissionScenarios(newWorld: NewWorld): void {
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
       admit(host, (copy) => ({ ...copy, subsets: withPort(copy, 9999) as never }));
       const key = 'default/ported';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const note = await world.whenEvent(key, 'Contested');
       expect(note).toContain(`${BY_ADMISSION}subsets[0].ports[0].port.`);
       // A change of the user does not wait.
-      await world.virtual.merge('Endpoints', ['default', 'ported'], { subsets: [subset('10.1.0.2')] });
+      await world.mergeVirtual('default/ported', { subsets: [subset('10.1.0.2')] });
       await world.whenCopy(key, (copy) => subsetsOf(copy)[0]?.addresses?.[0]?.ip === '10.1.0.2');
       const config = world.writeConfig(world.configuration({}, 0));
       const { out } = await capturedRun(['status', '--config', config, '-o', 'json']);
@@ -51,7 +51,7 @@ export function admissionScenarios(newWorld: NewWorld): void {
         },
       }));
       const key = 'default/added';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const virtual = await world.whenVirtual(key, ({ metadata }) => metadata.labels?.['tier'] === 'gold');
       expect(virtual.metadata.annotations).toEqual({ 'example.com/zone': 'a' });
       await world.settle(daemon);
@@ -73,7 +73,7 @@ export function admissionScenarios(newWorld: NewWorld): void {
         },
       }));
       const key = 'default/stamped';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const note = await world.whenEvent(key, 'Contested');
       expect(note).toContain(`${BY_ADMISSION}metadata.annotations["example.com/stamp"].`);
       expect(writesOf(host, 'stamped')).toBeLessThan(10);
@@ -88,7 +88,7 @@ export function admissionScenarios(newWorld: NewWorld): void {
         return { ...copy, metadata: { ...metadata, annotations: rest } };
       });
       const key = 'default/unrecorded';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const note = await world.whenEvent(key, 'Contested');
       expect(note).toContain(`${BY_ADMISSION}metadata.annotations["endpoint-syncer/last-synced"].`);
       expect(subsetsOf(await world.getCopy(key))).toEqual([subset('10.1.0.1')]);

@@ -22,7 +22,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         args: ['--dry-run'],
         kubeconfigs: { host: host.path, virtual: virtual.path },
       });
-      await world.virtual.create('Endpoints', endpoints('default/while-it-runs'));
+      await world.createVirtual('default/while-it-runs');
       const planned = (name: string) =>
         daemon.log.filter(({ msg, key }) => msg === 'would write' && key === keyOnHost(world, name));
       for (const [name, verb] of [
@@ -39,8 +39,8 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         );
       expect(planned('changed')[0]?.['diff']).toEqual(['+ metadata.labels.a: "1"']);
       // An event without an effect on the copy is not reported.
-      await world.virtual.merge('Endpoints', ['default', 'new'], { metadata: { finalizers: ['e.com/f'] } });
-      await world.virtual.merge('Endpoints', ['default', 'new'], { metadata: { finalizers: null } });
+      await world.mergeVirtual('default/new', { metadata: { finalizers: ['e.com/f'] } });
+      await world.mergeVirtual('default/new', { metadata: { finalizers: null } });
       await world.whenIdle(daemon);
       expect(planned('new')).toHaveLength(1);
       expect(planned('same')).toEqual([]);
@@ -56,7 +56,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const host = { namespace: `${world.hostNamespace}-missing` };
       const daemon = await world.startDaemon({ args: ['--dry-run'], config: { endpointSyncer: { host } } });
-      await world.virtual.create('Endpoints', endpoints('default/nowhere'));
+      await world.createVirtual('default/nowhere');
       await eventually(
         () => daemon.log.filter(({ reason }) => reason === 'NamespaceNotFound'),
         (lines) => lines.length > 1,
@@ -113,7 +113,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       const foreign = endpoints(`${world.hostNamespace}/${world.hostName('default/taken')}`);
       foreign.metadata.annotations = { 'vcluster.loft.sh/object-name': 'another' };
       await world.host.create('Endpoints', foreign);
-      await world.virtual.create('Endpoints', endpoints('default/taken'));
+      await world.createVirtual('default/taken');
       const daemon = await world.spawnDaemon({ args: ONCE });
       expect(await daemon.exited).toEqual({ code: 1, signal: null });
       const rows = daemon.stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 4));
@@ -181,14 +181,13 @@ export function dryRunScenarios(newWorld: NewWorld): void {
 /** One copy that is up to date, one that is not, one without its original, one that is no longer synced, and an original without a copy. */
 async function preparePairs(world: World): Promise<void> {
   const before = await world.startSync();
-  for (const name of ['changed', 'deleted', 'gated', 'same'])
-    await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+  for (const name of ['changed', 'deleted', 'gated', 'same']) await world.createVirtual(`default/${name}`);
   for (const name of ['changed', 'deleted', 'gated', 'same']) await world.whenCopied(`default/${name}`);
   await before.stop();
-  await world.virtual.create('Endpoints', endpoints('default/new'));
+  await world.createVirtual('default/new');
   await world.virtual.create('Service', service('default/gated', { app: 'gated' }));
-  await world.virtual.delete('Endpoints', 'default', 'deleted');
-  await world.virtual.merge('Endpoints', ['default', 'changed'], { metadata: { labels: { a: '1' } } });
+  await world.deleteVirtual('default/deleted');
+  await world.mergeVirtual('default/changed', { metadata: { labels: { a: '1' } } });
 }
 
 function keyOnHost(world: World, name: string): string {

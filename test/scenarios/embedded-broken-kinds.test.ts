@@ -6,7 +6,6 @@ import { eventually } from '../support/eventually.ts';
 import type { ProxiedRequest, Verdict } from './api-proxy.ts';
 import { newEmbeddedWorld } from './embedded-world.ts';
 import { gadget } from './gadgets.ts';
-import { endpoints } from './objects.ts';
 import { importedTo, named, NOTES, referencePatches, secret, short } from './reference-objects.ts';
 
 const HANG: Verdict = { kind: 'pretend', body: '' };
@@ -121,10 +120,7 @@ describe.concurrent('kinds that cannot be listed', () => {
     const names = [...KINDS, ...groups];
     const keys = names.map((_, at) => `default/e${at}`);
     for (const [at, name] of names.entries())
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(`default/e${at}`, { annotations: { [noted(name)]: 'x' } }),
-      );
+      await world.createVirtual(`default/e${at}`, { annotations: { [noted(name)]: 'x' } });
     const config = {
       sync: { toHost: { endpoints: { enabled: true, patches }, secrets: { enabled: true } } },
     };
@@ -192,7 +188,7 @@ describe.concurrent('kinds that cannot be listed', () => {
       decide: ({ path }) => (path.includes('/secrets') ? refusal(500, 'InternalError') : { kind: 'pass' }),
     };
     const second = await world.startSync({ config, kubeconfigs });
-    await world.virtual.merge('Endpoints', ['default', 'web'], {
+    await world.mergeVirtual('default/web', {
       metadata: { annotations: { 'example.com/more': 'x' } },
     });
     const copy = await world.whenCopy(
@@ -200,7 +196,7 @@ describe.concurrent('kinds that cannot be listed', () => {
       ({ metadata }) => metadata.annotations?.['example.com/more'] === 'x',
     );
     expect(copy.metadata.annotations?.[NOTES.secret]).toBe('ours');
-    await world.host.merge('Endpoints', world.hostKey('default/web'), {
+    await world.mergeCopy('default/web', {
       metadata: { annotations: { 'example.com/back': 'x' } },
     });
     const back = await world.whenVirtual(

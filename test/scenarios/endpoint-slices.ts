@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { MARKER } from './expected-copy.ts';
-import { endpoints, service, subset } from './objects.ts';
+import { service, subset } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -233,7 +233,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
     test('with an address of the Endpoints of the same Service are reported', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
-      await world.virtual.create('Endpoints', endpoints(`${ns}/svc`, { subsets: [subset('10.1.0.1')] }));
+      await world.createVirtual(`${ns}/svc`, { subsets: [subset('10.1.0.1')] });
       await world.whenCopied(`${ns}/svc`);
       await world.virtual.create('EndpointSlice', slice(`${ns}/custom`, 'svc'));
       await whenSlice(world, `${ns}/custom`, () => true);
@@ -339,7 +339,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
         slice(mirrored, 'svc', { labels: { [MANAGED_BY]: MIRRORING } }),
       );
       await world.virtual.create('EndpointSlice', slice(gone, 'svc'));
-      await world.virtual.create('Endpoints', endpoints('default/not-synced'));
+      await world.createVirtual('default/not-synced');
       const copy = await whenSlice(world, mirrored, () => true);
       expect(copy.metadata.labels?.[MANAGED_BY]).toBe('endpoint-syncer');
       await whenSlice(world, gone, () => true);

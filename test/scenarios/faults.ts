@@ -39,13 +39,13 @@ export function faultScenarios(newWorld: NewWorld): void {
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
       const log = await world.log('host');
       host.behaviour = once(({ isWrite, method }) => isWrite && method === 'POST', { kind: 'lose-answer' });
-      await world.virtual.create('Endpoints', endpoints('default/lost'));
+      await world.createVirtual('default/lost');
       await world.whenCopied('default/lost');
       host.behaviour = once(({ isWrite }) => isWrite, { kind: 'lose-answer' });
-      await world.virtual.merge('Endpoints', ['default', 'lost'], { subsets: [subset('10.1.0.2')] });
+      await world.mergeVirtual('default/lost', { subsets: [subset('10.1.0.2')] });
       await world.whenCopied('default/lost');
       host.behaviour = once(({ method }) => method === 'DELETE', { kind: 'lose-answer' });
-      await world.virtual.delete('Endpoints', 'default', 'lost');
+      await world.deleteVirtual('default/lost');
       await world.whenNoCopy('default/lost');
       host.behaviour = {};
       await world.settle(daemon);
@@ -56,7 +56,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const host = await world.proxy('host');
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
-      await world.virtual.create('Endpoints', endpoints('default/a'));
+      await world.createVirtual('default/a');
       await world.whenCopied('default/a');
       const [namespace, name] = world.hostKey('default/a');
       const object = { apiVersion: 'v1', kind: 'Endpoints' };
@@ -69,11 +69,11 @@ export function faultScenarios(newWorld: NewWorld): void {
       for (const [index, answer] of answers.entries()) {
         const body = JSON.stringify(answer);
         host.behaviour = once(({ isWrite }) => isWrite, { kind: 'pretend', body });
-        await world.virtual.merge('Endpoints', ['default', 'a'], { subsets: [subset(`10.1.1.${index}`)] });
+        await world.mergeVirtual('default/a', { subsets: [subset(`10.1.1.${index}`)] });
         await world.whenCopy('default/a', (copy) => ipsOf(copy)[0] === `10.1.1.${index}`);
       }
       host.behaviour = once(({ method }) => method === 'DELETE', { kind: 'pretend', body: '{}' });
-      await world.virtual.delete('Endpoints', 'default', 'a');
+      await world.deleteVirtual('default/a');
       await world.whenNoCopy('default/a');
       await world.settle(daemon);
       expect(await world.copies()).toHaveLength(0);
@@ -85,15 +85,14 @@ export function faultScenarios(newWorld: NewWorld): void {
         await using world = await newWorld();
         const proxy = await world.proxy(side);
         const daemon = await world.startDaemon({ kubeconfigs: { [side]: proxy.path } });
-        for (const name of ['changed', 'deleted', 'back'])
-          await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+        for (const name of ['changed', 'deleted', 'back']) await world.createVirtual(`default/${name}`);
         await world.settle(daemon);
         proxy.behaviour = { decide: () => ({ kind: 'cut' }) };
         proxy.cutAll();
-        await world.virtual.create('Endpoints', endpoints('default/new'));
-        await world.virtual.merge('Endpoints', ['default', 'changed'], { subsets: [subset('10.1.0.3')] });
-        await world.virtual.delete('Endpoints', 'default', 'deleted');
-        await world.host.merge('Endpoints', world.hostKey('default/back'), {
+        await world.createVirtual('default/new');
+        await world.mergeVirtual('default/changed', { subsets: [subset('10.1.0.3')] });
+        await world.deleteVirtual('default/deleted');
+        await world.mergeCopy('default/back', {
           metadata: { labels: { l: '1' } },
         });
         const asked = proxy.requests.length;
@@ -118,11 +117,10 @@ export function faultScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path, virtual: virtual.path } });
-      for (const name of ['stays', 'goes'])
-        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      for (const name of ['stays', 'goes']) await world.createVirtual(`default/${name}`);
       await world.settle(daemon);
       for (const proxy of [virtual, host]) proxy.behaviour = { decide: expireWatches() };
-      await world.virtual.delete('Endpoints', 'default', 'goes');
+      await world.deleteVirtual('default/goes');
       for (const proxy of [virtual, host]) proxy.cutAll();
       await world.whenNoCopy('default/goes');
       await world.settle(daemon);
@@ -146,18 +144,18 @@ export function faultScenarios(newWorld: NewWorld): void {
 async function prepareUnfinishedWork(world: World): Promise<void> {
   const first = await world.startDaemon();
   for (const name of ['updated', 'deleted', 'recreated'])
-    await world.virtual.create('Endpoints', endpoints(`default/${name}`, { labels: { old: '1' } }));
+    await world.createVirtual(`default/${name}`, { labels: { old: '1' } });
   for (const name of ['changed-there', 'removed-there'])
-    await world.virtual.create('Endpoints', endpoints(`default/${name}`, { annotations: { a: '1' } }));
+    await world.createVirtual(`default/${name}`, { annotations: { a: '1' } });
   await world.settle(first);
   await first.terminate();
-  await world.virtual.create('Endpoints', endpoints('default/created'));
-  await world.virtual.merge('Endpoints', ['default', 'updated'], { subsets: [subset('10.1.0.2')] });
-  await world.virtual.delete('Endpoints', 'default', 'deleted');
-  await world.virtual.delete('Endpoints', 'default', 'recreated');
-  await world.virtual.create('Endpoints', endpoints('default/recreated', { labels: { new: '1' } }));
+  await world.createVirtual('default/created');
+  await world.mergeVirtual('default/updated', { subsets: [subset('10.1.0.2')] });
+  await world.deleteVirtual('default/deleted');
+  await world.deleteVirtual('default/recreated');
+  await world.createVirtual('default/recreated', { labels: { new: '1' } });
   await world.virtual.create('Service', service('default/taken'));
-  await world.virtual.create('Endpoints', endpoints('default/taken'));
+  await world.createVirtual('default/taken');
   // Left behind by the host's endpoints controller, which is what may be taken over.
   const labels = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
   await world.host.create('Endpoints', endpoints(world.hostKey('default/taken').join('/'), { labels }));
@@ -166,7 +164,7 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
     ['changed-there', 'host'],
     ['removed-there', null],
   ] as const)
-    await world.host.merge('Endpoints', world.hostKey(`default/${name}`), {
+    await world.mergeCopy(`default/${name}`, {
       metadata: { annotations: { a: value } },
     });
 }
@@ -329,21 +327,18 @@ async function randomStep(world: World, random: () => number, drifts: Map<string
   const there = await world.virtual.find('Endpoints', ...pair(key));
   try {
     if (there === undefined) {
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, { labels: { l: value }, annotations: { a: value } }),
-      );
+      await world.createVirtual(key, { labels: { l: value }, annotations: { a: value } });
     } else if (roll < 0.3) {
       const ip = `10.3.${Number(value) >> 8}.${Number(value) & 255}`;
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(ip)] });
+      await world.mergeVirtual(key, { subsets: [subset(ip)] });
     } else if (roll < 0.5) {
       const metadata = {
         labels: { l: random() < 0.3 ? null : value },
         annotations: { [`v${value[0]}`]: value },
       };
-      await world.virtual.merge('Endpoints', pair(key), { metadata });
+      await world.mergeVirtual(key, { metadata });
     } else if (roll < 0.6) {
-      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.deleteVirtual(key);
     } else if (roll < 0.7) {
       await flipService(world, key, random);
     } else {
@@ -374,12 +369,11 @@ async function randomHostStep(
   const roll = random();
   if (roll < 0.5) {
     const metadata: Partial<KubeObject['metadata']> = { annotations: { [`h${value[0]}`]: value } };
-    await world.host.merge('Endpoints', world.hostKey(key), { metadata });
+    await world.mergeCopy(key, { metadata });
   } else if (count < DRIFTS_MAX) {
     drifts.set(key, count + 1);
-    if (roll < 0.75)
-      await world.host.merge('Endpoints', world.hostKey(key), { subsets: [subset('10.66.6.6')] });
-    else await world.host.delete('Endpoints', ...world.hostKey(key));
+    if (roll < 0.75) await world.mergeCopy(key, { subsets: [subset('10.66.6.6')] });
+    else await world.deleteCopy(key);
   }
 }
 

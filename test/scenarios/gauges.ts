@@ -4,7 +4,6 @@ import { describe, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { endpoints } from './objects.ts';
 import { rewrite } from './reload.ts';
 import type { RunningDaemon } from './running-daemon.ts';
 import type { NewWorld } from './world.ts';
@@ -60,7 +59,7 @@ export function gaugeScenarios(newWorld: NewWorld): void {
       const daemon = await world.startDaemon({
         config: { ...patched(note('"team-" + value.nope()'), MISSING_KIND), managementApi },
       });
-      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { note: 'x' } }));
+      await world.createVirtual('default/web', { annotations: { note: 'x' } });
       const shows = (name: string, value: number, labels = {}) =>
         eventually(
           () => daemon.metric(name, labels),

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { slice, whenNoSlice, whenSlice } from './endpoint-slices.ts';
 import { expectedCopy, LAST_SYNCED, MARKER } from './expected-copy.ts';
-import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { ipsOf, service, subset } from './objects.ts';
 import { configMap, importedTo } from './reference-objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -37,7 +37,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
       await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined);
       await first.stop();
 
-      await world.virtual.merge('Endpoints', pair(KEY), {
+      await world.mergeVirtual(KEY, {
         metadata: { labels: { removed: null, added: '1' }, annotations: { owner: 'b' } },
         subsets: [subset('10.1.0.2')],
       });
@@ -141,7 +141,7 @@ export function ownerScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
-      await world.virtual.create('Endpoints', endpoints(KEY, { annotations: { config: 'settings' } }));
+      await world.createVirtual(KEY, { annotations: { config: 'settings' } });
       const before = await world.startSync({ config: config() });
       await world.settle(before);
       await before.stop();
@@ -162,13 +162,13 @@ export function ownerScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
-      await world.virtual.create('Endpoints', endpoints(KEY));
+      await world.createVirtual(KEY);
       const daemon = await world.startSync({ config: NO_SLICES });
       const { metadata } = await world.whenCopied(KEY);
       await world.settle(daemon);
       await world.host.delete('Service', world.hostNamespace, world.vcluster);
       const made = await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
-      await world.host.delete('Endpoints', ...world.hostKey(KEY));
+      await world.deleteCopy(KEY);
       const copy = await world.whenCopy(KEY, (one) => one.metadata.uid !== metadata.uid);
       expect(ownersOf(copy)).toMatchObject([{ name: world.vcluster, uid: made.metadata.uid }]);
     });
@@ -176,7 +176,7 @@ export function ownerScenarios(newWorld: NewWorld): void {
     test('owns nothing with owner: {kind: ""}', async ({ expect }) => {
       await using world = await newWorld();
       await world.host.create('Service', service(`${world.hostNamespace}/${world.vcluster}`));
-      await world.virtual.create('Endpoints', endpoints(KEY));
+      await world.createVirtual(KEY);
       const daemon = await world.startSync({ config: config({ owner: { kind: '' } }) });
       await world.settle(daemon);
       expect(ownersOf(await world.whenCopied(KEY))).toEqual([]);
@@ -188,7 +188,7 @@ export function ownerScenarios(newWorld: NewWorld): void {
       await startWithCopyOfVcluster(world);
       const { uid } = made.metadata;
       const owners = [{ apiVersion: 'v1', kind: 'Service', name: world.vcluster, uid, controller: false }];
-      await world.host.merge('Endpoints', world.hostKey(KEY), { metadata: { ownerReferences: owners } });
+      await world.mergeCopy(KEY, { metadata: { ownerReferences: owners } });
       const daemon = await world.startSync({ config: config() });
       await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined);
       await world.settle(daemon);
@@ -229,10 +229,10 @@ export function sliceOfVcluster(
 async function startWithCopyOfVcluster(world: World): Promise<string> {
   await world.virtual.create('Service', service(KEY));
   await world.host.create('Service', service(world.hostKey(KEY).join('/')));
-  const virtual = await world.virtual.create(
-    'Endpoints',
-    endpoints(KEY, { labels: { app: 'web', removed: '1' }, annotations: { owner: 'a' } }),
-  );
+  const virtual = await world.createVirtual(KEY, {
+    labels: { app: 'web', removed: '1' },
+    annotations: { owner: 'a' },
+  });
   const { metadata } = await world.host.create('Endpoints', copyOfVcluster(world, virtual));
   return metadata.uid ?? '';
 }

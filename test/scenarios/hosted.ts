@@ -7,7 +7,6 @@ import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
-import { endpoints } from './objects.ts';
 import type { NewWorld, World } from './world.ts';
 
 export function hostedScenarios(newWorld: NewWorld): void {
@@ -23,7 +22,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       await store(world, `vc-config-${world.vcluster}`, {
         'config.yaml': stringify({ sync: { toHost: { endpoints: { enabled: false, patches } } } }),
       });
-      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
+      await world.createVirtual('default/web', { annotations: { owner: 'shop' } });
       const diff = await run(world, ['diff']);
       expect(diff.out).toContain('+    owner: team-shop');
       const status = await run(world, ['status', '-o', 'json']);
@@ -44,7 +43,7 @@ export function hostedScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       await world.virtualNamespace('other');
       await installed(world, { virtual: { secret: `vc-${world.vcluster}` } });
-      for (const key of ['default/web', 'other/web']) await world.virtual.create('Endpoints', endpoints(key));
+      for (const key of ['default/web', 'other/web']) await world.createVirtual(key);
       const host = ['--host-kubeconfig', world.host.kubeconfigPath, '--host-namespace', world.hostNamespace];
       const args = ['status', '--vcluster', world.vcluster, ...host, '-n', 'other', '-o', 'json'];
       const rows = JSON.parse((await capturedRun(args)).out) as { virtual: JsonObject }[];

@@ -1,10 +1,10 @@
 /** Hostile objects: each is copied or refused as a whole, and the others are synced. */
 
 import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
 import { RefusedError } from './cluster-client.ts';
-import { endpoints, ipsOf, subset } from './objects.ts';
+import { ipsOf, subset } from './objects.ts';
 import type { SharedWorld } from './shared-world.ts';
-import { pair } from './world.ts';
 
 export function hostileScenarios(shared: SharedWorld): void {
   describe('a hostile object', () => {
@@ -14,10 +14,10 @@ export function hostileScenarios(shared: SharedWorld): void {
       const strange = JSON.parse(
         '{"constructor":"c","toString":"t","hasOwnProperty":"h","valueOf":"v","a.b/prototype":"p"}',
       ) as Record<string, string>;
-      await world.virtual.create('Endpoints', endpoints(key, { labels: strange, annotations: strange }));
+      await world.createVirtual(key, { labels: strange, annotations: strange });
       const copy = await world.whenCopied(key);
       expect(copy.metadata.annotations).toMatchObject(strange);
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: { constructor: null, valueOf: 'changed' } },
       });
       const virtual = await world.whenVirtual(
@@ -33,7 +33,7 @@ export function hostileScenarios(shared: SharedWorld): void {
       const poisoned = JSON.parse(
         `{"metadata":{"namespace":"${ns}","name":"proto","annotations":{"__proto__":"x"},"__proto__":{"labels":{"evil":"1"}}},
           "subsets":[{"addresses":[{"ip":"10.1.0.1","targetRef":{"kind":"Pod","name":"p","__proto__":{"name":"evil"}}}],"__proto__":{"ports":[]}}]}`,
-      ) as ReturnType<typeof endpoints>;
+      ) as KubeObject;
       try {
         await world.virtual.create('Endpoints', poisoned);
       } catch (error) {
@@ -53,10 +53,10 @@ export function hostileScenarios(shared: SharedWorld): void {
       const ns = await namespace();
       const limit = 256 * 1024;
       const large = (bytes: number): Record<string, string> => ({ big: 'x'.repeat(bytes - 'big'.length) });
-      await world.virtual.create('Endpoints', endpoints(`${ns}/large`, { annotations: large(limit - 4096) }));
+      await world.createVirtual(`${ns}/large`, { annotations: large(limit - 4096) });
       await world.whenCopied(`${ns}/large`);
-      await world.virtual.create('Endpoints', endpoints(`${ns}/full`, { annotations: large(limit) }));
-      await world.virtual.create('Endpoints', endpoints(`${ns}/beside`));
+      await world.createVirtual(`${ns}/full`, { annotations: large(limit) });
+      await world.createVirtual(`${ns}/beside`);
       await world.whenCopied(`${ns}/beside`);
       const outcome = await Promise.race([
         world.whenCopied(`${ns}/full`).then(() => 'copied'),
@@ -71,11 +71,11 @@ export function hostileScenarios(shared: SharedWorld): void {
       const key = `${await namespace()}/many`;
       const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`key-${i}`, `value-${i}`]));
       const log = await world.log('host');
-      await world.virtual.create('Endpoints', endpoints(key, { labels: many, annotations: many }));
+      await world.createVirtual(key, { labels: many, annotations: many });
       await world.whenCopied(key);
       await world.settle(daemon);
       expect(log.of(world.hostName(key))).toEqual(['ADDED']);
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: { 'key-500': null } },
       });
       await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['key-500'] === undefined);
@@ -84,20 +84,17 @@ export function hostileScenarios(shared: SharedWorld): void {
     test('with an empty Pod reference is copied', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/odd-refs`;
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, {
-          subsets: [
-            {
-              addresses: [
-                { ip: '10.1.0.1', targetRef: { kind: 'Pod' } },
-                { ip: '10.1.0.2', targetRef: { kind: 'Pod', name: '', namespace: '' } },
-                { ip: '10.1.0.3', targetRef: {} },
-              ],
-            },
-          ],
-        }),
-      );
+      await world.createVirtual(key, {
+        subsets: [
+          {
+            addresses: [
+              { ip: '10.1.0.1', targetRef: { kind: 'Pod' } },
+              { ip: '10.1.0.2', targetRef: { kind: 'Pod', name: '', namespace: '' } },
+              { ip: '10.1.0.3', targetRef: {} },
+            ],
+          },
+        ],
+      });
       expect(ipsOf(await world.whenCopy(key, () => true))).toEqual(['10.1.0.1', '10.1.0.2', '10.1.0.3']);
     });
 
@@ -106,20 +103,17 @@ export function hostileScenarios(shared: SharedWorld): void {
       const ns = await namespace();
       const victim = `${ns}/victim`;
       const liar = `${ns}/liar`;
-      await world.virtual.create('Endpoints', endpoints(victim));
+      await world.createVirtual(victim);
       await world.whenCopied(victim);
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(liar, {
-          labels: { 'vcluster.loft.sh/managed-by': 'another', 'vcluster.loft.sh/namespace': 'kube-system' },
-          annotations: {
-            'vcluster.loft.sh/object-name': 'victim',
-            'vcluster.loft.sh/object-host-name': world.hostName(victim),
-            'endpoint-syncer/last-synced': '{"v":1}',
-          },
-          subsets: [subset('10.66.6.6')],
-        }),
-      );
+      await world.createVirtual(liar, {
+        labels: { 'vcluster.loft.sh/managed-by': 'another', 'vcluster.loft.sh/namespace': 'kube-system' },
+        annotations: {
+          'vcluster.loft.sh/object-name': 'victim',
+          'vcluster.loft.sh/object-host-name': world.hostName(victim),
+          'endpoint-syncer/last-synced': '{"v":1}',
+        },
+        subsets: [subset('10.66.6.6')],
+      });
       const copy = await world.whenCopy(liar, () => true);
       expect(copy.metadata.annotations).toMatchObject({
         'vcluster.loft.sh/object-name': 'liar',
@@ -129,7 +123,7 @@ export function hostileScenarios(shared: SharedWorld): void {
         'vcluster.loft.sh/managed-by': world.vcluster,
         'vcluster.loft.sh/namespace': ns,
       });
-      await world.virtual.delete('Endpoints', ...pair(liar));
+      await world.deleteVirtual(liar);
       await world.whenNoCopy(liar);
       expect(ipsOf(await world.whenCopied(victim))).toEqual(['10.1.0.1']);
     });

@@ -8,7 +8,6 @@ import { slice } from './endpoint-slices.ts';
 import { sliceOfVcluster } from './hand-over.ts';
 import { whenNoDiff } from './live-commands.ts';
 import { eventually } from '../support/eventually.ts';
-import { endpoints } from './objects.ts';
 import { publishedHash } from './reload.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
@@ -56,7 +55,7 @@ async function run(world: World, args: readonly string[], config: JsonObject = C
 async function createDatabase(world: World, namespace: string): Promise<void> {
   await world.virtual.create('Secret', { metadata: { namespace, name: 'tls' }, data: { k: 'dg==' } });
   await world.virtual.create('Service', plain(`${namespace}/db`, { spec: { type: 'LoadBalancer' } }));
-  await world.virtual.create('Endpoints', endpoints(`${namespace}/db`));
+  await world.createVirtual(`${namespace}/db`);
   const annotations = { owner: 'shop', secret: 'tls' };
   await world.virtual.create('EndpointSlice', slice(`${namespace}/db-extra`, 'db', { annotations }));
 }
@@ -330,7 +329,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
     test('with --unused deletes what the configuration does not keep, while the daemon runs, and nothing else', async () => {
       await using world = await newWorld();
       await createDatabase(world, 'default');
-      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { secret: 'kept' } }));
+      await world.createVirtual('default/web', { annotations: { secret: 'kept' } });
       await world.virtual.create('Secret', { metadata: { namespace: 'default', name: 'kept' } });
       const patches = [
         { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },

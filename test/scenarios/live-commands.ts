@@ -8,7 +8,7 @@ import { endpoints, service, subset } from './objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { leastRights } from './operation.ts';
 import { publishedHash, rewrite } from './reload.ts';
-import { type NewWorld, type World } from './world.ts';
+import type { NewWorld, World } from './world.ts';
 
 const CONFIG: JsonObject = {
   sync: {
@@ -87,10 +87,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('shows the changes that the daemon makes, and none afterwards', async () => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'hidden'));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('default/web', { annotations: { owner: 'shop', secret: 'tls' } }),
-      );
+      await world.createVirtual('default/web', { annotations: { owner: 'shop', secret: 'tls' } });
       const before = await run(world, ['diff']);
       expect(before.code).toBe(1);
       expect(before.out).toContain(
@@ -110,7 +107,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect((await whenNoDiff(world)).out).toBe('');
 
       await daemon.stop();
-      await world.host.merge('Endpoints', world.hostKey('default/web'), {
+      await world.mergeCopy('default/web', {
         metadata: { annotations: { owner: 'team-billing' } },
       });
       const back = await run(world, ['diff', 'default/web']);
@@ -121,7 +118,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
 
     test('distinguishes errors from differences: exit 2', async () => {
       await using world = await newWorld();
-      await world.virtual.create('Endpoints', endpoints('default/bad', { labels: { broken: 'x' } }));
+      await world.createVirtual('default/bad', { labels: { broken: 'x' } });
       const failing = await run(world, ['diff'], {
         ...CONFIG,
         endpointSyncer: { patches: { onError: 'object' } },
@@ -151,18 +148,18 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         { plain: '1' },
         { secret: 'none' },
       ].entries())
-        await world.virtual.create('Endpoints', endpoints(`default/e${at}`, { annotations }));
+        await world.createVirtual(`default/e${at}`, { annotations });
       await world.settle(daemon);
       await whenNoDiff(world);
       await daemon.stop();
 
-      await world.virtual.merge('Endpoints', ['default', 'e0'], {
+      await world.mergeVirtual('default/e0', {
         metadata: { annotations: { owner: 'b' } },
         subsets: [subset('10.1.0.7')],
       });
-      await world.virtual.delete('Endpoints', 'default', 'e1');
+      await world.deleteVirtual('default/e1');
       await world.virtual.create('Service', service('default/e2', { app: 'a' }));
-      await world.host.merge('Endpoints', world.hostKey('default/e3'), {
+      await world.mergeCopy('default/e3', {
         metadata: { labels: { host: 'x' } },
         subsets: [],
       });
@@ -192,14 +189,11 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('lists every object with its host name, state and reason', async () => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'a'));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('default/web', { annotations: { secret: 'tls' }, labels: { app: 'web' } }),
-      );
-      await world.virtual.create('Endpoints', endpoints('default/bad', { labels: { broken: 'x' } }));
-      await world.virtual.create('Endpoints', endpoints('default/taken'));
+      await world.createVirtual('default/web', { annotations: { secret: 'tls' }, labels: { app: 'web' } });
+      await world.createVirtual('default/bad', { labels: { broken: 'x' } });
+      await world.createVirtual('default/taken');
       await world.virtual.create('Service', service('default/pods', { app: 'pods' }));
-      await world.virtual.create('Endpoints', endpoints('default/pods'));
+      await world.createVirtual('default/pods');
       await world.host.create('Endpoints', endpoints(world.hostKey('default/taken').join('/')));
       const states = (rows: readonly StatusJson[]): Record<string, string> =>
         Object.fromEntries(
@@ -250,10 +244,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('prints the reason in one sentence, then the stages', async () => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'a'));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('default/web', { annotations: { owner: 'shop', secret: 'tls' } }),
-      );
+      await world.createVirtual('default/web', { annotations: { owner: 'shop', secret: 'tls' } });
       const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web', () => true);
       await world.whenIdle(daemon);
@@ -274,7 +265,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(none).toMatchObject({ code: 1, out: '' });
       expect(none.err).toContain('exists neither in the virtual cluster nor on the host');
 
-      await world.host.merge('Endpoints', world.hostKey('default/web'), {
+      await world.mergeCopy('default/web', {
         metadata: { annotations: { owner: 'team-billing' } },
       });
       const json = await run(world, ['explain', 'default/web', '-o', 'json']);
@@ -298,7 +289,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const patches = [{ path: 'metadata.annotations.owner', expression: 'value.nope()' }];
       const config: JsonObject = { sync: { toHost: { endpoints: { patches } } } };
-      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
+      await world.createVirtual('default/web', { annotations: { owner: 'shop' } });
       await world.startSync({ config });
       await world.whenEvent('default/web', 'PatchFailed');
       await world.whenEvent('default/web', 'Synced');
@@ -310,7 +301,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
 
     test('names the rights that are missing', async () => {
       await using world = await newWorld();
-      await world.virtual.create('Endpoints', endpoints('default/web'));
+      await world.createVirtual('default/web');
       const read = ['get', 'list', 'watch'];
       const kubeconfig = await world.clusters.userKubeconfig('host', [
         {
@@ -343,7 +334,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         const syncer = { endpointSyncer: { leaderElection: { enabled } } };
         const inUse: JsonObject = { ...CONFIG, ...syncer };
         const other: JsonObject = { ...syncer, sync: {} };
-        await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { owner: 'shop' } }));
+        await world.createVirtual('default/web', { annotations: { owner: 'shop' } });
         const daemon = await world.startSync({ config: inUse });
         await world.whenCopy('default/web', () => true);
         await world.whenIdle(daemon);
@@ -389,7 +380,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         await world.clusters.userKubeconfig('host', leastRights(world).host),
       );
       const daemon = await world.startSync({ kubeconfigs: { host } });
-      await world.virtual.create('Endpoints', endpoints('default/web'));
+      await world.createVirtual('default/web');
       await world.whenCopy('default/web', () => true);
       expect(await daemon.whenLogged(/^configuration in use is not published/u)).toMatchObject({
         level: 'info',
@@ -403,12 +394,9 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'a'));
       await world.host.create('Secret', secret(`${world.hostNamespace}/from-host`, 'b'));
-      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { secret: 'tls' } }));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('default/back', { annotations: { secret: 'from-host' } }),
-      );
-      await world.virtual.create('Endpoints', endpoints('default/kept'));
+      await world.createVirtual('default/web', { annotations: { secret: 'tls' } });
+      await world.createVirtual('default/back', { annotations: { secret: 'from-host' } });
+      await world.createVirtual('default/kept');
       await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
       const untouched = await hostState(world);
       const daemon = await world.startSync({ config: CONFIG });
@@ -419,7 +407,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       );
       await whenNoDiff(world);
       await publishedHash(world);
-      await world.host.merge('Endpoints', world.hostKey('default/kept'), {
+      await world.mergeCopy('default/kept', {
         metadata: { labels: { 'vcluster.loft.sh/controlled-by': 'another' } },
       });
       await daemon.stop();
@@ -458,11 +446,11 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('deletes copies that skip-backsync keeps from the sync', async () => {
       await using world = await newWorld();
       const labels = { 'vcluster.loft.sh/skip-backsync': 'true' };
-      await world.virtual.create('Endpoints', endpoints('default/web', { labels }));
+      await world.createVirtual('default/web', { labels });
       const daemon = await world.startSync();
       await world.settle(daemon);
       await daemon.stop();
-      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.deleteVirtual('default/web');
       expect(Object.keys(await hostState(world))).toContain(world.hostName('default/web'));
 
       const done = await run(world, ['cleanup', '--yes']);
@@ -475,7 +463,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('refuses while a replica holds the Lease', async () => {
       await using world = await newWorld();
       const config: JsonObject = { endpointSyncer: { leaderElection: { enabled: true } } };
-      await world.virtual.create('Endpoints', endpoints('default/web'));
+      await world.createVirtual('default/web');
       const daemon = await world.startSync({ config });
       await world.whenCopy('default/web', () => true);
       await publishedHash(world);
@@ -499,7 +487,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const copy = async (key: string, annotations: Record<string, string> = {}): Promise<void> => {
         const [namespace = '', name = ''] = key.split('/');
         const [hostNamespace, hostName] = world.hostKey(key);
-        const { metadata } = await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+        const { metadata } = await world.createVirtual(key, { annotations });
         const bookkeeping = {
           'vcluster.loft.sh/object-name': name,
           'vcluster.loft.sh/object-namespace': namespace,
@@ -519,7 +507,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         await world.host.create('Endpoints', copied);
       };
       await copy('default/web');
-      await world.virtual.create('Endpoints', endpoints('default/new'));
+      await world.createVirtual('default/new');
       const patches = [{ path: 'metadata.annotations.broken', expression: 'value.a.b' }];
       const values = world.writeConfig({ sync: { toHost: { endpoints: { patches } } } });
       const migrate = (): Promise<CapturedRun> =>

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { Daemon } from './daemon.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
-import { endpoints, ipsOf } from './objects.ts';
+import { ipsOf } from './objects.ts';
 import type { Shared, SharedWorld } from './shared-world.ts';
 import { pair } from './world.ts';
 
@@ -18,9 +18,9 @@ const labelOf = (object: KubeObject, name: string): string | undefined => object
 export function metadataScenarios(shared: SharedWorld<Daemon>): void {
   describe('labels and annotations', () => {
     const touchHost = (key: string, metadata: Both): Promise<KubeObject> =>
-      shared().world.host.merge('Endpoints', shared().world.hostKey(key), { metadata });
+      shared().world.mergeCopy(key, { metadata });
     const touchVirtual = (key: string, metadata: Both): Promise<KubeObject> =>
-      shared().world.virtual.merge('Endpoints', pair(key), { metadata });
+      shared().world.mergeVirtual(key, { metadata });
 
     test('added on the host are synced to the virtual object, which keeps its own', async () => {
       const { world, daemon } = shared();
@@ -224,7 +224,7 @@ async function synced(
   metadata: { labels?: Record<string, string>; annotations?: Record<string, string> },
 ): Promise<string> {
   const key = `${await namespace()}/meta`;
-  await world.virtual.create('Endpoints', endpoints(key, metadata));
+  await world.createVirtual(key, metadata);
   await world.whenCopied(key);
   await world.whenIdle(daemon);
   return key;

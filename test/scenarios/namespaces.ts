@@ -36,13 +36,10 @@ export function namespaceScenarios(newWorld: NewWorld): void {
         ['dev-one/web', 'dev-one'],
         ['dev-special/web', 'special'],
       ] as const) {
-        await world.virtual.create(
-          'Endpoints',
-          endpoints(key, {
-            labels: { release: 'stays', [MARKER]: 'nested' },
-            subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('pod-0', 'team-a') }], ports: [] }],
-          }),
-        );
+        await world.createVirtual(key, {
+          labels: { release: 'stays', [MARKER]: 'nested' },
+          subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('pod-0', 'team-a') }], ports: [] }],
+        });
         const copy = await there(world, target, 'web');
         expect(copy.metadata.labels).toMatchObject({
           release: 'stays',
@@ -63,11 +60,11 @@ export function namespaceScenarios(newWorld: NewWorld): void {
 
     test('updates, host metadata and deletion work as in single-namespace mode', async () => {
       const { world } = shared();
-      await world.virtual.create('Endpoints', endpoints('team-a/flow'));
+      await world.createVirtual('team-a/flow');
       await there(world, 'a', 'flow');
       await world.host.merge('Endpoints', [hostNs(world, 'a'), 'flow'], { metadata: { labels: { h: '1' } } });
       await world.whenVirtual('team-a/flow', ({ metadata }) => metadata.labels?.['h'] === '1');
-      await world.virtual.merge('Endpoints', pair('team-a/flow'), {
+      await world.mergeVirtual('team-a/flow', {
         subsets: [subset('10.1.0.4')],
       });
       await world.host.when(
@@ -75,7 +72,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
         [hostNs(world, 'a'), 'flow'],
         (copy) => ipsOf(copy)[0] === '10.1.0.4',
       );
-      await world.virtual.delete('Endpoints', 'team-a', 'flow');
+      await world.deleteVirtual('team-a/flow');
       const gone = await world.host.when<undefined>(
         'Endpoints',
         [hostNs(world, 'a'), 'flow'],
@@ -86,14 +83,14 @@ export function namespaceScenarios(newWorld: NewWorld): void {
 
     test('an unmapped namespace is synced to the default host namespace', async () => {
       const { world } = shared();
-      await world.virtual.create('Endpoints', endpoints('plain/web'));
+      await world.createVirtual('plain/web');
       expect(await world.whenCopied('plain/web')).toBeDefined();
     });
 
     test('a foreign host object with the same name is never changed', async () => {
       const { world } = shared();
       const foreign = await world.host.create('Endpoints', endpoints(`${hostNs(world, 'a')}/taken`));
-      await world.virtual.create('Endpoints', endpoints('team-a/taken', { subsets: [subset('10.1.0.9')] }));
+      await world.createVirtual('team-a/taken', { subsets: [subset('10.1.0.9')] });
       await world.whenEvent('team-a/taken', 'NotManaged');
       expect(await world.host.get('Endpoints', hostNs(world, 'a'), 'taken')).toEqual(foreign);
     });
@@ -118,7 +115,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       const daemon = await mapBoth(world);
       await world.virtual.create('Secret', secret('team-b/tls', { data: { k: 'djE=' } }));
       await world.virtual.create('Endpoints', named('team-b/web', { secret: 'tls' }));
-      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await world.createVirtual('team-a/web');
       for (const one of ['a', 'b']) await there(world, one, 'web');
       await world.host.when('Secret', [hostNs(world, 'b'), 'tls'], (copy) => copy !== undefined);
       if (how === 'a reload') await rewrite(daemon, (before) => ({ ...before, ...config(world, 'a') }));
@@ -136,7 +133,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       const daemon = await mapBoth(world);
-      await world.virtual.create('Endpoints', endpoints('team-b/web'));
+      await world.createVirtual('team-b/web');
       await there(world, 'b', 'web');
       await daemon.stop();
       const proxy = await world.proxy('host');
@@ -163,7 +160,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       const daemon = await mapBoth(world);
-      await world.virtual.create('Endpoints', endpoints('team-b/web'));
+      await world.createVirtual('team-b/web');
       const copy = await there(world, 'b', 'web');
       await daemon.stop();
       const other = await world.host.create('Endpoints', ofAnotherCluster(copy));
@@ -197,8 +194,8 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     test('an unmapped namespace is refused with an Event, and the others are synced', async () => {
       const { world } = shared();
       await prepare(world);
-      await world.virtual.create('Endpoints', endpoints('plain/web'));
-      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await world.createVirtual('plain/web');
+      await world.createVirtual('team-a/web');
       await there(world, 'a', 'web');
       expect(await world.whenEvent('plain/web', 'NamespaceNotMapped')).toContain('plain');
       expect(await world.findCopy('plain/web')).toBeUndefined();
@@ -212,8 +209,8 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       const { world } = shared();
       await world.virtualNamespace('team-a');
       await world.virtualNamespace('plain');
-      await world.virtual.create('Endpoints', endpoints('team-a/web'));
-      await world.virtual.create('Endpoints', endpoints('plain/web'));
+      await world.createVirtual('team-a/web');
+      await world.createVirtual('plain/web');
       await world.whenCopied('plain/web');
       expect(await world.whenEvent('team-a/web', 'NamespaceNotFound')).toContain(
         `"${hostNs(world, 'a')}" does not exist: create it, or set endpointSyncer.createNamespaces to true`,
@@ -232,7 +229,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       const { world } = shared();
       await world.virtualNamespace('team-a');
       world.claimHostNamespace(hostNs(world, 'a'));
-      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await world.createVirtual('team-a/web');
       await there(world, 'a', 'web');
       const namespace = await world.host.get('Namespace', '', hostNs(world, 'a'));
       expect(namespace.metadata.labels).toMatchObject({ [MARKER]: world.vcluster });
@@ -255,12 +252,9 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       await world.virtualNamespace('team-a');
       const target = legacyNamespace(world, 'team-a');
       await world.hostNamespaceNamed(target);
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('team-a/web', {
-          subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('web-0') }] }],
-        }),
-      );
+      await world.createVirtual('team-a/web', {
+        subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('web-0') }] }],
+      });
       const copy = await world.host.when('Endpoints', [target, 'web'], (found) => found !== undefined);
       expect(subsetsOf(copy)[0]?.addresses?.[0]?.targetRef).toEqual({
         kind: 'Pod',
@@ -268,7 +262,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
         namespace: target,
       });
       expect(copy.metadata.labels?.[MARKER]).toBe(world.vcluster);
-      await world.virtual.delete('Endpoints', 'team-a', 'web');
+      await world.deleteVirtual('team-a/web');
       await world.host.when('Endpoints', [target, 'web'], (found) => found === undefined);
     });
   });

@@ -7,21 +7,21 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { endpoints, ipsOf, subset } from './objects.ts';
+import { ipsOf, subset } from './objects.ts';
 import { LOWER, UPPER } from './reload.ts';
-import { pair, type NewWorld, type Rule, type World } from './world.ts';
+import type { NewWorld, Rule, World } from './world.ts';
 import type { Daemon } from './daemon.ts';
 
 export function operationScenarios(newWorld: NewWorld): void {
   describe('the daemon', () => {
     test('serves /healthz, /readyz and /metrics, and exits with 0 on SIGTERM', async ({ expect }) => {
       await using world = await newWorld();
-      await world.virtual.create('Endpoints', endpoints('default/zero'));
+      await world.createVirtual('default/zero');
       const daemon = await world.startDaemon();
       await world.whenCopied('default/zero');
       expect((await daemon.get('/healthz')).status).toBe(200);
       expect((await daemon.get('/readyz?verbose')).text).toMatch(/virtual[\s\S]*host|host[\s\S]*virtual/);
-      await world.virtual.create('Endpoints', endpoints('default/one'));
+      await world.createVirtual('default/one');
       await world.whenCopied('default/one');
       const { text } = await daemon.get('/metrics');
       for (const name of [
@@ -50,7 +50,7 @@ export function operationScenarios(newWorld: NewWorld): void {
         created: 1,
         seconds: expect.any(Number) as number,
       });
-      await world.virtual.create('Endpoints', endpoints('default/two'));
+      await world.createVirtual('default/two');
       const synced = await eventually(
         () => daemon.log.filter(({ msg }) => msg === 'synced').map(({ key }) => key),
         (keys) => keys.includes('default/two'),
@@ -66,7 +66,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       const keys = Array.from({ length: 60 }, (_, i) => `default/e-${i}`);
-      await Promise.all(keys.map((key) => world.virtual.create('Endpoints', endpoints(key))));
+      await Promise.all(keys.map((key) => world.createVirtual(key)));
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
       for (const copy of await world.copies()) expect(ipsOf(copy)).toEqual(['10.1.0.1']);
       await world.settle(await world.startSync());
@@ -77,7 +77,7 @@ export function operationScenarios(newWorld: NewWorld): void {
     test('killed at any moment leaves a state from which the next daemon continues', async ({ expect }) => {
       await using world = await newWorld();
       const keys = Array.from({ length: 40 }, (_, i) => `default/k-${i}`);
-      await Promise.all(keys.map((key) => world.virtual.create('Endpoints', endpoints(key))));
+      await Promise.all(keys.map((key) => world.createVirtual(key)));
       // Between any two writes: test/sim. Here the process is real.
       for (const copies of world.clusters.kind === 'real' ? [1, 13, 30] : [13]) {
         const daemon = await world.spawnDaemon();
@@ -86,7 +86,7 @@ export function operationScenarios(newWorld: NewWorld): void {
           (found) => found.length >= copies,
         );
         await daemon.kill();
-        await world.virtual.merge('Endpoints', pair(keys[copies] ?? ''), {
+        await world.mergeVirtual(keys[copies] ?? '', {
           subsets: [subset(`10.5.0.${copies}`)],
         });
       }
@@ -103,7 +103,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       await world.startSync({
         config: { endpointSyncer: { owner: { apiVersion: 'v1', kind: 'ConfigMap', name: 'vc' } } },
       });
-      await world.virtual.create('Endpoints', endpoints('default/owned'));
+      await world.createVirtual('default/owned');
       const copy = await world.whenCopied('default/owned');
       expect(copy.metadata['ownerReferences']).toEqual([
         expect.objectContaining({ apiVersion: 'v1', kind: 'ConfigMap', name: 'vc', uid: owner.metadata.uid }),
@@ -115,8 +115,8 @@ export function operationScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       const daemon = await world.startSync();
-      await world.virtual.create('Endpoints', endpoints('default/fought'));
-      await world.virtual.create('Endpoints', endpoints('default/peace'));
+      await world.createVirtual('default/fought');
+      await world.createVirtual('default/peace');
       await world.whenCopied('default/fought');
       for (let round = 0; round < 12; round++) {
         if ((await world.eventsOn('default/fought', 'Contested')).length > 0) break;
@@ -125,7 +125,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       }
       const note = await world.whenEvent('default/fought', 'Contested');
       expect(note).toContain('other-tool');
-      await world.virtual.merge('Endpoints', ['default', 'peace'], {
+      await world.mergeVirtual('default/peace', {
         metadata: { labels: { still: 'works' } },
       });
       await world.whenCopied('default/peace');
@@ -135,7 +135,7 @@ export function operationScenarios(newWorld: NewWorld): void {
     test('corrects 30 edits of a copy in a row', async ({ expect }) => {
       await using world = await newWorld();
       await world.startSync();
-      await world.virtual.create('Endpoints', endpoints('default/fought'));
+      await world.createVirtual('default/fought');
       await world.whenCopied('default/fought');
       for (let i = 0; i < 30; i++) await overwrite(world, 'default/fought', `10.66.1.${i + 1}`);
       expect(ipsOf(await world.whenCopied('default/fought'))).toEqual(['10.1.0.1']);
@@ -145,7 +145,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemon = await world.startSync();
       const key = 'default/fought';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
       // Each correction is overwritten once more, so that the next one waits for seconds.
       for (let round = 0; round < 8; round++) {
@@ -155,7 +155,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       }
       await overwrite(world, key, '10.66.2.99');
       await world.whenIdle(daemon);
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.2')] });
       // The correction itself waits for 16 s, which leaves a busy machine time for the write.
       expect(ipsOf(await world.whenCopied(key, { timeoutMs: 14_000 }))).toEqual(['10.1.0.2']);
     });
@@ -169,10 +169,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       });
       const first = await world.startSync({ config: patched(UPPER) });
       await world.startSync({ config: patched(LOWER) });
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('default/fought', { annotations: { note: 'MiXed' } }),
-      );
+      await world.createVirtual('default/fought', { annotations: { note: 'MiXed' } });
       const note = await world.whenEvent('default/fought', 'Contested');
       expect(note).toMatch(
         /^Another daemon of this program keeps overwriting the host copy; .*leaderElection/u,
@@ -195,12 +192,11 @@ export function operationScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemons = [await world.startSync(), await world.startSync()] as const;
       const keys = Array.from({ length: 20 }, (_, i) => `default/t-${i}`);
-      for (const key of keys)
-        await world.virtual.create('Endpoints', endpoints(key, { annotations: { a: '1' } }));
+      for (const key of keys) await world.createVirtual(key, { annotations: { a: '1' } });
       for (const [i, key] of keys.entries()) {
-        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.4.0.${i + 1}`)] });
+        await world.mergeVirtual(key, { subsets: [subset(`10.4.0.${i + 1}`)] });
         await world.whenCopy(key, () => true);
-        await world.host.merge('Endpoints', world.hostKey(key), { metadata: { annotations: { h: `${i}` } } });
+        await world.mergeCopy(key, { metadata: { annotations: { h: `${i}` } } });
       }
       for (const daemon of daemons) await world.settle(daemon);
       for (const [i, key] of keys.entries()) {
@@ -211,7 +207,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       const logs = [await world.log('host'), await world.log('virtual')];
       for (const daemon of daemons) await world.settle(daemon);
       expect(logs.flatMap((log) => world.writesIn(log))).toEqual([]);
-      for (const key of keys) await world.virtual.delete('Endpoints', ...pair(key));
+      for (const key of keys) await world.deleteVirtual(key);
       for (const key of keys) await world.whenNoCopy(key);
     });
   });
@@ -293,14 +289,14 @@ function badStartScenarios(newWorld: NewWorld): void {
         ),
       };
       const daemon = await world.startSync({ kubeconfigs });
-      await world.virtual.create('Endpoints', endpoints('default/modest'));
+      await world.createVirtual('default/modest');
       await world.whenCopied('default/modest');
       await world.whenEvent('default/modest', 'Synced');
-      await world.host.merge('Endpoints', world.hostKey('default/modest'), {
+      await world.mergeCopy('default/modest', {
         metadata: { labels: { h: '1' } },
       });
       await world.whenVirtual('default/modest', ({ metadata }) => metadata.labels?.['h'] === '1');
-      await world.virtual.delete('Endpoints', 'default', 'modest');
+      await world.deleteVirtual('default/modest');
       await world.whenNoCopy('default/modest');
       expect(daemon.stderr).not.toMatch(/forbidden/i);
     });
@@ -346,7 +342,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const namespace = `${world.hostNamespace}-created`;
       await world.startSync({ config: { endpointSyncer: { host: { namespace }, createNamespaces: true } } });
-      await world.virtual.create('Endpoints', endpoints('default/first'));
+      await world.createVirtual('default/first');
       const place: [string, string] = [namespace, world.hostName('default/first')];
       const copy = await world.host.when('Endpoints', place, (found) => found !== undefined);
       expect(copy?.metadata.namespace).toBe(namespace);
@@ -362,7 +358,7 @@ function badStartScenarios(newWorld: NewWorld): void {
         level: 'warn',
         namespace,
       });
-      await world.virtual.create('Endpoints', endpoints('default/nowhere'));
+      await world.createVirtual('default/nowhere');
       expect(await world.whenEvent('default/nowhere', 'NamespaceNotFound')).toBe(
         `The host namespace "${namespace}" does not exist: create it, correct endpointSyncer.host.namespace, ` +
           'or set endpointSyncer.createNamespaces to true. Syncing resumes automatically.',

@@ -6,7 +6,6 @@ import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { whenNoSlice, slice } from './endpoint-slices.ts';
 import type { TestCluster } from './cluster-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { endpoints } from './objects.ts';
 import { rewrite } from './reload.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -31,7 +30,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemon = await world.startSync({ config: PATCHED });
       const key = 'default/echoed';
-      await world.virtual.create('Endpoints', endpoints(key, { annotations: { [TEAM]: 'a' } }));
+      await world.createVirtual(key, { annotations: { [TEAM]: 'a' } });
       await world.whenCopy(key, (copy) => teamOf(copy) === 'team-a');
       await using log = await world.log('host');
       for (let round = 0; round < 3; round++) {
@@ -57,7 +56,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       await world.startSync({ config: BOTH });
       const key = 'default/stripped';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const hasRecord = ({ metadata }: KubeObject): boolean =>
         metadata.annotations?.[LAST_SYNCED] !== undefined;
       await world.whenCopy(key, hasRecord);
@@ -67,7 +66,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
         await copyBack(world, key);
         await world.whenVirtual(key, (object) => !hasRecord(object));
         const annotations = { [LAST_SYNCED]: null };
-        await world.host.merge('Endpoints', world.hostKey(key), { metadata: { annotations } });
+        await world.mergeCopy(key, { metadata: { annotations } });
         await world.whenCopy(key, hasRecord);
         longestMs = Math.max(longestMs, performance.now() - startedMs);
       }
@@ -100,7 +99,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemon = await world.startSync();
       const key = 'default/agents';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
       // Each agent writes its value when it sees another one; the sixth change is the one that waits.
       for (let round = 0; (await world.eventsOn(key, 'Contested')).length === 0; round++) {
@@ -121,7 +120,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
       const note = await world.whenEvent(key, 'Contested');
       expect(note).toContain(`keep rewriting the annotation ${AGENT}`);
       expect(note).toContain('endpointSyncer.metadata.excludeAnnotations');
-      await world.virtual.merge('Endpoints', pair(key), { metadata: { labels: { other: 'works' } } });
+      await world.mergeVirtual(key, { metadata: { labels: { other: 'works' } } });
       await world.whenCopy(key, ({ metadata }) => metadata.labels?.['other'] === 'works');
       // Once both have stopped, both sides agree again.
       await eventually(
@@ -139,7 +138,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
       const daemon = await world.startSync({ config: { endpointSyncer: { metadata } } });
       const key = 'default/excluded';
       const annotations = { [AGENT]: 'virtual', note: 'crosses' };
-      await world.virtual.create('Endpoints', endpoints(key, { annotations, labels: { tier: 'virtual' } }));
+      await world.createVirtual(key, { annotations, labels: { tier: 'virtual' } });
       await world.whenCopy(key, (copy) => copy.metadata.annotations?.['note'] === 'crosses');
       await annotate(world.host, world.hostKey(key), 'host');
       await world.settle(daemon);
@@ -160,7 +159,7 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
         },
       }));
       await world.whenCopy(key, (found) => found.metadata.annotations?.[AGENT] === 'virtual');
-      await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { note: 'stays' } } });
+      await world.mergeVirtual(key, { metadata: { annotations: { note: 'stays' } } });
       await world.settle(daemon);
       expect((await world.getCopy(key)).metadata.annotations?.['note']).toBe('crosses');
     });

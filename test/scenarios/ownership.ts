@@ -23,15 +23,15 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/blocked`;
       const foreign = await putOnHost(world, key, { labels: { owner: 'foreign' } });
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       expect(await world.whenEvent(key, 'NotManaged')).toContain(world.hostName(key));
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.8')] });
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.8')] });
       await world.settle(daemon);
       expect(await world.getCopy(key)).toEqual(foreign);
       expect((await world.getVirtual(key)).metadata.labels).toBeUndefined();
 
       await refuseOften(world, daemon, key);
-      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.deleteCopy(key);
       expect(ipsOf(await world.whenCopied(key, { timeoutMs: FREED_MAX_MS }))).toEqual(['10.1.0.8']);
     });
 
@@ -39,9 +39,9 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/never-mine`;
       const foreign = await putOnHost(world, key, {});
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenEvent(key, 'NotManaged');
-      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.deleteVirtual(key);
       await world.settle(daemon);
       expect(await world.getCopy(key)).toEqual(foreign);
     });
@@ -51,7 +51,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const key = `${await namespace()}/foreign`;
       const foreign = await putOnHost(world, key, {});
       await world.virtual.create('Service', service(key, { app: 'x' }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.settle(daemon);
       expect(await world.getCopy(key)).toEqual(foreign);
     });
@@ -64,7 +64,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
         annotations: bookkeeping(world, key, { 'vcluster.loft.sh/object-name': 'something-else' }),
       });
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenEvent(key, 'NotManaged');
       await world.settle(daemon);
       expect(await world.getCopy(key)).toEqual(foreign);
@@ -80,7 +80,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       });
       const log = await world.log('host');
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const copy = await world.whenCopied(key);
       expect(copy.metadata.uid).toBe(left.metadata.uid);
       await world.settle(daemon);
@@ -97,7 +97,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       await world.host.merge('Endpoints', hostKey, { metadata: { finalizers: ['example.com/held'] } });
       await world.host.delete('Endpoints', ...hostKey);
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const copy = await world.whenCopied(key);
       expect(copy.metadata.uid).toBe(held.metadata.uid);
       expect(copy.metadata['finalizers']).toEqual(['example.com/held']);
@@ -110,11 +110,11 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const key = `${await namespace()}/unproven`;
       const foreign = await putOnHost(world, key, {});
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenEvent(key, 'NotManaged');
       await world.settle(daemon);
       expect(await world.getCopy(key)).toEqual(foreign);
-      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.deleteVirtual(key);
       await world.settle(daemon);
       expect(await world.getCopy(key)).toEqual(foreign);
     });
@@ -127,7 +127,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       await world.host.when('Endpoints', hostService, (found) => found !== undefined || !isReal(world));
       const left = (await world.findCopy(key)) ?? (await putOnHost(world, key, { labels: BY_CONTROLLER }));
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.settle(daemon);
       expect((await world.getCopy(key)).metadata.annotations ?? {}).not.toHaveProperty(OBJECT_NAME);
       await world.host.merge('Service', hostService, { spec: { selector: null } });
@@ -139,7 +139,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/waits`;
       await putOnHost(world, key, { labels: BY_CONTROLLER });
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenEvent(key, 'NotManaged');
       await refuseOften(world, daemon, key);
       await world.virtual.create('Service', service(key));
@@ -149,7 +149,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     test('with the bookkeeping of a copy under another name is not a copy', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/real`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
       const stray = await world.host.create('Endpoints', {
         ...endpoints(`${world.hostNamespace}/stray`),
@@ -170,10 +170,10 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       await world.virtualNamespace('b-x-c');
       const [first, second] = ['c/a-x-b', 'b-x-c/a'];
       expect(world.hostName(first)).toBe(world.hostName(second));
-      await world.virtual.create('Endpoints', endpoints(first));
+      await world.createVirtual(first);
       await world.whenCopied(first);
       const log = await world.log('host');
-      await world.virtual.create('Endpoints', endpoints(second, { subsets: [subset('10.1.0.66')] }));
+      await world.createVirtual(second, { subsets: [subset('10.1.0.66')] });
       const note = await world.whenEvent(second, 'NameConflict');
       expect(note).toContain(first);
       await world.settle(daemon);
@@ -181,7 +181,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(ipsOf(await world.whenCopied(first))).toEqual(['10.1.0.1']);
 
       await refuseOften(world, daemon, second);
-      await world.virtual.delete('Endpoints', ...pair(first));
+      await world.deleteVirtual(first);
       expect(ipsOf(await world.whenCopied(second, { timeoutMs: FREED_MAX_MS }))).toEqual(['10.1.0.66']);
     });
   });
@@ -190,11 +190,11 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     test('is corrected when another client changes its subsets', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/drift`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const { metadata } = await world.whenCopied(key);
-      await world.host.merge('Endpoints', world.hostKey(key), { subsets: [subset('10.6.6.6')] });
+      await world.mergeCopy(key, { subsets: [subset('10.6.6.6')] });
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.1');
-      await world.host.merge('Endpoints', world.hostKey(key), { subsets: null });
+      await world.mergeCopy(key, { subsets: null });
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.1');
       expect((await world.getCopy(key)).metadata.uid).toBe(metadata.uid);
       expect(ipsOf(await world.getVirtual(key))).toEqual(['10.1.0.1']);
@@ -203,7 +203,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     test('gets its labels back when the host’s controller rewrites them', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/relabelled`;
-      await world.virtual.create('Endpoints', endpoints(key, { labels: { app: 'x' } }));
+      await world.createVirtual(key, { labels: { app: 'x' } });
       const copy = await world.whenCopied(key);
       await world.host.update('Endpoints', {
         ...copy,
@@ -219,9 +219,9 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     test('gets a missing marker back', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/unmarked`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const copy = await world.whenCopied(key);
-      await world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { [MARKER]: null } } });
+      await world.mergeCopy(key, { metadata: { labels: { [MARKER]: null } } });
       await world.whenCopy(key, ({ metadata }) => metadata.labels?.[MARKER] === world.vcluster);
       expect((await world.whenCopied(key)).metadata.uid).toBe(copy.metadata.uid);
     });
@@ -229,9 +229,9 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     test('is recreated when another client deletes it', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/deleted`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const before = await world.whenCopied(key);
-      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.deleteCopy(key);
       await world.whenCopy(key, ({ metadata }) => metadata.uid !== before.metadata.uid);
       await world.whenCopied(key);
       expect(await world.getVirtual(key)).toBeDefined();
@@ -242,25 +242,22 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const ns = await namespace();
       const [labelled, born, named] = [`${ns}/labelled`, `${ns}/born`, `${ns}/named`];
       // The annotation may name this syncer itself.
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(named, { annotations: { [CONTROLLED_BY]: 'endpoints' } }),
-      );
+      await world.createVirtual(named, { annotations: { [CONTROLLED_BY]: 'endpoints' } });
       await world.whenCopied(named);
-      await world.virtual.create('Endpoints', endpoints(labelled));
-      await world.virtual.create('Endpoints', endpoints(born, { annotations: { [CONTROLLED_BY]: 'else' } }));
+      await world.createVirtual(labelled);
+      await world.createVirtual(born, { annotations: { [CONTROLLED_BY]: 'else' } });
       const copy = await world.whenCopied(labelled);
-      await world.virtual.merge('Endpoints', pair(labelled), {
+      await world.mergeVirtual(labelled, {
         metadata: { labels: { [CONTROLLED_BY]: 'other' } },
         subsets: [subset('10.1.0.44')],
       });
       await world.settle(daemon);
       expect(await world.getCopy(labelled)).toEqual(copy);
       expect(await world.findCopy(born)).toBeUndefined();
-      await world.virtual.merge('Endpoints', pair(labelled), {
+      await world.mergeVirtual(labelled, {
         metadata: { labels: { [CONTROLLED_BY]: null } },
       });
-      await world.virtual.merge('Endpoints', pair(born), {
+      await world.mergeVirtual(born, {
         metadata: { annotations: { [CONTROLLED_BY]: null } },
       });
       await world.whenCopied(born);
@@ -272,20 +269,20 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const ns = await namespace();
       const [resumes, outlives] = [`${ns}/resumes`, `${ns}/outlives`];
       for (const key of [resumes, outlives]) {
-        await world.virtual.create('Endpoints', endpoints(key));
+        await world.createVirtual(key);
         await world.whenCopied(key);
-        await world.host.merge('Endpoints', world.hostKey(key), {
+        await world.mergeCopy(key, {
           metadata: { annotations: { [CONTROLLED_BY]: 'other' } },
         });
       }
       await world.settle(daemon);
-      await world.virtual.merge('Endpoints', pair(resumes), { subsets: [subset('10.1.0.45')] });
-      await world.virtual.delete('Endpoints', ...pair(outlives));
+      await world.mergeVirtual(resumes, { subsets: [subset('10.1.0.45')] });
+      await world.deleteVirtual(outlives);
       await world.settle(daemon);
       expect(ipsOf(await world.getCopy(resumes))).toEqual(['10.1.0.1']);
       expect(await world.findCopy(outlives)).toBeDefined();
       for (const key of [resumes, outlives])
-        await world.host.merge('Endpoints', world.hostKey(key), {
+        await world.mergeCopy(key, {
           metadata: { annotations: { [CONTROLLED_BY]: null } },
         });
       await world.whenCopy(resumes, (copy) => ipsOf(copy)[0] === '10.1.0.45');
@@ -296,9 +293,9 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/skips`;
       const annotations = { 'vcluster.loft.sh/skip-backsync': 'true' };
-      await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+      await world.createVirtual(key, { annotations });
       await world.whenCopied(key);
-      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.deleteVirtual(key);
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeDefined();
     });
@@ -306,14 +303,11 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     test('of a recreated virtual object belongs to the new object', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/again`;
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, { annotations: { old: '1' }, labels: { old: '1' } }),
-      );
+      await world.createVirtual(key, { annotations: { old: '1' }, labels: { old: '1' } });
       const before = await world.whenCopied(key);
       daemon.signal('SIGSTOP');
-      await world.virtual.delete('Endpoints', ...pair(key));
-      await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.1.0.77')] }));
+      await world.deleteVirtual(key);
+      await world.createVirtual(key, { subsets: [subset('10.1.0.77')] });
       daemon.signal('SIGCONT');
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.77');
       const after = await world.whenCopied(key);
@@ -334,9 +328,9 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
     test('a deletion on the host deletes the virtual object, and the start logs a warning', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/follows`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
-      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.deleteCopy(key);
       await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
@@ -353,12 +347,12 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
         kubeconfigs: { host: host.path },
       });
       const key = 'default/follows';
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
       await world.settle(daemon);
       const release = host.holdWatches();
-      await world.host.delete('Endpoints', ...world.hostKey(key));
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.3')] });
+      await world.deleteCopy(key);
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.3')] });
       await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
       release();
       await world.settle(daemon);
@@ -370,7 +364,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
 /** After six refusals, an object is retried once a minute; the change that unblocks it must not wait for the retry. */
 async function refuseOften(world: World, daemon: Daemon, key: string): Promise<void> {
   for (let round = 0; round < 6; round++) {
-    await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { round: `${round}` } } });
+    await world.mergeVirtual(key, { metadata: { annotations: { round: `${round}` } } });
     await world.settle(daemon);
   }
 }

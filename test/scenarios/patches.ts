@@ -52,15 +52,9 @@ export function patchScenarios(newWorld: NewWorld): void {
     test('that read the host object are run again after its creation, a limited number of times', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(`${ns}/reads`, { annotations: notes({ seen: 'x' }) }),
-      );
+      await world.createVirtual(`${ns}/reads`, { annotations: notes({ seen: 'x' }) });
       await world.whenCopy(`${ns}/reads`, (copy) => note(copy, 'seen') === 'on host');
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(`${ns}/counts`, { annotations: notes({ endless: 'x' }) }),
-      );
+      await world.createVirtual(`${ns}/counts`, { annotations: notes({ endless: 'x' }) });
       await world.settle(daemon);
       expect(Number(note(await world.getCopy(`${ns}/counts`), 'endless'))).toBeLessThan(10);
     });
@@ -84,7 +78,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
       const virtual = await world.virtual.get('Endpoints', ...pair(key));
       expect([note(virtual, 'made'), hostnameOf(virtual)]).toEqual([undefined, undefined]);
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ made: 'mine' }) },
       });
       await world.whenCopy(key, (copy) => note(copy, 'made') === 'mine-h');
@@ -112,24 +106,21 @@ export function patchScenarios(newWorld: NewWorld): void {
       });
       const key = 'default/partly';
       const addressed = (ip: string, hostname: string) => ({ addresses: [{ ip, hostname }] });
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, {
-          annotations: notes({ strict: 'no!', plain: 'a' }),
-          subsets: [addressed('10.1.0.1', 'a')],
-        }),
-      );
+      await world.createVirtual(key, {
+        annotations: notes({ strict: 'no!', plain: 'a' }),
+        subsets: [addressed('10.1.0.1', 'a')],
+      });
       const created = await world.whenCopy(key, () => true);
       expect([note(created, 'strict'), note(created, 'plain')]).toEqual([undefined, 'a']);
       expect(subsetsOf(created)).toEqual([addressed('10.1.0.1', 'a-h')]);
       expect(await world.whenEvent(key, 'PatchFailed')).toContain('loud');
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ strict: 'yes' }) },
       });
       await world.whenCopy(key, (copy) => note(copy, 'strict') === 'yes-h');
       await world.settle(daemon);
       // The value that fails stays as it was on the host; the new address arrives, and the failing hostname stays that of its address.
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ strict: 'again!', plain: 'b' }) },
         subsets: [{ addresses: [{ ip: '10.1.0.0' }, { ip: '10.1.0.1', hostname: 'bad' }] }],
       });
@@ -139,19 +130,19 @@ export function patchScenarios(newWorld: NewWorld): void {
         { addresses: [{ ip: '10.1.0.0' }, { ip: '10.1.0.1', hostname: 'a-h' }] },
       ]);
       // On the way back, too: what cannot be translated stays on the host, and is taken as soon as it can.
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ strict: 'fine' }) },
         subsets: [addressed('10.1.0.1', 'b')],
       });
       await world.whenCopy(key, (object) => note(object, 'strict') === 'fine-h');
       await world.settle(daemon);
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: notes({ strict: 'what?', plain: 'c' }) },
       });
       const virtual = await world.whenVirtual(key, (object) => note(object, 'plain') === 'c');
       expect(note(virtual, 'strict')).toBe('fine');
       expect(note(await world.getCopy(key), 'strict')).toBe('what?');
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: notes({ strict: 'known-h' }) },
       });
       await world.whenVirtual(key, (object) => note(object, 'strict') === 'known');
@@ -177,13 +168,13 @@ export function patchScenarios(newWorld: NewWorld): void {
       ];
       const subsets = [{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 443) }];
       const annotations = notes({ template: '{{x}}', plain: 'y' });
-      await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets }));
+      await world.createVirtual(key, { annotations, subsets });
       const copy = await world.whenCopy(key, () => true);
       expect(subsetsOf(copy)).toEqual([{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 1443) }]);
       expect([note(copy, 'template'), note(copy, 'plain')]).toEqual(['x', 'y']);
       await world.settle(daemon);
       // The selected port comes back, and so does what no filter selects; the translated annotation does not.
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: notes({ template: 'changed', plain: 'z' }) },
         subsets: [{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 1444) }],
       });
@@ -209,7 +200,7 @@ export function patchScenarios(newWorld: NewWorld): void {
         removed: 'x',
         dns: `db.${ns}.svc.cluster.local`,
       });
-      await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
+      await world.createVirtual(key, { annotations, subsets: [named('a', 80)] });
       const copy = await world.whenCopy(key, () => true);
       const release = createHash('sha256').update('release').digest('hex').slice(0, 10);
       expect({
@@ -240,7 +231,7 @@ export function patchScenarios(newWorld: NewWorld): void {
     test('with a reverse expression sync a host change back, without further writes', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
-      await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ url: 'svc' }) }));
+      await world.createVirtual(key, { annotations: notes({ url: 'svc' }) });
       await world.whenCopy(key, (copy) => note(copy, 'url') === `svc.${world.vcluster}`);
       await world.whenIdle(daemon);
       const log = [await world.log('host'), await world.log('virtual')] as const;
@@ -250,7 +241,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(note(await world.getCopy(key), 'url')).toBe(`other.${world.vcluster}`);
       const writes = log.flatMap((one) => world.writesIn(one));
       expect(writes.length - 1).toBeLessThanOrEqual(2);
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ url: 'third' }) },
       });
       await world.whenCopy(key, (copy) => note(copy, 'url') === `third.${world.vcluster}`);
@@ -260,7 +251,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/forward`;
       const annotations = notes({ upper: 'loud', removed: 'x' });
-      await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+      await world.createVirtual(key, { annotations });
       await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
       await onHost(key, { metadata: { annotations: notes({ upper: 'edited', removed: 'edited' }) } });
       await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
@@ -272,12 +263,12 @@ export function patchScenarios(newWorld: NewWorld): void {
     test('with only a reverse expression keep the value of the host', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/reverse`;
-      await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ back: 'mine' }) }));
+      await world.createVirtual(key, { annotations: notes({ back: 'mine' }) });
       const copy = await world.whenCopy(key, () => true);
       expect(note(copy, 'back')).toBeUndefined();
       await onHost(key, { metadata: { annotations: notes({ back: 'FROM-HOST' }) } });
       await world.whenVirtual(key, (virtual) => note(virtual, 'back') === 'from-host');
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ back: 'changed' }) },
       });
       await world.settle(daemon);
@@ -287,7 +278,7 @@ export function patchScenarios(newWorld: NewWorld): void {
     test('make a path below subsets two-way: values are synced back, any other change is drift', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/two-way`;
-      await world.virtual.create('Endpoints', endpoints(key, { subsets: [named('a', 80)] }));
+      await world.createVirtual(key, { subsets: [named('a', 80)] });
       await world.whenCopy(key, (copy) => hostnameOf(copy) === 'a-h');
       await onHost(key, { subsets: [named('b-h', 1080)] });
       await world.whenVirtual(key, (virtual) => hostnameOf(virtual) === 'b');
@@ -298,7 +289,7 @@ export function patchScenarios(newWorld: NewWorld): void {
 
       daemon.signal('SIGSTOP');
       await onHost(key, { subsets: [named('host-h', 1080)] });
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [named('virtual', 80)] });
+      await world.mergeVirtual(key, { subsets: [named('virtual', 80)] });
       daemon.signal('SIGCONT');
       await world.whenCopy(key, (copy) => hostnameOf(copy) === 'virtual-h');
       await world.settle(daemon);
@@ -316,7 +307,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       ];
       await world.virtual.create('Endpoints', { ...endpoints(key), subsets: of('none', 'a') });
       await world.whenCopy(key, (copy) => secondHostnameOf(copy) === 'a-h');
-      await world.virtual.merge('Endpoints', pair(key), { metadata: { labels: { touched: '1' } } });
+      await world.mergeVirtual(key, { metadata: { labels: { touched: '1' } } });
       await world.whenCopy(key, (copy) => copy.metadata.labels?.['touched'] === '1');
       await world.settle(daemon);
       expect(subsetsOf(await world.getVirtual(key))).toEqual(of('none', 'a'));
@@ -334,16 +325,13 @@ export function patchScenarios(newWorld: NewWorld): void {
     test('do not change objects without the path', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/plain`;
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, { subsets: [{ addresses: [{ ip: '10.1.0.1' }] }] }),
-      );
+      await world.createVirtual(key, { subsets: [{ addresses: [{ ip: '10.1.0.1' }] }] });
       expect(await world.whenCopied(key)).toBeDefined();
     });
 
     function onHost(key: string, patch: unknown): Promise<KubeObject> {
       const { world } = shared();
-      return world.host.merge('Endpoints', world.hostKey(key), patch);
+      return world.mergeCopy(key, patch);
     }
   });
 
@@ -369,9 +357,9 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const first = await world.startSync(config(PATCHES));
       const key = 'default/quiet';
-      await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
+      await world.createVirtual(key, { annotations, subsets: [named('a', 80)] });
       await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: notes({ back: 'FROM-HOST' }) },
       });
       await world.whenVirtual(key, (virtual) => note(virtual, 'back') === 'from-host');
@@ -389,10 +377,10 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
       const first = await world.startSync(config(PATCHES));
       const [values, rules] = ['default/values', 'default/rules'];
       for (const key of [values, rules])
-        await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
+        await world.createVirtual(key, { annotations, subsets: [named('a', 80)] });
       await world.settle(first);
       await first.stop();
-      await world.host.merge('Endpoints', world.hostKey(values), {
+      await world.mergeCopy(values, {
         metadata: { annotations: notes({ url: `host.${world.vcluster}`, upper: 'edited' }) },
         subsets: [named('host-h', 1080)],
       });
@@ -445,8 +433,8 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const [bad, good] = [`${ns}/bad`, `${ns}/good`];
-      await world.virtual.create('Endpoints', endpoints(bad, { annotations: notes({ fails: 'boom' }) }));
-      await world.virtual.create('Endpoints', endpoints(good, { annotations: notes({ fails: 'fine' }) }));
+      await world.createVirtual(bad, { annotations: notes({ fails: 'boom' }) });
+      await world.createVirtual(good, { annotations: notes({ fails: 'fine' }) });
       await world.whenCopied(good);
       const message = await world.whenEvent(bad, 'PatchFailed');
       expect(message).toContain('patches[0]');
@@ -457,7 +445,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       });
       await world.settle(daemon);
       expect(await world.findCopy(bad)).toBeUndefined();
-      await world.virtual.merge('Endpoints', pair(bad), {
+      await world.mergeVirtual(bad, {
         metadata: { annotations: notes({ fails: 'ok' }) },
       });
       await world.whenCopied(bad);
@@ -466,9 +454,9 @@ function failingPatchScenarios(newWorld: NewWorld): void {
     test('on an update leaves the copy unchanged', async ({ expect }) => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/was-good`;
-      await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ fails: 'fine' }) }));
+      await world.createVirtual(key, { annotations: notes({ fails: 'fine' }) });
       const copy = await world.whenCopied(key);
-      await world.virtual.merge('Endpoints', pair(key), {
+      await world.mergeVirtual(key, {
         metadata: { annotations: notes({ fails: 'boom' }), labels: { more: '1' } },
         subsets: [subset('10.1.0.2')],
       });
@@ -482,10 +470,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
     }) => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/invalid`;
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(key, { subsets: [subset('10.1.0.1'), subset('10.1.0.2')] }),
-      );
+      await world.createVirtual(key, { subsets: [subset('10.1.0.1'), subset('10.1.0.2')] });
       expect(await world.whenEvent(key, 'PatchFailed')).toContain('patches[3]');
       expect(await world.findCopy(key)).toBeUndefined();
     });
@@ -499,16 +484,10 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       const [loop, builtinLoop] = [`${hostile}/loop`, `${hostile}/builtin`];
       const startedMs = performance.now();
       const bystanders = createMany(count, async (i) => {
-        await world.virtual.create(
-          'Endpoints',
-          endpoints(`${ns}/by-${i}`, { annotations: notes({ hangs: `v${i}`, builtin: 'x' }) }),
-        );
+        await world.createVirtual(`${ns}/by-${i}`, { annotations: notes({ hangs: `v${i}`, builtin: 'x' }) });
       }).then(() => performance.now() - startedMs);
-      await world.virtual.create('Endpoints', endpoints(loop, { annotations: notes({ hangs: 'loop' }) }));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(builtinLoop, { annotations: notes({ builtin: 'loop' }) }),
-      );
+      await world.createVirtual(loop, { annotations: notes({ hangs: 'loop' }) });
+      await world.createVirtual(builtinLoop, { annotations: notes({ builtin: 'loop' }) });
       const createdAt = Date.now();
       const failed = [loop, builtinLoop].map(async (key) => {
         const note = await world.whenEvent(key, 'PatchFailed');

@@ -37,9 +37,9 @@ function lookAndWriteRaces(open: Open): void {
     test('the virtual object changes while a host change is synced back: the virtual side takes precedence', async () => {
       const { world, daemon, virtual, key } = await open();
       virtual.behaviour = beforeFirst(key, 'PATCH', () =>
-        world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { a: 'user', c: 'user' } } }),
+        world.mergeVirtual(key, { metadata: { annotations: { a: 'user', c: 'user' } } }),
       );
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: { a: 'host', b: 'host' } },
       });
       await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['b'] === 'host');
@@ -63,13 +63,13 @@ function lookAndWriteRaces(open: Open): void {
         afterWrite: async ({ method, body }) => {
           if (isRemoved || method !== 'PATCH' || !body.includes('from-host')) return;
           isRemoved = true;
-          await world.virtual.merge('Endpoints', pair(key), {
+          await world.mergeVirtual(key, {
             metadata: { annotations: { 'from-host': null } },
           });
           await isKnown.promise;
         },
       };
-      await world.host.merge('Endpoints', world.hostKey(key), {
+      await world.mergeCopy(key, {
         metadata: { annotations: { 'from-host': '1' } },
       });
       await world.whenCopy(
@@ -84,9 +84,9 @@ function lookAndWriteRaces(open: Open): void {
     test('another client labels the host copy while it is updated: the label is kept and synced back', async () => {
       const { world, daemon, host, key } = await open();
       host.behaviour = beforeFirst(key, 'PUT', () =>
-        world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { foreign: '1' } } }),
+        world.mergeCopy(key, { metadata: { labels: { foreign: '1' } } }),
       );
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.2')] });
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.2');
       await world.settle(daemon);
       expect((await world.getVirtual(key)).metadata.labels).toEqual({ foreign: '1' });
@@ -98,10 +98,10 @@ function lookAndWriteRaces(open: Open): void {
       await keepControllersAway(world, key);
       let uid = '';
       host.behaviour = beforeFirst(key, 'DELETE', async () => {
-        await world.host.delete('Endpoints', ...world.hostKey(key));
+        await world.deleteCopy(key);
         uid = (await putForeign(world, key)).metadata.uid ?? '';
       });
-      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.deleteVirtual(key);
       await world.settle(daemon);
       expect((await world.getCopy(key)).metadata.uid).toBe(uid);
     });
@@ -111,10 +111,10 @@ function lookAndWriteRaces(open: Open): void {
       await keepControllersAway(world, key);
       let version = '';
       host.behaviour = beforeFirst(key, 'PUT', async () => {
-        await world.host.delete('Endpoints', ...world.hostKey(key));
+        await world.deleteCopy(key);
         version = (await putForeign(world, key)).metadata.resourceVersion ?? '';
       });
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.2')] });
       await world.whenEvent(key, 'NotManaged');
       await world.settle(daemon);
       expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
@@ -127,7 +127,7 @@ function lookAndWriteRaces(open: Open): void {
       host.behaviour = beforeFirst(key, 'POST', async () => {
         version = (await putForeign(world, key)).metadata.resourceVersion ?? '';
       });
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenEvent(key, 'NotManaged');
       await world.settle(daemon);
       expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
@@ -135,8 +135,8 @@ function lookAndWriteRaces(open: Open): void {
 
     test('the virtual object is deleted while its copy is created: the copy is deleted', async () => {
       const { world, daemon, host, key } = await open({ create: false });
-      host.behaviour = beforeFirst(key, 'POST', () => world.virtual.delete('Endpoints', ...pair(key)));
-      await world.virtual.create('Endpoints', endpoints(key));
+      host.behaviour = beforeFirst(key, 'POST', () => world.deleteVirtual(key));
+      await world.createVirtual(key);
       await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
       await world.settle(daemon);
       await world.whenNoCopy(key);
@@ -147,7 +147,7 @@ function lookAndWriteRaces(open: Open): void {
       const { world, daemon, virtual, host, key } = await open({ create: false });
       const release = virtual.holdWatches('/services');
       await world.virtual.create('Service', service(key, { app: 'x' }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.settle(daemon);
       release();
       await world.settle(daemon);
@@ -160,7 +160,7 @@ function lookAndWriteRaces(open: Open): void {
       const log = await world.log('host');
       const release = host.holdWatches();
       for (let i = 1; i <= 5; i++) {
-        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.1.1.${i}`)] });
+        await world.mergeVirtual(key, { subsets: [subset(`10.1.1.${i}`)] });
         await world.whenCopy(key, (copy) => ipsOf(copy)[0] === `10.1.1.${i}`);
       }
       await world.whenIdle(daemon);
@@ -175,8 +175,8 @@ function lookAndWriteRaces(open: Open): void {
     test('the host copy was deleted without a watch event: it is recreated', async () => {
       const { world, daemon, host, key } = await open();
       const release = host.holdWatches();
-      await world.host.delete('Endpoints', ...world.hostKey(key));
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.3')] });
+      await world.deleteCopy(key);
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.3')] });
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.3');
       release();
       await world.settle(daemon);
@@ -193,12 +193,12 @@ function startRaces(newWorld: NewWorld): void {
         await using world = await newWorld();
         const first = await world.startDaemon();
         const log = await world.log('host');
-        await world.virtual.create('Endpoints', endpoints('default/plain'));
+        await world.createVirtual('default/plain');
         await world.whenCopied('default/plain');
         await world.settle(first);
         await first.kill();
         await world.virtual.create('Service', service('default/selected', { app: 'x' }));
-        await world.virtual.create('Endpoints', endpoints('default/selected'));
+        await world.createVirtual('default/selected');
         const virtual = await world.proxy('virtual');
         const gate = Promise.withResolvers<void>();
         virtual.behaviour = {
@@ -223,7 +223,7 @@ function startRaces(newWorld: NewWorld): void {
     test('a list that expires half-way is begun again, nothing is taken for gone', async ({ expect }) => {
       await using world = await newWorld();
       const keys = Array.from({ length: 620 }, (_, i) => `default/page-${i}`);
-      await inParallel(keys, (key) => world.virtual.create('Endpoints', endpoints(key)));
+      await inParallel(keys, (key) => world.createVirtual(key));
       const first = await world.startDaemon();
       await world.settle(first);
       await first.terminate();
@@ -255,7 +255,7 @@ function storms(open: Open): void {
       const log = await world.log('host');
       const count = 200;
       for (let i = 0; i < count; i++)
-        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.7.${i >> 8}.${i & 255}`)] });
+        await world.mergeVirtual(key, { subsets: [subset(`10.7.${i >> 8}.${i & 255}`)] });
       await world.whenCopied(key);
       await world.settle(daemon);
       expect(ipsOf(await world.getCopy(key))).toEqual(['10.7.0.199']);
@@ -270,9 +270,8 @@ function storms(open: Open): void {
       await inParallel(keys, async (key) => {
         const rounds = 6 + (Number(key.at(-1)) % 2);
         for (let round = 0; round < rounds; round++) {
-          if (round % 2 === 0)
-            await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset(`10.8.0.${round}`)] }));
-          else await world.virtual.delete('Endpoints', ...pair(key));
+          if (round % 2 === 0) await world.createVirtual(key, { subsets: [subset(`10.8.0.${round}`)] });
+          else await world.deleteVirtual(key);
         }
       });
       await world.settle(daemon);
@@ -319,10 +318,10 @@ async function openIn(
 }
 
 async function bringInStep({ world, daemon, host, key }: Opened): Promise<void> {
-  await world.virtual.create('Endpoints', endpoints(key, { annotations: { a: '1' } }));
+  await world.createVirtual(key, { annotations: { a: '1' } });
   await world.whenCopied(key);
   await world.settle(daemon);
-  await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { a: null } } });
+  await world.mergeVirtual(key, { metadata: { annotations: { a: null } } });
   await world.whenCopy(key, ({ metadata }) => metadata.annotations?.['a'] === undefined);
   await world.settle(daemon);
   host.requests.length = 0;

@@ -3,7 +3,6 @@
 import { describe, test } from 'vitest';
 import type { ApiProxy, ProxiedRequest } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
-import { endpoints } from './objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const KEY = 'default/edited';
@@ -120,7 +119,7 @@ async function behindProxies(world: World): Promise<Proxied> {
 }
 
 async function create(world: World): Promise<void> {
-  await world.virtual.create('Endpoints', endpoints(KEY));
+  await world.createVirtual(KEY);
   await world.whenCopied(KEY);
 }
 

@@ -15,7 +15,6 @@ import {
   secret,
   short,
 } from './reference-objects.ts';
-import { endpoints } from './objects.ts';
 import { pair, type NewWorld, type Rule, type World } from './world.ts';
 import { seededRandom } from '../support/random.ts';
 
@@ -66,7 +65,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.whenEvent('default/web', 'PatchFailed');
       await world.whenIdle(second);
       expect(await world.host.find('Secret', ...short(world, 'default/s'))).toBeDefined();
-      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.deleteVirtual('default/web');
       await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
     });
 
@@ -92,8 +91,8 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));
       const targetRef = { kind: 'ConfigMap', name: 'cfg', namespace: 'default' };
       const subsets = [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }];
-      await world.virtual.create('Endpoints', endpoints('default/web', { subsets }));
-      await world.virtual.create('Endpoints', endpoints('default/other'));
+      await world.createVirtual('default/web', { subsets });
+      await world.createVirtual('default/other');
       await world.whenCopied('default/other');
       await world.whenCopy('default/web', () => true);
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
@@ -140,7 +139,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Secret', secret('default/s'));
       await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
       await importedTo(world, 'Secret', 'default/s');
-      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.deleteVirtual('default/web');
       await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
       await log.until(({ type }) => type === 'DELETED');
       expect(log.of(short(world, 'default/s')[1])).toEqual(['ADDED', 'DELETED']);
@@ -152,11 +151,11 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));
       const targetRef = { kind: 'ConfigMap', name: 'cfg', namespace: 'default' };
       const subsets = [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }];
-      await world.virtual.create('Endpoints', endpoints('default/web', { subsets }));
+      await world.createVirtual('default/web', { subsets });
       await importedTo(world, 'ConfigMap', 'default/cfg');
       await first.kill();
-      await world.virtual.delete('Endpoints', 'default', 'web');
-      await world.host.delete('Endpoints', ...world.hostKey('default/web'));
+      await world.deleteVirtual('default/web');
+      await world.deleteCopy('default/web');
       await world.startDaemon({ config: KINDS_BY_DATA });
       await world.host.when('ConfigMap', short(world, 'default/cfg'), (found) => found === undefined);
       expect(await world.virtual.find('ConfigMap', 'default', 'cfg')).toBeDefined();
@@ -188,7 +187,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'Secret', 'default/s');
       await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/cfg`, { k: '1' }));
       await world.virtual.when('ConfigMap', ['default', 'cfg'], (found) => found !== undefined);
-      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.deleteVirtual('default/web');
       await world.virtual.when('ConfigMap', ['default', 'cfg'], (found) => found === undefined);
       expect(daemon.stderr).not.toMatch(/forbidden/i);
       await daemon.terminate();
@@ -232,10 +231,10 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
   for (const name of ['new', 'h-new'])
     await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
   for (const name of ['dropped', 'h-dropped'])
-    await world.virtual.merge('Endpoints', ['default', name], {
+    await world.mergeVirtual(`default/${name}`, {
       metadata: { annotations: { [NOTES.secret]: null } },
     });
-  await world.virtual.delete('Endpoints', 'default', 'deleted');
+  await world.deleteVirtual('default/deleted');
   await world.virtual.delete('Secret', 'default', 'gone');
   await world.virtual.merge('Secret', ['default', 'changed'], { data: { k: 'bmV3' } });
   await world.virtual.delete('Secret', 'default', 'recreated');
@@ -303,9 +302,9 @@ async function flipEndpoints(world: World, key: string, name: string | undefined
   const there = await world.virtual.find('Endpoints', ...pair(key));
   if (there === undefined)
     await world.virtual.create('Endpoints', named(key, name === undefined ? {} : { secret: name }));
-  else if (name === undefined) await world.virtual.delete('Endpoints', ...pair(key));
+  else if (name === undefined) await world.deleteVirtual(key);
   else
-    await world.virtual.merge('Endpoints', pair(key), {
+    await world.mergeVirtual(key, {
       metadata: { annotations: { [NOTES.secret]: name } },
     });
 }

@@ -94,14 +94,14 @@ export function referenceScenarios(newWorld: NewWorld): void {
         await world.virtual.create('Endpoints', named(`${ns}/${name}`, { secret: 'shared' }));
       await importedTo(world, 'Secret', `${ns}/shared`);
       for (const name of ['a', 'b', 'c']) await world.whenCopy(`${ns}/${name}`, () => true);
-      await world.virtual.delete('Endpoints', ns, 'a');
-      await world.virtual.merge('Endpoints', [ns, 'b'], {
+      await world.deleteVirtual(`${ns}/a`);
+      await world.mergeVirtual(`${ns}/b`, {
         metadata: { annotations: { [NOTES.secret]: null } },
       });
       await world.whenNoCopy(`${ns}/a`);
       await world.settle(shared().daemon);
       expect(await world.host.find('Secret', ...short(world, `${ns}/shared`))).toBeDefined();
-      await world.virtual.merge('Endpoints', [ns, 'c'], {
+      await world.mergeVirtual(`${ns}/c`, {
         metadata: { annotations: { [NOTES.secret]: '' } },
       });
       await gone(world, 'Secret', short(world, `${ns}/shared`));
@@ -232,7 +232,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(next['status']).toEqual({ phase: 'host' });
       expect(next.metadata['finalizers']).toEqual(['example.com/foreign']);
       await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: null } });
-      await world.virtual.delete('Endpoints', ns, 'web');
+      await world.deleteVirtual(`${ns}/web`);
       await gone(world, 'Gadget', [hostNs, name]);
       await world.virtual.merge('Gadget', [ns, 'g'], { metadata: { finalizers: null } });
     });
@@ -350,7 +350,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         await world.virtual.create('Endpoints', named(`${ns}/${name}`, { secret: name }));
         await virtualImport(world, 'Secret', `${ns}/${name}`);
       }
-      await world.virtual.delete('Endpoints', ns, `a-${ns}`);
+      await world.deleteVirtual(`${ns}/a-${ns}`);
       await world.virtual.when('Secret', [ns, `a-${ns}`], (found) => found === undefined);
       expect(await world.host.find('Secret', world.hostNamespace, `a-${ns}`)).toBeDefined();
       await world.host.delete('Secret', world.hostNamespace, `b-${ns}`);
@@ -471,7 +471,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       ]);
       await world.virtual.merge('ConfigMap', [ns, 'two'], { data: { k: '2' } });
       await importedTo(world, 'ConfigMap', `${ns}/two`, (found) => sameData(found, { k: '2' }));
-      await world.virtual.delete('Endpoints', ns, 'web');
+      await world.deleteVirtual(`${ns}/web`);
       await gone(world, 'ConfigMap', short(world, `${ns}/two`));
     });
 
@@ -500,10 +500,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
       }
       await first.stop();
       for (const name of ['dropped', 'h-dropped'])
-        await world.virtual.merge('Endpoints', ['default', name], {
+        await world.mergeVirtual(`default/${name}`, {
           metadata: { annotations: { [NOTES.secret]: null } },
         });
-      await world.virtual.delete('Endpoints', 'default', 'deleted');
+      await world.deleteVirtual('default/deleted');
       await world.virtual.merge('Secret', ['default', 'changed'], { data: { k: 'bmV3' } });
       await world.host.merge('Secret', short(world, 'default/kept'), { data: { k: 'ZHJpZnQ=' } });
       const second = await world.startSync({ config: referencePatches() });
@@ -563,7 +563,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         const daemon = await world.startDaemon({
           config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
         });
-        await world.virtual.create('Endpoints', endpoints('default/web'));
+        await world.createVirtual('default/web');
         await world.whenCopied('default/web');
         await expect
           .poll(() => daemon.log)
@@ -611,7 +611,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const { world } = shared();
       const place: [string, string] = [`${world.hostNamespace}-a`, 'own'];
       await world.virtual.create('Secret', secret('team-a/own'));
-      await world.virtual.create('Endpoints', endpoints('team-a/uses-own', { annotations: { own: 'own' } }));
+      await world.createVirtual('team-a/uses-own', { annotations: { own: 'own' } });
       await world.host.when('Secret', place, (found) => found !== undefined);
       const uses = [place[0], 'uses-own'] as const;
       const copy = await world.host.when('Endpoints', uses, (found) => found !== undefined);
@@ -634,7 +634,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         (found) => found !== undefined,
       );
       expect(endpointsCopy.metadata.annotations?.[NOTES.secret]).toBe('tls');
-      await world.virtual.delete('Endpoints', 'team-a', 'web');
+      await world.deleteVirtual('team-a/web');
       await gone(world, 'Secret', place);
     });
 
@@ -653,7 +653,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.host.get('Secret', ...place)).toEqual(source);
       await world.host.merge('Secret', place, { data: { v: 'Mg==' } });
       await virtualImport(world, 'Secret', 'team-a/shared', (now) => sameData(now, { v: 'Mg==' }));
-      await world.virtual.delete('Endpoints', 'team-a', 'user');
+      await world.deleteVirtual('team-a/user');
       await world.virtual.when<undefined>('Secret', ['team-a', 'shared'], (now) => now === undefined);
       expect(await world.host.find('Secret', ...place)).toBeDefined();
     });
@@ -694,10 +694,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const target = `${world.hostNamespace}-team-b`;
       world.claimHostNamespace(target);
       await world.virtual.create('Secret', secret('team-b/tls'));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('team-a/web', { annotations: { name: 'tls', in: 'team-b' } }),
-      );
+      await world.createVirtual('team-a/web', { annotations: { name: 'tls', in: 'team-b' } });
       const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
       expect(copy.metadata.labels).toMatchObject({ [MARKER]: world.vcluster });
     });
@@ -709,10 +706,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         'Secret',
         secret(`${world.hostNamespace}-team-a/${name}`, { data: { v: 'MQ==' } }),
       );
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('team-a/reader', { annotations: { name, in: 'team-a' } }),
-      );
+      await world.createVirtual('team-a/reader', { annotations: { name, in: 'team-a' } });
       const copy = await virtualImport(world, 'Secret', `team-a/${name}`);
       expect(copy['data']).toEqual({ v: 'MQ==' });
     });
@@ -721,10 +715,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const { world } = shared();
       const name = 'lost-secret';
       await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
-      await world.virtual.create(
-        'Endpoints',
-        endpoints('team-a/lost', { annotations: { name, in: 'nowhere' } }),
-      );
+      await world.createVirtual('team-a/lost', { annotations: { name, in: 'nowhere' } });
       const note = await world.whenEvent('team-a/lost', 'NamespaceNotFound');
       expect(note).toContain('the virtual cluster has no namespace "nowhere". Create it there');
       expect(await world.virtual.find('Namespace', '', 'nowhere')).toBeUndefined();
@@ -746,10 +737,9 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const log = await world.log('host');
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(`${ns}/web`, { annotations: { 'example.com/service': 'db', 'example.com/pod': 'db-0' } }),
-      );
+      await world.createVirtual(`${ns}/web`, {
+        annotations: { 'example.com/service': 'db', 'example.com/pod': 'db-0' },
+      });
       const copy = await world.whenCopy(`${ns}/web`, () => true);
       const written = (name: string): string | undefined =>
         copy.metadata.annotations?.[`example.com/${name}`];
@@ -773,12 +763,12 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const { world } = shared();
       const key = 'default/uses-api';
       const annotations = { 'example.com/service': 'kubernetes' };
-      await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+      await world.createVirtual(key, { annotations });
       await world.whenCopy(
         key,
         ({ metadata }) => metadata.annotations?.['example.com/service'] === world.vcluster,
       );
-      await world.host.merge('Endpoints', world.hostKey(key), { metadata: { annotations: { other: '1' } } });
+      await world.mergeCopy(key, { metadata: { annotations: { other: '1' } } });
       const back = await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['other'] === '1');
       expect(back.metadata.annotations?.['example.com/service']).toBe('kubernetes');
     });
@@ -797,7 +787,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const nameOf = (name: string): string => short(world, `${ns}/${name}`)[1];
       await world.whenCopy(`${ns}/web`, noteIs(nameOf('one')));
       const annotations = { [NOTES.secret]: nameOf('two') };
-      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), { metadata: { annotations } });
+      await world.mergeCopy(`${ns}/web`, { metadata: { annotations } });
       const virtual = await world.whenVirtual(`${ns}/web`, noteIs('two'));
       expect(virtual.metadata.annotations?.[NOTES.secret]).toBe('two');
     });
@@ -810,14 +800,14 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/one`)[1]));
       const unknown = short(world, `${ns}/unknown`)[1];
       const annotations = { [NOTES.secret]: unknown };
-      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), { metadata: { annotations } });
+      await world.mergeCopy(`${ns}/web`, { metadata: { annotations } });
       const note = await world.whenEvent(`${ns}/web`, 'PatchFailed');
       expect(note).toContain(`no Secret of the virtual cluster has the name "${unknown}" on the host`);
       await world.settle(daemon);
       const virtual = await world.getVirtual(`${ns}/web`);
       expect(virtual.metadata.annotations?.[NOTES.secret]).toBe('one');
       // A change of the virtual object takes precedence.
-      await world.virtual.merge('Endpoints', pair(`${ns}/web`), {
+      await world.mergeVirtual(`${ns}/web`, {
         metadata: { annotations: { [NOTES.secret]: 'two' } },
       });
       await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/two`)[1]));
@@ -844,7 +834,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       for (const name of ['one', 'two']) await world.virtual.create('Secret', secret(`${ns}/${name}`));
       await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1' }));
       const annotations = { secret: 'one', config: 'cfg', note: 'a' };
-      await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations }));
+      await world.createVirtual(`${ns}/web`, { annotations });
       await importedTo(world, 'Secret', `${ns}/one`);
       await importedTo(world, 'ConfigMap', `${ns}/cfg`);
       const copy = await world.whenCopy(`${ns}/web`, () => true);
@@ -853,7 +843,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         config: nameOf('cfg'),
         note: 'a',
       });
-      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), {
+      await world.mergeCopy(`${ns}/web`, {
         metadata: { annotations: { secret: nameOf('two'), note: 'b' } },
       });
       const virtual = await world.whenVirtual(
@@ -869,11 +859,11 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/own`));
-      await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations: { own: 'own' } }));
+      await world.createVirtual(`${ns}/web`, { annotations: { own: 'own' } });
       await importedTo(world, 'Secret', `${ns}/own`);
       const copy = await world.whenCopy(`${ns}/web`, () => true);
       expect(copy.metadata.annotations?.['own']).toBe(short(world, `${ns}/own`)[1]);
-      await world.host.merge('Endpoints', world.hostKey(`${ns}/web`), {
+      await world.mergeCopy(`${ns}/web`, {
         metadata: { annotations: { note: '1' } },
       });
       const back = await world.whenVirtual(
@@ -886,10 +876,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     test('an error names its entry, and the virtual object keeps its own names', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(`${ns}/web`, { annotations: { secret: 's', config: 'c' } }),
-      );
+      await world.createVirtual(`${ns}/web`, { annotations: { secret: 's', config: 'c' } });
       await world.whenCopy(`${ns}/web`, () => true);
       const place = world.hostKey(`${ns}/web`);
       await world.host.merge('Endpoints', place, { metadata: { annotations: { config: 'unknown' } } });
@@ -931,10 +918,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const text = (a: string, b: string, namespaceOfB: string): string =>
         `[ {"name":"${a}"},\n  {"namespace" : "${namespaceOfB}", "name":"${b}", "ips":["10.0.0.1"]} ]`;
       const written = text('net-a', 'net-b', other);
-      await world.virtual.create(
-        'Endpoints',
-        endpoints(`${ns}/web`, { annotations: { [networks]: written } }),
-      );
+      await world.createVirtual(`${ns}/web`, { annotations: { [networks]: written } });
       await importedTo(world, 'Gadget', `${ns}/net-a`);
       await importedTo(world, 'Gadget', `${other}/net-b`);
       const [a, b] = [nameOf(`${ns}/net-a`), nameOf(`${other}/net-b`)];
@@ -961,10 +945,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
     ] as const)('with %s is an error until it is corrected', async ([, text, message], { expect }) => {
       const { world, namespace } = shared();
       const ns = await namespace();
-      await world.virtual.create('Endpoints', endpoints(`${ns}/web`, { annotations: { [networks]: text } }));
+      await world.createVirtual(`${ns}/web`, { annotations: { [networks]: text } });
       expect(await world.whenEvent(`${ns}/web`, 'PatchFailed')).toContain(message);
       const annotations = { [networks]: '[ ]' };
-      await world.virtual.merge('Endpoints', [ns, 'web'], { metadata: { annotations } });
+      await world.mergeVirtual(`${ns}/web`, { metadata: { annotations } });
       await world.whenCopy(`${ns}/web`, ({ metadata }) => metadata.annotations?.[networks] === '[ ]');
     });
   });
@@ -982,7 +966,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
       const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
       expect(copy.metadata.annotations).toHaveProperty([LAST_SYNCED]);
-      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.deleteVirtual('default/web');
       await gone(world, 'Secret', [target, 'tls']);
     });
   });

@@ -8,9 +8,9 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { replaceFile } from '../support/replace-file.ts';
-import { endpoints, ipsOf, subset } from './objects.ts';
+import { ipsOf, subset } from './objects.ts';
 import { configMap, importedTo, named, referencePatches } from './reference-objects.ts';
-import { pair, type NewWorld, type World } from './world.ts';
+import type { NewWorld, World } from './world.ts';
 
 /** What one writes, the other changes. */
 export const UPPER = { path: 'metadata.annotations.note', expression: 'value.toUpperCase()' };
@@ -28,7 +28,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       world.expectErrors(/configuration file is invalid/u);
       const daemon = await world.startDaemon({ config: patched(UPPER) });
-      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      await world.createVirtual('default/note', { annotations: { note: 'MiXed' } });
       const noteIs = (text: string) =>
         world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
       await noteIs('MIXED');
@@ -44,7 +44,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
         (text) => /invalid/i.test(text),
         { what: 'a complaint about the invalid file' },
       );
-      await world.virtual.merge('Endpoints', ['default', 'note'], {
+      await world.mergeVirtual('default/note', {
         metadata: { annotations: { note: 'STILL' } },
       });
       await noteIs('still');
@@ -136,7 +136,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       const daemon = await world.startSync({
         config: { endpointSyncer: { vclusterConfig: 'values.yaml' } },
       });
-      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      await world.createVirtual('default/note', { annotations: { note: 'MiXed' } });
       const noteIs = (text: string) =>
         world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
       await noteIs('MIXED');
@@ -169,7 +169,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       writeValues('first.yaml', UPPER);
       writeValues('second.yaml', { ...LOWER, expression: 'value.toLowerCase(' });
       const daemon = await world.startSync({ config: named('first.yaml') });
-      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      await world.createVirtual('default/note', { annotations: { note: 'MiXed' } });
       const noteIs = (text: string) =>
         world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
       await noteIs('MIXED');
@@ -216,7 +216,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       const target = `${world.hostNamespace}-a`;
       await world.virtualNamespace('team-a');
       await world.hostNamespaceNamed(target);
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
 
       await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { endpoints: { enabled: false } } } }));
@@ -230,7 +230,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
           line?.['copies'] === 1 && line['command'] === 'endpoint-syncer cleanup --unused --config FILE',
         { what: 'a line that counts the copies that are left' },
       );
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.12')] });
+      await world.mergeVirtual(key, { subsets: [subset('10.1.0.12')] });
       await rewrite(daemon, (config) => ({ ...config, sync: {} }));
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.12');
 

@@ -3,8 +3,8 @@
 import type { ApiProxy } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
 import { eventually } from '../support/eventually.ts';
-import { endpoints, subset } from './objects.ts';
-import { pair, type World } from './world.ts';
+import { subset } from './objects.ts';
+import type { World } from './world.ts';
 
 export interface LeaseTimes {
   readonly leaseDurationMs: number;
@@ -103,8 +103,7 @@ export class Replicas {
 
   /** Changes one Endpoints after another without a pause. */
   async startUpdates(): Promise<void> {
-    for (let index = 0; index < OBJECTS; index++)
-      await this.#world.virtual.create('Endpoints', endpoints(keyOf(index)));
+    for (let index = 0; index < OBJECTS; index++) await this.#world.createVirtual(keyOf(index));
     this.#resumeUpdates();
   }
 
@@ -202,7 +201,7 @@ export class Replicas {
     while (this.#isUpdating) {
       const index = this.#updates % OBJECTS;
       const ip = `10.7.${Math.floor(this.#updates / 250) % 250}.${(this.#updates % 250) + 1}`;
-      await this.#world.virtual.merge('Endpoints', pair(keyOf(index)), { subsets: [subset(ip)] });
+      await this.#world.mergeVirtual(keyOf(index), { subsets: [subset(ip)] });
       this.#updates += 1;
     }
   }

@@ -10,7 +10,7 @@ import { importedTo, named, referencePatches, secret, short } from './reference-
 import { VIRTUAL_CLUSTER } from '../../src/syncer/virtual-identity.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
-import { pair, type NewWorld, type World } from './world.ts';
+import type { NewWorld, World } from './world.ts';
 import type { WriteLog } from './write-log.ts';
 
 const NAMES = [
@@ -168,16 +168,16 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
     test('copies of objects that are gone stay until it is adopted, and everything else is synced', async () => {
       const lease = [world.hostNamespace, `endpoint-syncer-${world.vcluster}`] as const;
       const first = await world.startSync();
-      for (const name of ['a', 'b']) await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      for (const name of ['a', 'b']) await world.createVirtual(`default/${name}`);
       for (const name of ['a', 'b']) await world.whenCopied(`default/${name}`);
       await world.settle(first);
       await whenIdentified(world);
       await first.stop();
-      for (const name of ['a', 'b']) await world.virtual.delete('Endpoints', 'default', name);
+      for (const name of ['a', 'b']) await world.deleteVirtual(`default/${name}`);
       await world.host.merge('Lease', lease, { metadata: { annotations: { [VIRTUAL_CLUSTER]: 'another' } } });
 
       const second = await world.startSync();
-      await world.virtual.create('Endpoints', endpoints('default/new'));
+      await world.createVirtual('default/new');
       await world.whenCopied('default/new');
       const ready = await eventually(
         () => second.get('/readyz?verbose'),
@@ -224,7 +224,7 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       await own.settle(first);
       await whenIdentified(own);
       await first.stop();
-      await own.virtual.delete('Endpoints', 'default', 'web');
+      await own.deleteVirtual('default/web');
       await own.virtual.delete('Secret', 'default', 'tls');
       await own.host.merge('Lease', lease, { metadata: { annotations: { [VIRTUAL_CLUSTER]: 'another' } } });
 
@@ -271,10 +271,9 @@ function initial(name: Name): KubeObject {
 }
 
 async function whileDown(world: World): Promise<void> {
-  const onHost = (name: Name, patch: unknown): Promise<KubeObject> =>
-    world.host.merge('Endpoints', world.hostKey(keyOf(name)), patch);
+  const onHost = (name: Name, patch: unknown): Promise<KubeObject> => world.mergeCopy(keyOf(name), patch);
   const onVirtual = (name: Name, patch: unknown): Promise<KubeObject> =>
-    world.virtual.merge('Endpoints', pair(keyOf(name)), patch);
+    world.mergeVirtual(keyOf(name), patch);
   const all = (value: string | null): JsonValue => ({
     metadata: { labels: { gone: value }, annotations: { gone: value } },
   });
@@ -291,9 +290,9 @@ async function whileDown(world: World): Promise<void> {
   await onVirtual('virtual-updated', { subsets: [subset('10.1.0.99')] });
   await onHost('controlled', { metadata: { labels: { 'vcluster.loft.sh/controlled-by': 'x' } } });
   for (const name of ['virtual-deleted', 'skips', 'controlled', 'recreated'] as const)
-    await world.virtual.delete('Endpoints', ...pair(keyOf(name)));
-  await world.virtual.create('Endpoints', endpoints(keyOf('recreated'), { subsets: [subset('10.1.0.50')] }));
-  await world.host.delete('Endpoints', ...world.hostKey(keyOf('host-deleted')));
+    await world.deleteVirtual(keyOf(name));
+  await world.createVirtual(keyOf('recreated'), { subsets: [subset('10.1.0.50')] });
+  await world.deleteCopy(keyOf('host-deleted'));
   await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
   await world.host.create('Endpoints', {
     ...endpoints(`${world.hostNamespace}/stray`),

@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
-import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { ipsOf, service, subset } from './objects.ts';
 import { rewrite } from './reload.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';
@@ -17,8 +17,8 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Service', service(`${ns}/before`));
-      await world.virtual.create('Endpoints', endpoints(`${ns}/before`));
-      await world.virtual.create('Endpoints', endpoints(`${ns}/after`));
+      await world.createVirtual(`${ns}/before`);
+      await world.createVirtual(`${ns}/after`);
       await world.whenCopied(`${ns}/after`);
       await world.virtual.create('Service', service(`${ns}/after`));
       const copy = await world.whenCopied(`${ns}/before`);
@@ -31,7 +31,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       const key = `${await namespace()}/selected`;
       const log = await world.log('host');
       await world.virtual.create('Service', service(key, { app: 'x' }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.settle(daemon);
       expect(log.of(world.hostName(key))).toEqual([]);
     });
@@ -43,7 +43,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       const keys = Array.from({ length: 20 }, (_, i) => `${ns}/race-${i}`);
       for (const key of keys) {
         await world.virtual.create('Service', service(key, { app: 'x' }));
-        await world.virtual.create('Endpoints', endpoints(key));
+        await world.createVirtual(key);
       }
       await world.settle(daemon);
       expect(keys.flatMap((key) => log.of(world.hostName(key)))).toEqual([]);
@@ -53,7 +53,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       const { world, namespace } = shared();
       const key = `${await namespace()}/flips`;
       await world.virtual.create('Service', service(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
       await setSelector(key, { app: 'x' });
       await world.whenNoCopy(key);
@@ -65,7 +65,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
     test('with a selector appears after the copy was created: the copy is deleted', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/late`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.whenCopied(key);
       await world.virtual.create('Service', service(key, { app: 'x' }));
       await world.whenNoCopy(key);
@@ -76,11 +76,11 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       const { world, namespace } = shared();
       const key = `${await namespace()}/freed`;
       await world.virtual.create('Service', service(key, { app: 'x' }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.virtual.delete('Service', ...pair(key));
       // An API server deletes the Endpoints of a Service with it.
       if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
-        await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.1.0.5')] }));
+        await world.createVirtual(key, { subsets: [subset('10.1.0.5')] });
       expect(ipsOf(await world.whenCopied(key))).toHaveLength(1);
     });
 
@@ -99,9 +99,9 @@ export function requireServiceScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const key = `${ns}/needs`;
       const fence = `${ns}/has`;
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await world.virtual.create('Service', service(fence));
-      await world.virtual.create('Endpoints', endpoints(fence));
+      await world.createVirtual(fence);
       await world.whenCopied(fence);
       await world.whenIdle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
@@ -128,7 +128,7 @@ export function selectionScenarios(newWorld: NewWorld): void {
       await using daemon = await world.startSync(configured({ sync: 'a' }));
       const [key, other, hidden] = ['default/web', 'default/other', 'private-a/web'];
       const labelled = (of: string, sync: string): Promise<KubeObject> =>
-        world.virtual.create('Endpoints', endpoints(of, { labels: { sync } }));
+        world.createVirtual(of, { labels: { sync } });
       await labelled(hidden, 'a');
       await labelled(other, 'b');
       await labelled(key, 'a');
@@ -136,13 +136,13 @@ export function selectionScenarios(newWorld: NewWorld): void {
       await world.whenIdle(daemon);
       expect([await world.findCopy(other), await world.findCopy(hidden)]).toEqual([undefined, undefined]);
       const setLabel = (of: string, sync: string): Promise<KubeObject> =>
-        world.virtual.merge('Endpoints', pair(of), { metadata: { labels: { sync } } });
+        world.mergeVirtual(of, { metadata: { labels: { sync } } });
       await setLabel(other, 'a');
       await world.whenCopied(other);
       await setLabel(key, 'b');
       await world.whenNoCopy(key);
       // A label of the host copy comes back, and decides like any other.
-      await world.host.merge('Endpoints', world.hostKey(other), { metadata: { labels: { sync: 'b' } } });
+      await world.mergeCopy(other, { metadata: { labels: { sync: 'b' } } });
       await world.whenNoCopy(other);
       expect((await world.getVirtual(other)).metadata.labels?.['sync']).toBe('b');
       await rewrite(daemon, (config) => ({

@@ -5,7 +5,7 @@ import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { slice, whenSlice } from './endpoint-slices.ts';
 import { MARKER } from './expected-copy.ts';
-import { endpoints, ipsOf } from './objects.ts';
+import { ipsOf } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
@@ -66,7 +66,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       };
       const labels = { app: 'db', release: 'stable' };
       await world.virtual.create('Service', plain(`${ns}/db`, { spec, labels, annotations: { a: '1' } }));
-      await world.virtual.create('Endpoints', endpoints(`${ns}/db`));
+      await world.createVirtual(`${ns}/db`);
       await world.virtual.create('Service', plain(`${ns}/sliced`));
       await world.virtual.create('EndpointSlice', slice(`${ns}/sliced-1`, 'sliced'));
       const copy = await whenService(world, `${ns}/db`);
@@ -88,7 +88,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const spec = { type: 'LoadBalancer', externalIPs: ['203.0.113.9'], loadBalancerIP: '203.0.113.8' };
       await world.virtual.create('Service', plain(`${ns}/db`, { spec }));
-      await world.virtual.create('Endpoints', endpoints(`${ns}/db`));
+      await world.createVirtual(`${ns}/db`);
       const copy = await whenService(world, `${ns}/db`);
       expect(specOf(copy)).toMatchObject({ type: 'LoadBalancer' });
       expect(specOf(copy)).not.toHaveProperty('externalIPs');
@@ -101,7 +101,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.startSync({ config: { ...SERVICES, endpointSyncer: { services } } });
       const spec = { externalIPs: ['203.0.113.9'] };
       await world.virtual.create('Service', plain('default/db', { spec }));
-      await world.virtual.create('Endpoints', endpoints('default/db'));
+      await world.createVirtual('default/db');
       expect(specOf(await whenService(world, 'default/db'))).toMatchObject(spec);
     });
 
@@ -125,7 +125,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       };
       await world.startSync({ config: SERVICES, kubeconfigs: { virtual: virtual.path } });
       await world.virtual.create('Service', plain(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       expect((await whenService(world, key)).metadata.name).toBe(world.hostName(key));
     });
 
@@ -140,9 +140,9 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
       expect(await serviceNames(world, ns)).toEqual([]);
       await world.virtual.merge('Service', [ns, 'empty'], { metadata: { labels: { a: '1' } } });
-      await world.virtual.create('Endpoints', endpoints(`${ns}/empty`));
+      await world.createVirtual(`${ns}/empty`);
       await whenService(world, `${ns}/empty`);
-      await world.virtual.delete('Endpoints', ns, 'empty');
+      await world.deleteVirtual(`${ns}/empty`);
       await whenNoService(world, `${ns}/empty`);
     });
 
@@ -195,7 +195,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       });
       await world.host.create('Service', plain(`${there}/other`));
       await world.virtual.create('Service', plain('team-a/web'));
-      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await world.createVirtual('team-a/web');
       await world.host.when('Service', [there, 'web'], (found) => found !== undefined);
       await world.host.merge('Service', [there, 'other'], { metadata: { labels: { a: 'b' } } });
       await world.host.delete('Service', there, 'other');
@@ -261,7 +261,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const key = `${await namespace()}/nodes`;
       const ports = [{ name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' }];
       await world.virtual.create('Service', plain(key, { spec: { type: 'NodePort', ports } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const created = await whenService(world, key);
       expect(specOf(created)['type']).toBe('NodePort');
       if (world.clusters.kind === 'embedded') {
@@ -295,14 +295,13 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const { world, namespace } = shared();
       const key = `${await namespace()}/typed`;
       await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const first = await whenService(world, key, (one) => specOf(one)['type'] === 'LoadBalancer');
       await world.virtual.merge('Service', pair(key), { spec: { type: 'ClusterIP' } });
       await whenService(world, key, (one) => specOf(one)['type'] === 'ClusterIP');
       await world.virtual.delete('Service', ...pair(key));
       await world.virtual.create('Service', plain(key, { spec: { clusterIP: 'None' } }));
-      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
-        await world.virtual.create('Endpoints', endpoints(key));
+      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined) await world.createVirtual(key);
       const last = await whenService(world, key, (one) => specOf(one)['clusterIP'] === 'None');
       expect(last.metadata.uid).not.toBe(first.metadata.uid);
       expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
@@ -312,7 +311,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const { world, namespace } = shared();
       const ns = await namespace();
       const isReal = world.clusters.kind !== 'embedded';
-      await world.virtual.create('Endpoints', endpoints(`${ns}/web`));
+      await world.createVirtual(`${ns}/web`);
       await world.virtual.create('Service', plain(`${ns}/web`, { spec: { ipFamilyPolicy: 'SingleStack' } }));
       await whenService(world, `${ns}/web`);
       await world.virtual.merge('Service', [ns, 'web'], { spec: { ipFamilyPolicy: 'RequireDualStack' } });
@@ -329,7 +328,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const key = `${await namespace()}/six`;
       const spec = { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'] };
       await world.virtual.create('Service', plain(key, { spec }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const copy = await whenService(world, key);
       expect(specOf(copy)).toMatchObject(spec);
       const { clusterIP } = specOf(copy);
@@ -342,7 +341,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const key = `${await namespace()}/headless`;
       const spec = { clusterIP: 'None', ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] };
       await world.virtual.create('Service', plain(key, { spec }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       expect(specOf(await whenService(world, key))).toMatchObject(spec);
     });
 
@@ -350,7 +349,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/balanced`;
       await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await whenService(world, key);
       await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
       const arrived = await whenIngress(world, key, 1);
@@ -376,7 +375,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const balance = () =>
         world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
       await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const first = await whenService(world, key);
       await balance();
       await whenIngress(world, key, 1);
@@ -391,7 +390,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
       await world.virtual.create('Service', plain(key, { annotations: { a: '1', b: '1' } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await whenService(world, key);
       await world.host.merge('Service', world.hostKey(key), {
         metadata: { annotations: { a: 'host', b: null, c: 'new' }, labels: { cloud: 'x' } },
@@ -413,7 +412,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const [key, blocked] = [`${ns}/deleted`, `${ns}/blocked`];
       await world.virtual.create('Service', plain(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const before = await whenService(world, key);
       await world.whenCopied(key);
       await world.host.delete('Service', ...world.hostKey(key));
@@ -421,7 +420,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
       const foreign = await world.host.create('Service', plain(world.hostKey(blocked).join('/')));
       await world.virtual.create('Service', plain(blocked));
-      await world.virtual.create('Endpoints', endpoints(blocked));
+      await world.createVirtual(blocked);
       await world.whenEvent(blocked, 'NotManaged', { kind: 'Service' });
       await world.settle(daemon);
       const still = await world.host.get('Service', ...world.hostKey(blocked));
@@ -437,7 +436,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const key = `${await namespace()}/db`;
       const annotations = { owner: 'web', secret: 'tls', selector: 'app=db' };
       await world.virtual.create('Service', plain(key, { annotations }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const copy = await whenService(world, key);
       expect(copy.metadata.annotations).toMatchObject({ owner: 'team-web', selector: 'app=db' });
       expect(copy.metadata.annotations?.['secret']).toMatch(/^v[0-9a-z]{13}$/);
@@ -462,7 +461,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
       await world.virtual.create('Service', plain(key, { annotations: { owner: 'web' } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await whenService(world, key);
       await allocateNodePort(world, key, 1080);
       await world.settle(daemon);
@@ -531,7 +530,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
         },
       });
       await world.virtual.create('Service', plain(key, { annotations: { owner: 'web' } }));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await whenService(world, key);
       await allocateNodePort(world, key, 80);
       await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
@@ -557,7 +556,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
         const key = `${ns}/${name}`;
         const annotations = { spec: JSON.stringify(spec) };
         await world.virtual.create('Service', plain(key, { annotations }));
-        await world.virtual.create('Endpoints', endpoints(key));
+        await world.createVirtual(key);
         expect(await world.whenEvent(key, 'PatchFailed', { kind: 'Service' })).toContain(problem);
       }
       await world.settle(daemon);
@@ -571,14 +570,14 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const first = await world.startSync({ config: SERVICES });
       for (const key of ['default/kept', 'default/gone']) {
         await world.virtual.create('Service', plain(key));
-        await world.virtual.create('Endpoints', endpoints(key));
+        await world.createVirtual(key);
         await whenService(world, key);
       }
       await world.whenIdle(first);
       await first.stop();
       const kept = await world.host.get('Service', ...world.hostKey('default/kept'));
       await world.virtual.delete('Service', 'default', 'gone');
-      await world.virtual.delete('Endpoints', 'default', 'gone');
+      await world.deleteVirtual('default/gone');
       const second = await world.startSync({ config: SERVICES });
       await whenNoService(world, 'default/gone');
       await world.settle(second);
@@ -594,7 +593,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const create = async (): Promise<void> => {
         await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
         if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
-          await world.virtual.create('Endpoints', endpoints(key));
+          await world.createVirtual(key);
       };
       await create();
       const before = await whenService(world, key);
@@ -614,14 +613,13 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const daemon = await world.startSync({ config });
       const key = 'default/replaced';
       await world.virtual.create('Service', plain(key));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const first = await whenService(world, key);
       await world.whenCopied(key);
       await daemon.stop();
       await world.virtual.delete('Service', ...pair(key));
       await world.virtual.create('Service', plain(key, { spec: { clusterIP: 'None' } }));
-      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
-        await world.virtual.create('Endpoints', endpoints(key));
+      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined) await world.createVirtual(key);
       const second = await world.startSync({ config });
       await whenService(world, key, ({ metadata }) => metadata.uid !== first.metadata.uid);
       await world.whenCopied(key);

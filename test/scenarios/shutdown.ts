@@ -2,9 +2,9 @@
 
 import { describe, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { endpoints, subset } from './objects.ts';
+import { subset } from './objects.ts';
 import type { ProxiedRequest } from './api-proxy.ts';
-import { pair, type NewWorld, type World } from './world.ts';
+import type { NewWorld, World } from './world.ts';
 
 /** The process ends after 8 s at most; without that limit a hung request lasts 30 s and longer. */
 const END_MAX_MS = 15_000;
@@ -19,13 +19,13 @@ async function terminated(world: World, hung: Hung): Promise<{ ms: number; code:
   };
   const daemon = await world.startDaemon({ kubeconfigs: { host: proxy.path } });
   const keys = Array.from({ length: 30 }, (_, index) => `default/hung-${index}`);
-  for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
+  for (const key of keys) await world.createVirtual(key);
   await world.settle(daemon);
   isHung = true;
   const asked = proxy.requests.length;
   const queued = await daemon.metric('workqueue_adds_total');
   for (const [index, key] of keys.entries())
-    await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.9.0.${index + 1}`)] });
+    await world.mergeVirtual(key, { subsets: [subset(`10.9.0.${index + 1}`)] });
   await eventually(
     () => proxy.requests.slice(asked).filter(hung).length,
     (count) => count > 0,

@@ -6,7 +6,7 @@ import { parse, stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { slice, whenNoSlice, whenSlice, whenVirtualSlice } from './endpoint-slices.ts';
-import { endpoints, service } from './objects.ts';
+import { service } from './objects.ts';
 import { secret, short } from './reference-objects.ts';
 import { plain, whenService } from './services.ts';
 import { sharedWorld } from './shared-world.ts';
@@ -123,7 +123,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const key = `${ns}/early`;
       await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'early'));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       const before = [await whenSlice(world, `${key}-1`, () => true), await world.whenCopied(key)];
       expect(await world.host.find('Service', ...world.hostKey(key))).toBeUndefined();
       await world.virtual.create('Service', plain(key));
@@ -138,7 +138,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const key = `${ns}/late`;
       await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'late'));
-      await world.virtual.create('Endpoints', endpoints(key));
+      await world.createVirtual(key);
       await whenSlice(world, `${key}-1`, () => true);
       await world.whenCopied(key);
       await world.virtual.create('Service', service(key, { app: 'x' }));
@@ -153,7 +153,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const daemon = await world.startSync({ config: BOTH });
       const [custom, mirrored] = ['default/db-custom', 'default/db-mirrored'];
-      await world.virtual.create('Endpoints', endpoints('default/db'));
+      await world.createVirtual('default/db');
       await world.virtual.create(
         'EndpointSlice',
         slice(mirrored, 'db', { labels: { [MANAGED_BY]: MIRRORING } }),

@@ -28,7 +28,7 @@ import {
 import { freePorts } from '../support/free-ports.ts';
 import { replaceFile } from '../support/replace-file.ts';
 import { LocalDaemon } from './local-daemon.ts';
-import { endpoints, subset } from './objects.ts';
+import { endpoints, subset, type EndpointsOptions } from './objects.ts';
 import type { RunningDaemon } from './running-daemon.ts';
 import { WriteLog } from './write-log.ts';
 
@@ -203,6 +203,28 @@ export class World implements AsyncDisposable, Placement {
 
   hostKey(key: string): [string, string] {
     return [this.hostNamespace, this.hostName(key)];
+  }
+
+  /** An Endpoints object of the virtual cluster, see {@link endpoints}. */
+  createVirtual(key: string, options?: EndpointsOptions): Promise<KubeObject> {
+    return this.virtual.create('Endpoints', endpoints(key, options));
+  }
+
+  mergeVirtual(key: string, patch: unknown): Promise<KubeObject> {
+    return this.virtual.merge('Endpoints', pair(key), patch);
+  }
+
+  async deleteVirtual(key: string): Promise<void> {
+    await this.virtual.delete('Endpoints', ...pair(key));
+  }
+
+  /** As another client of the host changes the copy of the virtual object `namespace/name`. */
+  mergeCopy(key: string, patch: unknown): Promise<KubeObject> {
+    return this.host.merge('Endpoints', this.hostKey(key), patch);
+  }
+
+  async deleteCopy(key: string): Promise<void> {
+    await this.host.delete('Endpoints', ...this.hostKey(key));
   }
 
   /** The copy of the virtual object `namespace/name`, if it exists. */
