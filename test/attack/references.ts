@@ -176,11 +176,11 @@ export function referenceAttacks(newWorld: NewWorld): void {
       const ns = await namespace();
       await world.host.create('Secret', secret(`${world.hostNamespace}/turned`));
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'turned' }));
-      await world.virtual.when('Secret', [ns, 'turned'], (found) => found !== undefined);
+      await world.virtual.when('Secret', [ns, 'turned']);
       await world.host.merge('Secret', [world.hostNamespace, 'turned'], {
         metadata: { labels: { [MARKER]: 'another' } },
       });
-      await world.virtual.when('Secret', [ns, 'turned'], (found) => found === undefined);
+      await world.virtual.whenGone('Secret', [ns, 'turned']);
       await world.whenEvent(`${ns}/web`, 'ReferenceNotFound');
       expect(await refusalInLog(daemon, 'turned')).toContain('copy of an object');
     });
@@ -243,7 +243,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       const ns = await namespace();
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'late' }));
       await world.host.merge('Secret', [place, 'late'], { metadata: { labels: SHARED } });
-      await world.virtual.when('Secret', [ns, 'late'], (found) => found !== undefined);
+      await world.virtual.when('Secret', [ns, 'late']);
     });
   });
 
@@ -318,7 +318,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'turned' }));
       await importedTo(world, 'Secret', `${ns}/turned`);
       await world.virtual.merge('Secret', [ns, 'turned'], { metadata: { labels: { owner: 'helm' } } });
-      await world.host.when('Secret', short(world, `${ns}/turned`), (found) => found === undefined);
+      await world.host.whenGone('Secret', short(world, `${ns}/turned`));
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('Helm');
     });
 

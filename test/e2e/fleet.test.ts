@@ -96,7 +96,7 @@ test('a change of values is applied to its member', async () => {
   await world.host.when(
     'Endpoints',
     world.hostKey(member('b'), 'web'),
-    (copy) => copy?.metadata.annotations?.['example.com/by'] === 'second',
+    (copy) => copy.metadata.annotations?.['example.com/by'] === 'second',
   );
   const other = await world.whenCopied(member('a'), 'web', '10.1.0.1');
   expect(other.metadata.annotations?.['example.com/by']).toBe('first');

@@ -37,7 +37,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
           `?labelSelector=kubernetes.io/service-name%3D${world.hostName(key)}`,
         );
       await eventually(slices, (found) => found.length === 2, { what: 'two slices of the Service' });
-      const custom = await whenSlice(world, `${ns}/custom`, () => true);
+      const custom = await whenSlice(world, `${ns}/custom`);
       await world.virtual.merge('EndpointSlice', [ns, 'custom'], {
         endpoints: [{ addresses: ['10.1.0.2'] }],
       });
@@ -53,7 +53,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       expect((await slices()).map(managerOf).sort()).toEqual(
         ['mariadb-operator.mariadb.com', MIRRORING].sort(),
       );
-      expect((await whenSlice(world, `${ns}/custom`, () => true)).metadata.uid).toBe(custom.metadata.uid);
+      expect((await whenSlice(world, `${ns}/custom`)).metadata.uid).toBe(custom.metadata.uid);
     });
   });
 
@@ -66,12 +66,12 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       await world.host.create('Service', service(world.hostKey('default/svc').join('/')));
       const mirrored = { labels: { [SLICE_MANAGED_BY]: MIRRORING } };
       await world.virtual.create('EndpointSlice', slice('default/svc-abcde', 'svc', mirrored));
-      const copy = await whenSlice(world, 'default/svc-abcde', () => true);
+      const copy = await whenSlice(world, 'default/svc-abcde');
       expect(managerOf(copy)).toBe('endpoint-syncer');
       await world.whenIdle(daemon);
       const sinceMs = performance.now();
       const now = await eventually(
-        () => whenSlice(world, 'default/svc-abcde', () => true),
+        () => whenSlice(world, 'default/svc-abcde'),
         () => performance.now() - sinceMs > 2000,
       );
       expect(now.metadata).toMatchObject({ uid: copy.metadata.uid, generation: copy.metadata.generation });
@@ -111,7 +111,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
         return { ...object, endpoints: [{ addresses: ['10.1.0.1'], conditions: { ready: true } }] };
       };
       await world.createVirtual(key, { labels: { app: 'web' } });
-      await world.whenCopy(key, () => true);
+      await world.whenCopy(key);
       const events = await eventually(
         async () => {
           // vCluster writes it again whenever the host's mirroring controller has changed or deleted it.
@@ -285,7 +285,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       const addresses = [{ ip: '10.1.0.1', hostname: 'h' }];
       const subsets = [{ ...subset(), addresses, notReadyAddresses: [{ ip: '10.1.0.2' }] }];
       await world.createVirtual('default/filled', { subsets });
-      const copy = await world.whenCopy('default/filled', () => true);
+      const copy = await world.whenCopy('default/filled');
       expect(copy['subsets']).toEqual([
         { addresses: [{ ip: '10.1.0.1' }], ports: [{ port: 81, protocol: 'TCP' }] },
       ]);

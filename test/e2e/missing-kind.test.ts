@@ -55,7 +55,7 @@ test(
       apiVersion: 'example.com/v1',
     });
     await world.virtual.create('Endpoints', named('default/other', { gadget: 'h' }));
-    await world.whenCopy('default/other', () => true);
+    await world.whenCopy('default/other');
     expect(await world.whenEvent('default/other', 'ReferenceNotFound')).toContain('its kind is not served');
     expect((await daemon.get('/readyz')).status).toBe(200);
     await daemon.whenMetric('endpoint_syncer_referenced_kinds_missing', (kinds) => kinds === 1);
@@ -110,7 +110,7 @@ test(
 
     const daemon = await world.startDaemon({ config: referencePatches({}, true) });
     await world.virtual.create('Endpoints', named('default/third', { gadget: 'stored' }));
-    await world.whenCopy('default/third', () => true);
+    await world.whenCopy('default/third');
     expect(await world.whenEvent('default/third', 'ReferenceNotFound')).toContain('cannot be listed');
     expect((await daemon.get('/readyz')).status).toBe(200);
     await world.settle(daemon);

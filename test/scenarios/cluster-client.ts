@@ -185,19 +185,32 @@ export class TestCluster implements AsyncDisposable {
     if (answer.status >= 300 && answer.status !== 409) throw new RefusedError(`namespace ${name}`, answer);
   }
 
-  /** Waits until `holds` is true for the object (undefined: it does not exist) and returns it. */
-  async when<T extends KubeObject | undefined = KubeObject>(
+  /** Waits until the object exists and `holds` is true for it, and returns it. */
+  async when(
     kind: KindName,
-    key: readonly [string, string],
-    holds: (object: KubeObject | undefined) => boolean,
+    [namespace, name]: readonly [string, string],
+    holds: (object: KubeObject) => boolean = () => true,
     options: WaitOptions = {},
-  ): Promise<T> {
-    const { value } = await eventually(
-      async () => ({ value: await this.find(kind, key[0], key[1]) }),
-      ({ value: object }) => holds(object),
-      { what: `${kind} ${key.join('/')}`, ...options },
+  ): Promise<KubeObject> {
+    const found = await eventually(
+      () => this.find(kind, namespace, name),
+      (object) => object !== undefined && holds(object),
+      { what: `${kind} ${namespace}/${name}`, ...options },
     );
-    return value as T; // `holds` decides whether it may be undefined
+    return found as KubeObject; // it exists
+  }
+
+  /** Waits until the object does not exist. */
+  async whenGone(
+    kind: KindName,
+    [namespace, name]: readonly [string, string],
+    options: WaitOptions = {},
+  ): Promise<void> {
+    await eventually(
+      () => this.find(kind, namespace, name),
+      (object) => object === undefined,
+      { what: `the end of ${kind} ${namespace}/${name}`, ...options },
+    );
   }
 
   /** Every event after `resourceVersion`, until `signal` aborts. Rejects when the stream ends before. */

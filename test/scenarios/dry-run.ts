@@ -141,7 +141,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         await world.virtual.create('Service', plain(`default/${name}`, { spec: { type: 'LoadBalancer' } }));
         await world.virtual.create('EndpointSlice', slice(`default/${name}-1`, name));
         await whenService(world, `default/${name}`);
-        await whenSlice(world, `default/${name}-1`, () => true);
+        await whenSlice(world, `default/${name}-1`);
       }
       await world.whenIdle(before);
       await before.stop();

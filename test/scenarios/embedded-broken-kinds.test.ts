@@ -126,9 +126,9 @@ describe.concurrent('kinds that cannot be listed', () => {
     };
     const daemon = await world.startSync({ config, kubeconfigs: { virtual: virtual.path, host: host.path } });
 
-    await world.whenCopy('default/web', () => true);
+    await world.whenCopy('default/web');
     await importedTo(world, 'Secret', 'default/s');
-    const copies = await Promise.all(keys.map((key) => world.whenCopy(key, () => true)));
+    const copies = await Promise.all(keys.map((key) => world.whenCopy(key)));
     const [, written] = short(world, 'default/x');
     expect(copies.map(({ metadata }, at) => metadata.annotations?.[noted(names[at] ?? '')])).toEqual(
       names.map(() => written),

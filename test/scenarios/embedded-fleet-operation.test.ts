@@ -75,7 +75,7 @@ describe.concurrent('a fleet in operation', () => {
       void (await world.host.when(
         'Endpoints',
         world.hostKey(one, 'web'),
-        (copy) => copy?.metadata.annotations?.['example.com/by'] === team,
+        (copy) => copy.metadata.annotations?.['example.com/by'] === team,
       ));
     await by('first');
     await world.setValues(one, labelled({ team: 'first', other: 'x' }));
@@ -208,7 +208,7 @@ describe.concurrent('a fleet in operation', () => {
     await world.host.when(
       'Lease',
       [one.namespace, 'endpoint-syncer-one'],
-      (lease) => lease?.metadata.annotations?.['endpoint-syncer/state'] === '',
+      (lease) => lease.metadata.annotations?.['endpoint-syncer/state'] === '',
     );
     await world.whenState(fleet, one, 'joined');
   });
@@ -229,7 +229,7 @@ describe.concurrent('a fleet in operation', () => {
       /^warning: vCluster team-one\/one is in the state failed: .*; the fleet tries again, after a minute at most$/mu,
     );
     await world.uninstall(one);
-    await world.host.when('Lease', [one.namespace, 'endpoint-syncer-one'], (lease) => lease === undefined);
+    await world.host.whenGone('Lease', [one.namespace, 'endpoint-syncer-one']);
   });
 });
 

@@ -57,7 +57,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
           ],
         }),
       );
-      const copy = await whenSlice(world, key, () => true);
+      const copy = await whenSlice(world, key);
       expect(copy.metadata.labels).toEqual({
         app: 'db',
         [SERVICE_NAME]: world.hostName(`${ns}/db`),
@@ -84,12 +84,12 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       });
       await whenVirtualSlice(world, key, ({ metadata }) => metadata.labels?.['fromHost'] === '1');
       await world.settle(daemon);
-      const { labels } = (await whenSlice(world, key, () => true)).metadata;
+      const { labels } = (await whenSlice(world, key)).metadata;
       expect([labels?.[SERVICE_NAME], labels?.[MANAGED_BY]]).toEqual([
         world.hostName(`${ns}/db`),
         'mariadb-operator.mariadb.com',
       ]);
-      expect((await whenVirtualSlice(world, key, () => true)).metadata.labels).toEqual({
+      expect((await whenVirtualSlice(world, key)).metadata.labels).toEqual({
         app: 'db',
         fromHost: '1',
         [SERVICE_NAME]: 'db',
@@ -102,7 +102,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const name = `long-${'x'.repeat(55)}`;
       await world.virtual.create('EndpointSlice', slice(`${ns}/${name}`, name));
-      const copy = await whenSlice(world, `${ns}/${name}`, () => true);
+      const copy = await whenSlice(world, `${ns}/${name}`);
       expect(copy.metadata.labels?.[SERVICE_NAME]).toBe(world.hostName(`${ns}/${name}`));
       expect(copy.metadata.name).toHaveLength(63);
     });
@@ -129,14 +129,14 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Service', service(`${ns}/svc`));
       await world.virtual.create('EndpointSlice', slice(gated, 'svc'));
       await world.virtual.create('EndpointSlice', slice(freed, 'other'));
-      for (const key of [gated, freed]) await whenSlice(world, key, () => true);
+      for (const key of [gated, freed]) await whenSlice(world, key);
       await world.virtual.merge('Service', [ns, 'svc'], { spec: { selector: { app: 'x' } } });
       await world.virtual.merge('EndpointSlice', pair(freed), {
         metadata: { labels: { [SERVICE_NAME]: null } },
       });
       for (const key of [gated, freed]) await whenNoSlice(world, key);
       await world.virtual.merge('Service', [ns, 'svc'], { spec: { selector: null } });
-      expect((await whenSlice(world, gated, () => true)).metadata.labels?.[SERVICE_NAME]).toBe(
+      expect((await whenSlice(world, gated)).metadata.labels?.[SERVICE_NAME]).toBe(
         world.hostName(`${ns}/svc`),
       );
     });
@@ -147,7 +147,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       const [taken, kept] = [`${ns}/taken`, `${ns}/kept`];
       for (const key of [taken, kept]) {
         await world.virtual.create('EndpointSlice', slice(key, 'svc'));
-        await whenSlice(world, key, () => true);
+        await whenSlice(world, key);
       }
       const controlled = { 'vcluster.loft.sh/controlled-by': 'another' };
       const manager = (name: string | null) => ({ [MANAGED_BY]: name });
@@ -161,7 +161,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
       expect(await sliceNames(world, ns)).toEqual([world.hostName(kept)]);
       await world.virtual.merge('EndpointSlice', pair(taken), { metadata: { labels: manager(null) } });
-      await whenSlice(world, taken, () => true);
+      await whenSlice(world, taken);
     });
 
     test('of others under the name of a copy are not changed, also those of a controller, which are not cached', async () => {
@@ -176,7 +176,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('EndpointSlice', slice(key, 'svc'));
       await whenSliceEvent(world, key, 'NotManaged');
       await world.settle(daemon);
-      expect(await whenSlice(world, key, () => true)).toEqual(foreign);
+      expect(await whenSlice(world, key)).toEqual(foreign);
       await world.host.delete('EndpointSlice', hostNamespace, hostName);
       await whenSlice(world, key, ({ metadata }) => metadata.labels?.[MARKER] === world.vcluster);
     });
@@ -185,7 +185,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       const { world, namespace } = shared();
       const key = `${await namespace()}/typed`;
       await world.virtual.create('EndpointSlice', slice(key, 'svc'));
-      const before = await whenSlice(world, key, () => true);
+      const before = await whenSlice(world, key);
       await world.virtual.delete('EndpointSlice', ...pair(key));
       await world.virtual.create(
         'EndpointSlice',
@@ -202,9 +202,9 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('EndpointSlice', slice(`${ns}/four`, 'svc', { endpoints: many }));
       const six = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'] }] };
       await world.virtual.create('EndpointSlice', slice(`${ns}/six`, 'svc', six));
-      const four = await whenSlice(world, `${ns}/four`, () => true);
+      const four = await whenSlice(world, `${ns}/four`);
       expect((four['endpoints'] as JsonValue[]).length).toBe(1000);
-      expect((await whenSlice(world, `${ns}/six`, () => true))['addressType']).toBe('IPv6');
+      expect((await whenSlice(world, `${ns}/six`))['addressType']).toBe('IPv6');
     });
 
     test('drift on the host is corrected, a deleted copy is recreated, and a foreign slice is never changed', async () => {
@@ -212,13 +212,13 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const [drift, blocked] = [`${ns}/drift`, `${ns}/blocked`];
       await world.virtual.create('EndpointSlice', slice(drift, 'svc'));
-      await whenSlice(world, drift, () => true);
+      await whenSlice(world, drift);
       await world.host.merge('EndpointSlice', world.hostKey(drift), {
         endpoints: [{ addresses: ['10.6.6.6'] }],
       });
       await whenSlice(world, drift, (copy) => JSON.stringify(copy['endpoints']).includes('10.1.0.1'));
       await world.host.delete('EndpointSlice', ...world.hostKey(drift));
-      await whenSlice(world, drift, () => true);
+      await whenSlice(world, drift);
       const foreign = await world.host.create(
         'EndpointSlice',
         slice(world.hostKey(blocked).join('/'), 'svc'),
@@ -227,7 +227,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('EndpointSlice', slice(blocked, 'svc'));
       await whenSliceEvent(world, blocked, 'NotManaged');
       await world.settle(daemon);
-      expect(await whenSlice(world, blocked, () => true)).toEqual(foreign);
+      expect(await whenSlice(world, blocked)).toEqual(foreign);
     });
 
     test('with an address of the Endpoints of the same Service are reported', async () => {
@@ -236,7 +236,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.createVirtual(`${ns}/svc`, { subsets: [subset('10.1.0.1')] });
       await world.whenCopied(`${ns}/svc`);
       await world.virtual.create('EndpointSlice', slice(`${ns}/custom`, 'svc'));
-      await whenSlice(world, `${ns}/custom`, () => true);
+      await whenSlice(world, `${ns}/custom`);
       expect(await whenSliceEvent(world, `${ns}/custom`, 'DuplicateEndpoints')).toContain('10.1.0.1');
     });
   });
@@ -262,11 +262,11 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
           ],
         }),
       );
-      const copy = await whenSlice(world, key, () => true);
+      const copy = await whenSlice(world, key);
       expect(copy['ports']).toEqual([{ name: 'http', port: 1080, protocol: 'TCP' }]);
       expect(copy['endpoints']).toMatchObject([{ hostname: 'a-h' }, { hostname: 'b-h' }]);
       const secret = copy.metadata.annotations?.['example.com/secret'] ?? '';
-      await world.host.when('Secret', [world.hostNamespace, secret], (found) => found !== undefined);
+      await world.host.when('Secret', [world.hostNamespace, secret]);
       await world.host.merge('EndpointSlice', world.hostKey(key), {
         endpoints: [
           { addresses: ['10.1.0.1'], hostname: 'c-h' },
@@ -277,7 +277,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
       await world.virtual.delete('EndpointSlice', ...pair(key));
       await whenNoSlice(world, key);
-      await world.host.when('Secret', [world.hostNamespace, secret], (found) => found === undefined);
+      await world.host.whenGone('Secret', [world.hostNamespace, secret]);
     });
   });
 
@@ -307,7 +307,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       });
       const key = 'default/relabelled';
       const created = await world.virtual.create('EndpointSlice', slice(key, 'svc'));
-      const copy = await whenSlice(world, key, () => true);
+      const copy = await whenSlice(world, key);
       await world.host.merge('EndpointSlice', world.hostKey(key), {
         metadata: { labels: { [MANAGED_BY]: SLICE_CONTROLLER, touched: 'x' } },
       });
@@ -317,13 +317,13 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
         ({ metadata: { labels = {} } }) => labels['touched'] === 'x' && labels[MANAGED_BY] === undefined,
       );
       await world.settle(daemon);
-      const virtual = await whenVirtualSlice(world, key, () => true);
+      const virtual = await whenVirtualSlice(world, key);
       expect([corrected.metadata.uid, virtual.metadata.uid]).toEqual([
         copy.metadata.uid,
         created.metadata.uid,
       ]);
       await world.host.delete('EndpointSlice', ...world.hostKey(key));
-      await world.virtual.when('EndpointSlice', pair(key), (one) => one === undefined);
+      await world.virtual.whenGone('EndpointSlice', pair(key));
     });
   });
 
@@ -340,16 +340,14 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       );
       await world.virtual.create('EndpointSlice', slice(gone, 'svc'));
       await world.createVirtual('default/not-synced');
-      const copy = await whenSlice(world, mirrored, () => true);
+      const copy = await whenSlice(world, mirrored);
       expect(copy.metadata.labels?.[MANAGED_BY]).toBe('endpoint-syncer');
-      await whenSlice(world, gone, () => true);
+      await whenSlice(world, gone);
       await first.stop();
       await world.virtual.delete('EndpointSlice', ...pair(gone));
       await world.startSync({ config: SLICES_ONLY });
       await whenNoSlice(world, gone);
-      expect((await whenSlice(world, mirrored, () => true)).metadata.resourceVersion).toBe(
-        copy.metadata.resourceVersion,
-      );
+      expect((await whenSlice(world, mirrored)).metadata.resourceVersion).toBe(copy.metadata.resourceVersion);
       expect(await world.findCopy('default/not-synced')).toBeUndefined();
     });
   });
@@ -380,21 +378,21 @@ export function slice(key: string, serviceName: string | undefined, options: Sli
 export function whenSlice(
   world: World,
   key: string,
-  holds: (copy: KubeObject) => boolean,
+  holds?: (copy: KubeObject) => boolean,
 ): Promise<KubeObject> {
-  return world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy !== undefined && holds(copy));
+  return world.host.when('EndpointSlice', world.hostKey(key), holds);
 }
 
 export async function whenNoSlice(world: World, key: string): Promise<void> {
-  await world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy === undefined);
+  await world.host.whenGone('EndpointSlice', world.hostKey(key));
 }
 
 export function whenVirtualSlice(
   world: World,
   key: string,
-  holds: (object: KubeObject) => boolean,
+  holds?: (object: KubeObject) => boolean,
 ): Promise<KubeObject> {
-  return world.virtual.when('EndpointSlice', pair(key), (one) => one !== undefined && holds(one));
+  return world.virtual.when('EndpointSlice', pair(key), holds);
 }
 
 /** The message of an Event of events.k8s.io on this slice. */

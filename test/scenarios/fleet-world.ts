@@ -217,13 +217,13 @@ export class FleetWorld implements AsyncDisposable {
     return this.host.when(
       'Endpoints',
       this.hostKey(vcluster, name),
-      (copy) => JSON.stringify(copy?.['subsets'] ?? []).includes(`"${ip}"`),
+      (copy) => JSON.stringify(copy['subsets'] ?? []).includes(`"${ip}"`),
       options,
     );
   }
 
   async whenNoCopy(vcluster: Installed, name: string): Promise<void> {
-    await this.host.when('Endpoints', this.hostKey(vcluster, name), (copy) => copy === undefined);
+    await this.host.whenGone('Endpoints', this.hostKey(vcluster, name));
   }
 
   hostKey({ name: vcluster, namespace }: Installed, name: string): [string, string] {

@@ -73,7 +73,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       }
       await world.uninstall(one);
       await world.whenNoCopy(one, 'web');
-      await world.host.when('Lease', [one.namespace, 'endpoint-syncer-one'], (lease) => lease === undefined);
+      await world.host.whenGone('Lease', [one.namespace, 'endpoint-syncer-one']);
       await world.whenGone(fleet, one);
       await fleet.stop();
       await world.uninstall(two);
@@ -117,7 +117,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
         void (await world.host.when(
           'Endpoints',
           world.hostKey(one, 'web'),
-          (copy) => copy?.metadata.annotations?.['example.com/by'] === value,
+          (copy) => copy.metadata.annotations?.['example.com/by'] === value,
         ));
       await by('first');
       await world.setValues(one, annotating('second'));
@@ -391,7 +391,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
       await world.host.when(
         'Lease',
         [one.namespace, 'endpoint-syncer-one'],
-        (lease) => lease?.metadata.annotations?.['endpoint-syncer/configuration'] !== undefined,
+        (lease) => lease.metadata.annotations?.['endpoint-syncer/configuration'] !== undefined,
       );
 
       // What they compare with is the configuration of the member.

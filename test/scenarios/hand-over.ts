@@ -81,7 +81,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
       );
       await world.settle(daemon);
       expect((await world.whenCopied(KEY)).metadata.uid).toBe(uid);
-      const { resourceVersion } = (await whenSlice(world, byHand, () => true)).metadata;
+      const { resourceVersion } = (await whenSlice(world, byHand)).metadata;
       expect([taken.metadata.uid, taken.metadata.resourceVersion]).toEqual([
         before.get(byHand)?.metadata.uid,
         resourceVersion,

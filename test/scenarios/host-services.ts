@@ -94,7 +94,7 @@ export function hostServiceScenarios(newWorld: NewWorld): void {
         metadata: { labels: { [SERVICE_NAME]: 'aim' } },
       });
       expect(await notManaged(world, 'moving')).toContain(`"${hostNs(world)}/aim"`);
-      await world.host.when('EndpointSlice', [hostNs(world), 'moving'], (copy) => copy === undefined);
+      await world.host.whenGone('EndpointSlice', [hostNs(world), 'moving']);
     });
 
     test('a Service that is a copy of the virtual cluster gets them', async () => {
@@ -137,7 +137,7 @@ function sameNameScenarios(newWorld: NewWorld): void {
         expect(await world.whenEvent(`c/${name}`, 'NotManaged', { kind: 'EndpointSlice' })).toContain(
           `The host Service "${keyOf(place)}" is not the copy of this object's Service`,
         );
-      await world.host.when('EndpointSlice', hostPair(world, 'own', 'b-x-c'), (copy) => copy !== undefined);
+      await world.host.when('EndpointSlice', hostPair(world, 'own', 'b-x-c'));
       await world.settle(daemon);
       for (const name of ['thief', 'raw'])
         expect(await world.host.find('EndpointSlice', ...hostPair(world, name, 'c'))).toBeUndefined();
@@ -148,11 +148,11 @@ function sameNameScenarios(newWorld: NewWorld): void {
       const place = { namespace: world.hostNamespace, name: `later-x-b-x-c-x-${world.vcluster}` };
       await world.virtual.create('EndpointSlice', slice('c/early', 'later-x-b'));
       const copy = hostPair(world, 'early', 'c');
-      await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      await world.host.when('EndpointSlice', copy);
       await world.host.create('Service', serviceCopy(world, place, { namespace: 'b-x-c', name: 'later' }));
-      await world.host.when('EndpointSlice', copy, (found) => found === undefined);
+      await world.host.whenGone('EndpointSlice', copy);
       await world.host.delete('Service', place.namespace, place.name);
-      const again = await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      const again = await world.host.when('EndpointSlice', copy);
       expect(again.metadata.labels).toMatchObject({ [SERVICE_NAME]: place.name });
     });
 
@@ -161,11 +161,11 @@ function sameNameScenarios(newWorld: NewWorld): void {
       const long = 'l'.repeat(60);
       await world.virtual.create('EndpointSlice', slice('c/cut', long));
       const copy = hostPair(world, 'cut', 'c');
-      const { metadata } = await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      const { metadata } = await world.host.when('EndpointSlice', copy);
       const place = { namespace: world.hostNamespace, name: metadata.labels?.[SERVICE_NAME] ?? '' };
       // As if its hash were the same.
       await world.host.create('Service', serviceCopy(world, place, { namespace: 'b-x-c', name: long }));
-      await world.host.when('EndpointSlice', copy, (found) => found === undefined);
+      await world.host.whenGone('EndpointSlice', copy);
       expect(await world.whenEvent('c/cut', 'NotManaged', { kind: 'EndpointSlice' })).toContain(place.name);
     });
 
@@ -182,7 +182,7 @@ function sameNameScenarios(newWorld: NewWorld): void {
         slice('c/forger', 'victim', { annotations: { ...annotations, [LAST_SYNCED]: forged } }),
       );
       const copy = hostPair(world, 'forger', 'c');
-      await world.host.when('EndpointSlice', copy, (found) => found !== undefined);
+      await world.host.when('EndpointSlice', copy);
       await world.settle(daemon);
       const { metadata } = await world.host.get('EndpointSlice', ...copy);
       expect(metadata.annotations).toMatchObject({ team: 'team-root' });

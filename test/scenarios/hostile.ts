@@ -95,7 +95,7 @@ export function hostileScenarios(shared: SharedWorld): void {
           },
         ],
       });
-      expect(ipsOf(await world.whenCopy(key, () => true))).toEqual(['10.1.0.1', '10.1.0.2', '10.1.0.3']);
+      expect(ipsOf(await world.whenCopy(key))).toEqual(['10.1.0.1', '10.1.0.2', '10.1.0.3']);
     });
 
     test('with forged bookkeeping does not change the name of its copy', async () => {
@@ -114,7 +114,7 @@ export function hostileScenarios(shared: SharedWorld): void {
         },
         subsets: [subset('10.66.6.6')],
       });
-      const copy = await world.whenCopy(liar, () => true);
+      const copy = await world.whenCopy(liar);
       expect(copy.metadata.annotations).toMatchObject({
         'vcluster.loft.sh/object-name': 'liar',
         'vcluster.loft.sh/object-host-name': world.hostName(liar),

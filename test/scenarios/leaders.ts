@@ -116,7 +116,7 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaderTimes): void {
           await begin();
           await world.host.delete('Lease', world.hostNamespace, name);
           const deletedMs = performance.now();
-          await world.host.when('Lease', [world.hostNamespace, name], (lease) => lease !== undefined);
+          await world.host.when('Lease', [world.hostNamespace, name]);
           const seen = replicas.updates;
           await eventually(
             () => replicas.updates,

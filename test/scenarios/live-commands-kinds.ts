@@ -239,7 +239,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       const key = 'default/db-extra';
       await world.virtual.create('EndpointSlice', slice(key, 'db'));
       const daemon = await world.startSync();
-      await world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy !== undefined);
+      await world.host.when('EndpointSlice', world.hostKey(key));
       await daemon.stop();
       for (const one of ['default/a', 'default/b'])
         await world.host.create('EndpointSlice', sliceOfVcluster(world, one));
@@ -280,8 +280,8 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await world.host.create('Service', plain(`${world.hostNamespace}/foreign`));
       await world.host.create('EndpointSlice', slice(`${world.hostNamespace}/foreign`, 'foreign'));
       await whenService(world, 'default/db');
-      await world.whenCopy('default/db', () => true);
-      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
+      await world.whenCopy('default/db');
+      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'));
       await world.host.mergeStatus('Service', world.hostKey('default/db'), {
         loadBalancer: { ingress: [{ ip: '203.0.113.7' }] },
       });
@@ -337,7 +337,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       const config = mergedWith({ endpoints: { patches } });
       const daemon = await world.startSync({ config });
       await whenService(world, 'default/db');
-      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
+      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'));
       await world.settle(daemon);
       await whenNoDiff(world, config);
       await daemon.stop();
@@ -379,7 +379,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       await createDatabase(world, 'default');
       const daemon = await world.startSync({ config: CONFIG });
       await whenService(world, 'default/db');
-      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
+      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'));
       await world.settle(daemon);
       await whenNoDiff(world, CONFIG);
       await daemon.stop();

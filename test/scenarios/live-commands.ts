@@ -102,7 +102,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       );
 
       const daemon = await world.startSync({ config: CONFIG });
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       await world.whenIdle(daemon);
       expect((await whenNoDiff(world)).out).toBe('');
 
@@ -204,7 +204,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(states(await statusOf(world))).toMatchObject({ 'Endpoints web': 'pending no host copy' });
 
       const daemon = await world.startSync({ config: CONFIG });
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       await world.whenIdle(daemon);
       await expect
         .poll(async () => states(await statusOf(world)))
@@ -246,7 +246,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Secret', secret('default/tls', 'a'));
       await world.createVirtual('default/web', { annotations: { owner: 'shop', secret: 'tls' } });
       const daemon = await world.startSync({ config: CONFIG });
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       await world.whenIdle(daemon);
       await whenNoDiff(world);
       await daemon.stop();
@@ -336,7 +336,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         const other: JsonObject = { ...syncer, sync: {} };
         await world.createVirtual('default/web', { annotations: { owner: 'shop' } });
         const daemon = await world.startSync({ config: inUse });
-        await world.whenCopy('default/web', () => true);
+        await world.whenCopy('default/web');
         await world.whenIdle(daemon);
         const whenPublished = (config: JsonObject, isSame: boolean): Promise<CapturedRun> =>
           eventually(
@@ -381,7 +381,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       );
       const daemon = await world.startSync({ kubeconfigs: { host } });
       await world.createVirtual('default/web');
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       expect(await daemon.whenLogged(/^configuration in use is not published/u)).toMatchObject({
         level: 'info',
       });
@@ -465,7 +465,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const config: JsonObject = { endpointSyncer: { leaderElection: { enabled: true } } };
       await world.createVirtual('default/web');
       const daemon = await world.startSync({ config });
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       await publishedHash(world);
       const refused = await run(world, ['cleanup', '--yes'], config);
       expect(refused).toMatchObject({ code: 1, out: '' });

@@ -73,12 +73,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
         (copy) => ipsOf(copy)[0] === '10.1.0.4',
       );
       await world.deleteVirtual('team-a/flow');
-      const gone = await world.host.when<undefined>(
-        'Endpoints',
-        [hostNs(world, 'a'), 'flow'],
-        (copy) => copy === undefined,
-      );
-      expect(gone).toBeUndefined();
+      await world.host.whenGone('Endpoints', [hostNs(world, 'a'), 'flow']);
     });
 
     test('an unmapped namespace is synced to the default host namespace', async () => {
@@ -108,7 +103,6 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       }
       return await world.startDaemon({ config: config(world, 'a', 'b') });
     };
-    const isGone = (copy: KubeObject | undefined): boolean => copy === undefined;
 
     test.for(['a restart', 'a reload'])('leaves no copy after %s', async (how, { expect }) => {
       await using world = await newWorld();
@@ -117,14 +111,14 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named('team-b/web', { secret: 'tls' }));
       await world.createVirtual('team-a/web');
       for (const one of ['a', 'b']) await there(world, one, 'web');
-      await world.host.when('Secret', [hostNs(world, 'b'), 'tls'], (copy) => copy !== undefined);
+      await world.host.when('Secret', [hostNs(world, 'b'), 'tls']);
       if (how === 'a reload') await rewrite(daemon, (before) => ({ ...before, ...config(world, 'a') }));
       else {
         await daemon.stop();
         await world.startDaemon({ config: config(world, 'a') });
       }
-      await world.host.when('Endpoints', [hostNs(world, 'b'), 'web'], isGone);
-      await world.host.when('Secret', [hostNs(world, 'b'), 'tls'], isGone);
+      await world.host.whenGone('Endpoints', [hostNs(world, 'b'), 'web']);
+      await world.host.whenGone('Secret', [hostNs(world, 'b'), 'tls']);
       expect(await there(world, 'a', 'web')).toBeDefined();
     });
 
@@ -255,7 +249,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       await world.createVirtual('team-a/web', {
         subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('web-0') }] }],
       });
-      const copy = await world.host.when('Endpoints', [target, 'web'], (found) => found !== undefined);
+      const copy = await world.host.when('Endpoints', [target, 'web']);
       expect(subsetsOf(copy)[0]?.addresses?.[0]?.targetRef).toEqual({
         kind: 'Pod',
         name: 'web-0',
@@ -263,7 +257,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       });
       expect(copy.metadata.labels?.[MARKER]).toBe(world.vcluster);
       await world.deleteVirtual('team-a/web');
-      await world.host.when('Endpoints', [target, 'web'], (found) => found === undefined);
+      await world.host.whenGone('Endpoints', [target, 'web']);
     });
   });
 }
@@ -307,7 +301,7 @@ async function prepare(world: World): Promise<void> {
 }
 
 function there(world: World, target: string, name: string): ReturnType<World['getCopy']> {
-  return world.host.when('Endpoints', [hostNs(world, target), name], (copy) => copy !== undefined);
+  return world.host.when('Endpoints', [hostNs(world, target), name]);
 }
 
 function legacyNamespace(world: World, namespace: string): string {

@@ -195,7 +195,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       for (const key of keys) await world.createVirtual(key, { annotations: { a: '1' } });
       for (const [i, key] of keys.entries()) {
         await world.mergeVirtual(key, { subsets: [subset(`10.4.0.${i + 1}`)] });
-        await world.whenCopy(key, () => true);
+        await world.whenCopy(key);
         await world.mergeCopy(key, { metadata: { annotations: { h: `${i}` } } });
       }
       for (const daemon of daemons) await world.settle(daemon);
@@ -344,7 +344,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       await world.startSync({ config: { endpointSyncer: { host: { namespace }, createNamespaces: true } } });
       await world.createVirtual('default/first');
       const place: [string, string] = [namespace, world.hostName('default/first')];
-      const copy = await world.host.when('Endpoints', place, (found) => found !== undefined);
+      const copy = await world.host.when('Endpoints', place);
       expect(copy?.metadata.namespace).toBe(namespace);
     });
 
@@ -365,7 +365,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       );
       await world.hostNamespaceNamed(namespace);
       const place: [string, string] = [namespace, world.hostName('default/nowhere')];
-      expect(await world.host.when('Endpoints', place, (copy) => copy !== undefined)).toBeDefined();
+      expect(await world.host.when('Endpoints', place)).toBeDefined();
     });
   });
 }

@@ -124,7 +124,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const key = `${await namespace()}/selected`;
       const hostService = world.hostKey(key);
       await world.host.create('Service', service(hostService.join('/'), { app: 'nothing' }));
-      await world.host.when('Endpoints', hostService, (found) => found !== undefined || !isReal(world));
+      if (isReal(world)) await world.host.when('Endpoints', hostService);
       const left = (await world.findCopy(key)) ?? (await putOnHost(world, key, { labels: BY_CONTROLLER }));
       await world.virtual.create('Service', service(key));
       await world.createVirtual(key);
@@ -331,7 +331,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       await world.createVirtual(key);
       await world.whenCopied(key);
       await world.deleteCopy(key);
-      await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
+      await world.virtual.whenGone('Endpoints', pair(key));
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
       expect(daemon.stderr).toContain('onHostDelete');
@@ -353,7 +353,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       const release = host.holdWatches();
       await world.deleteCopy(key);
       await world.mergeVirtual(key, { subsets: [subset('10.1.0.3')] });
-      await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
+      await world.virtual.whenGone('Endpoints', pair(key));
       release();
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();

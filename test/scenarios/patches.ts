@@ -110,7 +110,7 @@ export function patchScenarios(newWorld: NewWorld): void {
         annotations: notes({ strict: 'no!', plain: 'a' }),
         subsets: [addressed('10.1.0.1', 'a')],
       });
-      const created = await world.whenCopy(key, () => true);
+      const created = await world.whenCopy(key);
       expect([note(created, 'strict'), note(created, 'plain')]).toEqual([undefined, 'a']);
       expect(subsetsOf(created)).toEqual([addressed('10.1.0.1', 'a-h')]);
       expect(await world.whenEvent(key, 'PatchFailed')).toContain('loud');
@@ -169,7 +169,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       const subsets = [{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 443) }];
       const annotations = notes({ template: '{{x}}', plain: 'y' });
       await world.createVirtual(key, { annotations, subsets });
-      const copy = await world.whenCopy(key, () => true);
+      const copy = await world.whenCopy(key);
       expect(subsetsOf(copy)).toEqual([{ addresses: [{ ip: '10.1.0.1' }], ports: ports(80, 1443) }]);
       expect([note(copy, 'template'), note(copy, 'plain')]).toEqual(['x', 'y']);
       await world.settle(daemon);
@@ -201,7 +201,7 @@ export function patchScenarios(newWorld: NewWorld): void {
         dns: `db.${ns}.svc.cluster.local`,
       });
       await world.createVirtual(key, { annotations, subsets: [named('a', 80)] });
-      const copy = await world.whenCopy(key, () => true);
+      const copy = await world.whenCopy(key);
       const release = createHash('sha256').update('release').digest('hex').slice(0, 10);
       expect({
         url: note(copy, 'url'),
@@ -264,7 +264,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/reverse`;
       await world.createVirtual(key, { annotations: notes({ back: 'mine' }) });
-      const copy = await world.whenCopy(key, () => true);
+      const copy = await world.whenCopy(key);
       expect(note(copy, 'back')).toBeUndefined();
       await onHost(key, { metadata: { annotations: notes({ back: 'FROM-HOST' }) } });
       await world.whenVirtual(key, (virtual) => note(virtual, 'back') === 'from-host');

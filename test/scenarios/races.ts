@@ -137,7 +137,7 @@ function lookAndWriteRaces(open: Open): void {
       const { world, daemon, host, key } = await open({ create: false });
       host.behaviour = beforeFirst(key, 'POST', () => world.deleteVirtual(key));
       await world.createVirtual(key);
-      await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
+      await world.virtual.whenGone('Endpoints', pair(key));
       await world.settle(daemon);
       await world.whenNoCopy(key);
       expect(await copiesFrom(world, key)).toEqual([]);

@@ -53,7 +53,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Secret', secret('default/s'));
       await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
       await importedTo(world, 'Secret', 'default/s');
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       await first.terminate();
       const failing = {
         path: 'subsets[*].ports[*].port',
@@ -66,7 +66,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.whenIdle(second);
       expect(await world.host.find('Secret', ...short(world, 'default/s'))).toBeDefined();
       await world.deleteVirtual('default/web');
-      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
+      await world.host.whenGone('Secret', short(world, 'default/s'));
     });
 
     test('a kind that only data names and that may not be watched does not block other objects', async ({
@@ -94,7 +94,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.createVirtual('default/web', { subsets });
       await world.createVirtual('default/other');
       await world.whenCopied('default/other');
-      await world.whenCopy('default/web', () => true);
+      await world.whenCopy('default/web');
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
 
@@ -140,7 +140,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
       await importedTo(world, 'Secret', 'default/s');
       await world.deleteVirtual('default/web');
-      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
+      await world.host.whenGone('Secret', short(world, 'default/s'));
       await log.until(({ type }) => type === 'DELETED');
       expect(log.of(short(world, 'default/s')[1])).toEqual(['ADDED', 'DELETED']);
     });
@@ -157,7 +157,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.deleteVirtual('default/web');
       await world.deleteCopy('default/web');
       await world.startDaemon({ config: KINDS_BY_DATA });
-      await world.host.when('ConfigMap', short(world, 'default/cfg'), (found) => found === undefined);
+      await world.host.whenGone('ConfigMap', short(world, 'default/cfg'));
       expect(await world.virtual.find('ConfigMap', 'default', 'cfg')).toBeDefined();
     });
 
@@ -186,9 +186,9 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named('default/web', { secret: 's', config: 'cfg' }));
       await importedTo(world, 'Secret', 'default/s');
       await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/cfg`, { k: '1' }));
-      await world.virtual.when('ConfigMap', ['default', 'cfg'], (found) => found !== undefined);
+      await world.virtual.when('ConfigMap', ['default', 'cfg']);
       await world.deleteVirtual('default/web');
-      await world.virtual.when('ConfigMap', ['default', 'cfg'], (found) => found === undefined);
+      await world.virtual.whenGone('ConfigMap', ['default', 'cfg']);
       expect(daemon.stderr).not.toMatch(/forbidden/i);
       await daemon.terminate();
       const few = least.virtual;

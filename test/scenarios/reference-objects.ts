@@ -100,5 +100,5 @@ export function importedTo(
   key: string,
   holds: (copy: KubeObject) => boolean = () => true,
 ): Promise<KubeObject> {
-  return world.host.when(kind, short(world, key), (found) => found !== undefined && holds(found));
+  return world.host.when(kind, short(world, key), holds);
 }

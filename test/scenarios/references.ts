@@ -93,7 +93,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       for (const name of ['a', 'b', 'c'])
         await world.virtual.create('Endpoints', named(`${ns}/${name}`, { secret: 'shared' }));
       await importedTo(world, 'Secret', `${ns}/shared`);
-      for (const name of ['a', 'b', 'c']) await world.whenCopy(`${ns}/${name}`, () => true);
+      for (const name of ['a', 'b', 'c']) await world.whenCopy(`${ns}/${name}`);
       await world.deleteVirtual(`${ns}/a`);
       await world.mergeVirtual(`${ns}/b`, {
         metadata: { annotations: { [NOTES.secret]: null } },
@@ -104,7 +104,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.mergeVirtual(`${ns}/c`, {
         metadata: { annotations: { [NOTES.secret]: '' } },
       });
-      await gone(world, 'Secret', short(world, `${ns}/shared`));
+      await world.host.whenGone('Secret', short(world, `${ns}/shared`));
       expect(await world.virtual.find('Secret', ns, 'shared')).toBeDefined();
     });
 
@@ -138,7 +138,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 's' }));
       const before = await importedTo(world, 'Secret', `${ns}/s`);
       await world.virtual.delete('Secret', ns, 's');
-      await gone(world, 'Secret', short(world, `${ns}/s`));
+      await world.host.whenGone('Secret', short(world, `${ns}/s`));
       await world.whenEvent(`${ns}/web`, 'ReferenceNotFound');
       await world.virtual.create('Secret', secret(`${ns}/s`, { data: { n: 'Mg==' } }));
       const after = await importedTo(world, 'Secret', `${ns}/s`);
@@ -233,7 +233,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(next.metadata['finalizers']).toEqual(['example.com/foreign']);
       await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: null } });
       await world.deleteVirtual(`${ns}/web`);
-      await gone(world, 'Gadget', [hostNs, name]);
+      await world.host.whenGone('Gadget', [hostNs, name]);
       await world.virtual.merge('Gadget', [ns, 'g'], { metadata: { finalizers: null } });
     });
 
@@ -260,7 +260,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'Secret', `${ns}/shared`);
       const copy = await world.host.create('Secret', othersCopy(world, `${ns}/shared`));
       await world.whenCopy(`${ns}/web`, noteIs(copy.metadata.name));
-      await gone(world, 'Secret', short(world, `${ns}/shared`));
+      await world.host.whenGone('Secret', short(world, `${ns}/shared`));
       await world.virtual.merge('Secret', [ns, 'shared'], { data: { n: 'Mg==' } });
       await world.settle(daemon);
       expect(await world.host.get('Secret', world.hostNamespace, copy.metadata.name)).toEqual(copy);
@@ -351,10 +351,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
         await virtualImport(world, 'Secret', `${ns}/${name}`);
       }
       await world.deleteVirtual(`${ns}/a-${ns}`);
-      await world.virtual.when('Secret', [ns, `a-${ns}`], (found) => found === undefined);
+      await world.virtual.whenGone('Secret', [ns, `a-${ns}`]);
       expect(await world.host.find('Secret', world.hostNamespace, `a-${ns}`)).toBeDefined();
       await world.host.delete('Secret', world.hostNamespace, `b-${ns}`);
-      await world.virtual.when('Secret', [ns, `b-${ns}`], (found) => found === undefined);
+      await world.virtual.whenGone('Secret', [ns, `b-${ns}`]);
       await world.whenEvent(`${ns}/b-${ns}`, 'ReferenceNotFound');
       await world.whenCopy(`${ns}/b-${ns}`, noteIs(short(world, `${ns}/b-${ns}`)[1]));
     });
@@ -464,7 +464,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
       await importedTo(world, 'Secret', `${ns}/one`);
       await importedTo(world, 'ConfigMap', `${ns}/two`);
-      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      const copy = await world.whenCopy(`${ns}/web`);
       expect(targetsOf(copy)).toEqual([
         { kind: 'Secret', name: short(world, `${ns}/one`)[1], namespace: world.hostNamespace },
         { kind: 'ConfigMap', name: short(world, `${ns}/two`)[1], namespace: world.hostNamespace },
@@ -472,7 +472,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.merge('ConfigMap', [ns, 'two'], { data: { k: '2' } });
       await importedTo(world, 'ConfigMap', `${ns}/two`, (found) => sameData(found, { k: '2' }));
       await world.deleteVirtual(`${ns}/web`);
-      await gone(world, 'ConfigMap', short(world, `${ns}/two`));
+      await world.host.whenGone('ConfigMap', short(world, `${ns}/two`));
     });
 
     test('with another kind leaves the value unchanged, which an Event reports', async () => {
@@ -480,7 +480,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       await world.virtual.create('Endpoints', withTargets(`${ns}/web`, ['Role', 'admin']));
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('Role');
-      expect(targetsOf(await world.whenCopy(`${ns}/web`, () => true))[0]?.['name']).toBe('admin');
+      expect(targetsOf(await world.whenCopy(`${ns}/web`))[0]?.['name']).toBe('admin');
     });
   });
 
@@ -507,8 +507,9 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.merge('Secret', ['default', 'changed'], { data: { k: 'bmV3' } });
       await world.host.merge('Secret', short(world, 'default/kept'), { data: { k: 'ZHJpZnQ=' } });
       const second = await world.startSync({ config: referencePatches() });
-      for (const name of ['dropped', 'deleted']) await gone(world, 'Secret', short(world, `default/${name}`));
-      await world.virtual.when('Secret', ['default', 'h-dropped'], (found) => found === undefined);
+      for (const name of ['dropped', 'deleted'])
+        await world.host.whenGone('Secret', short(world, `default/${name}`));
+      await world.virtual.whenGone('Secret', ['default', 'h-dropped']);
       await importedTo(world, 'Secret', 'default/changed', (copy) => sameData(copy, { k: 'bmV3' }));
       await importedTo(world, 'Secret', 'default/kept', (copy) => sameData(copy, { k: 'dg==' }));
       await virtualImport(world, 'Secret', 'default/h-kept');
@@ -538,8 +539,8 @@ export function referenceScenarios(newWorld: NewWorld): void {
           await daemon.stop();
           await world.startSync({ config: without });
         }
-        await gone(world, 'Secret', short(world, 'default/s'));
-        await world.virtual.when('ConfigMap', ['default', 'h'], (found) => found === undefined);
+        await world.host.whenGone('Secret', short(world, 'default/s'));
+        await world.virtual.whenGone('ConfigMap', ['default', 'h']);
         const copy = await world.whenCopy('default/web', noteIs('s'));
         expect(copy.metadata.annotations?.[LAST_SYNCED]).not.toContain('Secret');
         expect(await world.host.find('ConfigMap', world.hostNamespace, 'h')).toBeDefined();
@@ -612,9 +613,9 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const place: [string, string] = [`${world.hostNamespace}-a`, 'own'];
       await world.virtual.create('Secret', secret('team-a/own'));
       await world.createVirtual('team-a/uses-own', { annotations: { own: 'own' } });
-      await world.host.when('Secret', place, (found) => found !== undefined);
+      await world.host.when('Secret', place);
       const uses = [place[0], 'uses-own'] as const;
-      const copy = await world.host.when('Endpoints', uses, (found) => found !== undefined);
+      const copy = await world.host.when('Endpoints', uses);
       expect(copy.metadata.annotations?.['own']).toBe('own');
     });
 
@@ -623,19 +624,15 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const place: [string, string] = [`${world.hostNamespace}-a`, 'tls'];
       await world.virtual.create('Secret', secret('team-a/tls'));
       await world.virtual.create('Endpoints', named('team-a/web', { secret: 'tls' }));
-      const copy = await world.host.when('Secret', place, (found) => found !== undefined);
+      const copy = await world.host.when('Secret', place);
       expect(copy.metadata.annotations).toMatchObject({
         'vcluster.loft.sh/object-host-namespace': place[0],
         'vcluster.loft.sh/object-name': 'tls',
       });
-      const endpointsCopy = await world.host.when(
-        'Endpoints',
-        [place[0], 'web'],
-        (found) => found !== undefined,
-      );
+      const endpointsCopy = await world.host.when('Endpoints', [place[0], 'web']);
       expect(endpointsCopy.metadata.annotations?.[NOTES.secret]).toBe('tls');
       await world.deleteVirtual('team-a/web');
-      await gone(world, 'Secret', place);
+      await world.host.whenGone('Secret', place);
     });
 
     test('an object that only the mapped namespace has is imported into its virtual namespace', async () => {
@@ -647,14 +644,14 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const copy = await world.host.when(
         'Endpoints',
         [place[0], 'user'],
-        (found) => found?.metadata.annotations?.[NOTES.secret] === 'shared',
+        (found) => found.metadata.annotations?.[NOTES.secret] === 'shared',
       );
       expect(copy.metadata.namespace).toBe(place[0]);
       expect(await world.host.get('Secret', ...place)).toEqual(source);
       await world.host.merge('Secret', place, { data: { v: 'Mg==' } });
       await virtualImport(world, 'Secret', 'team-a/shared', (now) => sameData(now, { v: 'Mg==' }));
       await world.deleteVirtual('team-a/user');
-      await world.virtual.when<undefined>('Secret', ['team-a', 'shared'], (now) => now === undefined);
+      await world.virtual.whenGone('Secret', ['team-a', 'shared']);
       expect(await world.host.find('Secret', ...place)).toBeDefined();
     });
 
@@ -695,7 +692,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       world.claimHostNamespace(target);
       await world.virtual.create('Secret', secret('team-b/tls'));
       await world.createVirtual('team-a/web', { annotations: { name: 'tls', in: 'team-b' } });
-      const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
+      const copy = await world.host.when('Secret', [target, 'tls']);
       expect(copy.metadata.labels).toMatchObject({ [MARKER]: world.vcluster });
     });
 
@@ -740,7 +737,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.createVirtual(`${ns}/web`, {
         annotations: { 'example.com/service': 'db', 'example.com/pod': 'db-0' },
       });
-      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      const copy = await world.whenCopy(`${ns}/web`);
       const written = (name: string): string | undefined =>
         copy.metadata.annotations?.[`example.com/${name}`];
       expect([written('service'), written('pod')]).toEqual([
@@ -837,7 +834,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.createVirtual(`${ns}/web`, { annotations });
       await importedTo(world, 'Secret', `${ns}/one`);
       await importedTo(world, 'ConfigMap', `${ns}/cfg`);
-      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      const copy = await world.whenCopy(`${ns}/web`);
       expect(copy.metadata.annotations).toMatchObject({
         secret: nameOf('one'),
         config: nameOf('cfg'),
@@ -852,7 +849,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
       expect(virtual.metadata.annotations).toMatchObject({ secret: 'two', config: 'cfg' });
       await importedTo(world, 'Secret', `${ns}/two`);
-      await gone(world, 'Secret', short(world, `${ns}/one`));
+      await world.host.whenGone('Secret', short(world, `${ns}/one`));
     });
 
     test('the own namespace may be spelled out', async () => {
@@ -861,7 +858,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Secret', secret(`${ns}/own`));
       await world.createVirtual(`${ns}/web`, { annotations: { own: 'own' } });
       await importedTo(world, 'Secret', `${ns}/own`);
-      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      const copy = await world.whenCopy(`${ns}/web`);
       expect(copy.metadata.annotations?.['own']).toBe(short(world, `${ns}/own`)[1]);
       await world.mergeCopy(`${ns}/web`, {
         metadata: { annotations: { note: '1' } },
@@ -877,7 +874,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.createVirtual(`${ns}/web`, { annotations: { secret: 's', config: 'c' } });
-      await world.whenCopy(`${ns}/web`, () => true);
+      await world.whenCopy(`${ns}/web`);
       const place = world.hostKey(`${ns}/web`);
       await world.host.merge('Endpoints', place, { metadata: { annotations: { config: 'unknown' } } });
       expect(await world.whenEvent(`${ns}/web`, 'PatchFailed')).toMatch(
@@ -922,7 +919,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'Gadget', `${ns}/net-a`);
       await importedTo(world, 'Gadget', `${other}/net-b`);
       const [a, b] = [nameOf(`${ns}/net-a`), nameOf(`${other}/net-b`)];
-      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      const copy = await world.whenCopy(`${ns}/web`);
       expect(copy.metadata.annotations?.[networks]).toBe(text(a, b, world.hostNamespace));
       const place = world.hostKey(`${ns}/web`);
       await world.host.merge('Endpoints', place, { metadata: { annotations: { note: '1' } } });
@@ -936,7 +933,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const expected = text('net-c', 'net-b', other);
       await world.whenVirtual(`${ns}/web`, ({ metadata }) => metadata.annotations?.[networks] === expected);
       await importedTo(world, 'Gadget', `${ns}/net-c`);
-      await gone(world, 'Gadget', short(world, `${ns}/net-a`));
+      await world.host.whenGone('Gadget', short(world, `${ns}/net-a`));
     });
 
     test.for([
@@ -964,26 +961,16 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.startSync({ config });
       await world.virtual.create('Secret', secret('default/tls'));
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
-      const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
+      const copy = await world.host.when('Secret', [target, 'tls']);
       expect(copy.metadata.annotations).toHaveProperty([LAST_SYNCED]);
       await world.deleteVirtual('default/web');
-      await gone(world, 'Secret', [target, 'tls']);
+      await world.host.whenGone('Secret', [target, 'tls']);
     });
   });
 }
 
 function sameData(object: KubeObject, data: Record<string, string>): boolean {
   return jsonEquals(object['data'] as JsonObject, data);
-}
-
-async function gone(
-  world: World,
-  kind: 'Secret' | 'ConfigMap' | 'Gadget',
-  key: [string, string],
-): Promise<void> {
-  await world.host.when<undefined>(kind, key, (found) => found === undefined, {
-    what: `${kind} ${key.join('/')} to be gone`,
-  });
 }
 
 function virtualImport(
@@ -995,7 +982,7 @@ function virtualImport(
   return world.virtual.when(
     kind,
     pair(key),
-    (found) => found !== undefined && found.metadata.annotations?.[IMPORTED] === 'true' && holds(found),
+    (found) => found.metadata.annotations?.[IMPORTED] === 'true' && holds(found),
   );
 }
 

@@ -237,7 +237,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       const byName = { 'team-a': target };
       const namespaces = { enabled: true, mappings: { byName } };
       await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { namespaces } } }));
-      const moved = await world.host.when('Endpoints', [target, 'moves'], (copy) => copy !== undefined);
+      const moved = await world.host.when('Endpoints', [target, 'moves']);
       expect(ipsOf(moved)).toEqual(['10.1.0.12']);
       await world.whenNoCopy(key);
     });

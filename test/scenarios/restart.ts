@@ -220,7 +220,7 @@ export function otherClusterScenarios(newWorld: NewWorld): void {
       await own.virtual.create('Secret', secret('default/tls'));
       await own.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
       await importedTo(own, 'Secret', 'default/tls');
-      await own.whenCopy('default/web', () => true);
+      await own.whenCopy('default/web');
       await own.settle(first);
       await whenIdentified(own);
       await first.stop();
@@ -258,7 +258,7 @@ async function whenIdentified({ host, hostNamespace, vcluster }: World): Promise
   await host.when(
     'Lease',
     [hostNamespace, `endpoint-syncer-${vcluster}`],
-    (lease) => lease?.metadata.annotations?.[VIRTUAL_CLUSTER] !== undefined,
+    (lease) => lease.metadata.annotations?.[VIRTUAL_CLUSTER] !== undefined,
     { what: 'the identity of the virtual cluster on the Lease' },
   );
 }

@@ -79,7 +79,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       });
       expect(specOf(copy)['selector']).toBeUndefined();
       await whenService(world, `${ns}/sliced`);
-      const found = await whenSlice(world, `${ns}/sliced-1`, () => true);
+      const found = await whenSlice(world, `${ns}/sliced-1`);
       expect(found.metadata.labels?.['kubernetes.io/service-name']).toBe(world.hostName(`${ns}/sliced`));
     });
 
@@ -175,7 +175,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
         metadata: { labels: { cloud: 'x' } },
         spec: { externalName: 'other.team-b.svc' },
       });
-      const isLabelled = (one: KubeObject | undefined) => one?.metadata.labels?.['cloud'] === 'x';
+      const isLabelled = (one: KubeObject) => one.metadata.labels?.['cloud'] === 'x';
       const virtual = await world.virtual.when('Service', pair(key), isLabelled);
       expect(specOf(virtual)['externalName']).toBe(spec.externalName);
       await whenService(world, key, leadsTo(onHost));
@@ -196,7 +196,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.host.create('Service', plain(`${there}/other`));
       await world.virtual.create('Service', plain('team-a/web'));
       await world.createVirtual('team-a/web');
-      await world.host.when('Service', [there, 'web'], (found) => found !== undefined);
+      await world.host.when('Service', [there, 'web']);
       await world.host.merge('Service', [there, 'other'], { metadata: { labels: { a: 'b' } } });
       await world.host.delete('Service', there, 'other');
       await world.whenIdle(daemon);
@@ -221,8 +221,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
         );
       await create('known', 'db.team-a.svc');
       await create('unknown', 'db.team-b.svc');
-      const leadsTo = (name: string) => (one: KubeObject | undefined) =>
-        one !== undefined && specOf(one)['externalName'] === name;
+      const leadsTo = (name: string) => (one: KubeObject) => specOf(one)['externalName'] === name;
       await world.host.when('Service', [there, 'known'], leadsTo(`db.${there}.svc`));
       expect(await world.whenEvent('team-a/unknown', 'NamespaceNotMapped', { kind: 'Service' })).toContain(
         'Namespace "team-b", which spec.externalName names, has no entry',
@@ -399,7 +398,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const virtual = await world.virtual.when(
         'Service',
         pair(key),
-        (one) => one?.metadata.annotations?.['a'] === 'host',
+        (one) => one.metadata.annotations?.['a'] === 'host',
       );
       expect(virtual.metadata.annotations).toEqual({ a: 'host', c: 'new' });
       expect(virtual.metadata.labels).toEqual({ cloud: 'x' });
@@ -470,8 +469,8 @@ export function serviceScenarios(newWorld: NewWorld): void {
         metadata: { annotations: { owner: 'team-db' } },
         spec: { ports: [{ ...port, port: 1090 }] },
       });
-      const isBack = (one: KubeObject | undefined): boolean =>
-        one !== undefined && portsOf(one)[0]?.['port'] === 90 && one.metadata.annotations?.['owner'] === 'db';
+      const isBack = (one: KubeObject): boolean =>
+        portsOf(one)[0]?.['port'] === 90 && one.metadata.annotations?.['owner'] === 'db';
       const virtual = await world.virtual.when('Service', pair(key), isBack);
       expect(specOf(virtual)['type']).toBe('ClusterIP');
       await world.settle(daemon);
@@ -496,8 +495,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const spec = { type: 'ExternalName', externalName: 'db.shop.svc', ports: undefined };
       await world.virtual.create('Service', plain(key, { spec }));
       const onHost = `${world.hostName('shop/db')}.${world.hostNamespace}.svc`;
-      const leadsTo = (name: string) => (one: KubeObject | undefined) =>
-        one !== undefined && specOf(one)['externalName'] === name;
+      const leadsTo = (name: string) => (one: KubeObject) => specOf(one)['externalName'] === name;
       await whenService(world, key, leadsTo(onHost));
       await world.settle(daemon);
       const edit = (externalName: string) =>
@@ -654,7 +652,7 @@ export function whenService(
   key: string,
   holds: (copy: KubeObject) => boolean = () => true,
 ): Promise<KubeObject> {
-  return world.host.when('Service', world.hostKey(key), (copy) => copy !== undefined && holds(copy));
+  return world.host.when('Service', world.hostKey(key), holds);
 }
 
 /** The embedded cluster allocates nothing by itself. */
@@ -671,15 +669,11 @@ async function allocateNodePort(world: World, key: string, port: number): Promis
 }
 
 async function whenNoService(world: World, key: string): Promise<void> {
-  await world.host.when('Service', world.hostKey(key), (copy) => copy === undefined);
+  await world.host.whenGone('Service', world.hostKey(key));
 }
 
 function whenIngress(world: World, key: string, count: number): Promise<KubeObject> {
-  return world.virtual.when(
-    'Service',
-    pair(key),
-    (one) => one !== undefined && ingressOf(one).length === count,
-  );
+  return world.virtual.when('Service', pair(key), (one) => ingressOf(one).length === count);
 }
 
 async function serviceNames(world: World, namespace: string): Promise<string[]> {

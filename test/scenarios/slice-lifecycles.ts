@@ -58,12 +58,12 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       expect(copy['endpoints']).toMatchObject([
         { targetRef: { kind: 'Secret', namespace: hostNamespace, name: hostName } },
       ]);
-      await world.host.when('Secret', [hostNamespace, hostName], (found) => found !== undefined);
+      await world.host.when('Secret', [hostNamespace, hostName]);
       await world.virtual.merge('EndpointSlice', pair(key), { endpoints: ofSlice('next') });
       await whenSlice(world, key, (one) => JSON.stringify(one).includes(short(world, `${ns}/next`)[1]));
-      await world.host.when('Secret', [hostNamespace, hostName], (found) => found === undefined);
+      await world.host.whenGone('Secret', [hostNamespace, hostName]);
       await world.virtual.delete('EndpointSlice', ...pair(key));
-      await world.host.when('Secret', short(world, `${ns}/next`), (found) => found === undefined);
+      await world.host.whenGone('Secret', short(world, `${ns}/next`));
     });
   });
 
@@ -75,7 +75,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       const ns = await namespace();
       const translated = world.hostName(`${ns}/db`);
       await world.virtual.create('EndpointSlice', slice(`${ns}/db-0`, translated));
-      const copy = await whenSlice(world, `${ns}/db-0`, () => true);
+      const copy = await whenSlice(world, `${ns}/db-0`);
       expect(copy.metadata.labels?.[SERVICE_NAME]).toBe(translated);
     });
 
@@ -86,7 +86,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       const byOperator = (ip: string): KubeObject =>
         slice(key, 'db', { labels: { [MANAGED_BY]: OPERATOR }, endpoints: [{ addresses: [ip] }] });
       await world.virtual.create('EndpointSlice', byOperator('10.1.0.1'));
-      const { metadata } = await whenSlice(world, key, () => true);
+      const { metadata } = await whenSlice(world, key);
       for (let round = 2; round <= 5; round++) {
         // An operator writes the whole object and drops all other fields.
         await world.virtual.update('EndpointSlice', byOperator(`10.1.0.${round}`));
@@ -99,13 +99,13 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
         await whenSlice(world, key, (one) => one.metadata.labels?.[SERVICE_NAME] !== 'db');
       }
       await world.settle(daemon);
-      const last = await whenSlice(world, key, () => true);
+      const last = await whenSlice(world, key);
       expect([
         last.metadata.uid,
         last.metadata.labels?.[SERVICE_NAME],
         last.metadata.labels?.[MANAGED_BY],
       ]).toEqual([metadata.uid, world.hostName(`${ns}/db`), OPERATOR]);
-      const virtual = await whenVirtualSlice(world, key, () => true);
+      const virtual = await whenVirtualSlice(world, key);
       expect([virtual.metadata.labels?.[SERVICE_NAME], virtual.metadata.labels?.[MANAGED_BY]]).toEqual([
         'db',
         OPERATOR,
@@ -124,12 +124,12 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       const key = `${ns}/early`;
       await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'early'));
       await world.createVirtual(key);
-      const before = [await whenSlice(world, `${key}-1`, () => true), await world.whenCopied(key)];
+      const before = [await whenSlice(world, `${key}-1`), await world.whenCopied(key)];
       expect(await world.host.find('Service', ...world.hostKey(key))).toBeUndefined();
       await world.virtual.create('Service', plain(key));
       await whenService(world, key);
       await world.settle(daemon);
-      const after = [await whenSlice(world, `${key}-1`, () => true), await world.whenCopied(key)];
+      const after = [await whenSlice(world, `${key}-1`), await world.whenCopied(key)];
       expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
     });
 
@@ -139,7 +139,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       const key = `${ns}/late`;
       await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'late'));
       await world.createVirtual(key);
-      await whenSlice(world, `${key}-1`, () => true);
+      await whenSlice(world, `${key}-1`);
       await world.whenCopied(key);
       await world.virtual.create('Service', service(key, { app: 'x' }));
       await whenNoSlice(world, `${key}-1`);
@@ -160,12 +160,12 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       );
       const six = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'] }] };
       await world.virtual.create('EndpointSlice', slice(custom, 'db', six));
-      const copy = await whenSlice(world, custom, () => true);
+      const copy = await whenSlice(world, custom);
       await world.whenCopied('default/db');
       expect(await world.host.find('EndpointSlice', ...world.hostKey(mirrored))).toBeUndefined();
 
       switchEndpoints(daemon.configPath, false);
-      const taken = await whenSlice(world, mirrored, () => true);
+      const taken = await whenSlice(world, mirrored);
       expect(taken.metadata.labels).toMatchObject({
         [MANAGED_BY]: 'endpoint-syncer',
         [SERVICE_NAME]: world.hostName('default/db'),
@@ -177,7 +177,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       await whenNoSlice(world, mirrored);
       await world.whenCopied('default/db');
       await world.settle(daemon);
-      const still = await whenSlice(world, custom, () => true);
+      const still = await whenSlice(world, custom);
       expect([still.metadata.uid, still.metadata.resourceVersion]).toEqual([
         copy.metadata.uid,
         copy.metadata.resourceVersion,

@@ -236,13 +236,12 @@ export class World implements AsyncDisposable, Placement {
     return this.host.get('Endpoints', ...this.hostKey(key));
   }
 
-  whenCopy(key: string, holds: (copy: KubeObject) => boolean, options?: WaitOptions): Promise<KubeObject> {
-    const isThere = (copy: KubeObject | undefined): boolean => copy !== undefined && holds(copy);
-    return this.host.when('Endpoints', this.hostKey(key), isThere, options);
+  whenCopy(key: string, holds?: (copy: KubeObject) => boolean, options?: WaitOptions): Promise<KubeObject> {
+    return this.host.when('Endpoints', this.hostKey(key), holds, options);
   }
 
-  async whenNoCopy(key: string, options?: WaitOptions): Promise<void> {
-    await this.host.when('Endpoints', this.hostKey(key), (copy) => copy === undefined, options);
+  whenNoCopy(key: string, options?: WaitOptions): Promise<void> {
+    return this.host.whenGone('Endpoints', this.hostKey(key), options);
   }
 
   whenVirtual(
@@ -250,8 +249,7 @@ export class World implements AsyncDisposable, Placement {
     holds: (object: KubeObject) => boolean,
     options?: WaitOptions,
   ): Promise<KubeObject> {
-    const isThere = (object: KubeObject | undefined): boolean => object !== undefined && holds(object);
-    return this.virtual.when('Endpoints', pair(key), isThere, options);
+    return this.virtual.when('Endpoints', pair(key), holds, options);
   }
 
   getVirtual(key: string): Promise<KubeObject> {

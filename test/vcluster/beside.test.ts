@@ -78,8 +78,7 @@ describe('beside a whole vCluster', () => {
     (await Promise.all(COPIES.map((one) => copy(...one)))).map(({ metadata }) => metadata.uid ?? '');
   const ownerOf = ({ metadata }: KubeObject): string | undefined => metadata.annotations?.[OWNER];
   const whenCopies = async (holds: (copy: KubeObject) => boolean): Promise<void> => {
-    for (const [kind, name] of COPIES)
-      await vcluster.host.when(kind, [TEAM_A.namespace, name], (one) => one !== undefined && holds(one));
+    for (const [kind, name] of COPIES) await vcluster.host.when(kind, [TEAM_A.namespace, name], holds);
   };
   const setOwner = async (owner: string): Promise<void> => {
     for (const [kind, name] of [
@@ -226,11 +225,7 @@ describe('beside a whole vCluster', () => {
     await vcluster.install(OFF);
     sidecar = await (await vcluster.startSidecar()).ready(120_000);
     await virtual.create('Endpoints', endpoints('default/new', { annotations: { [OWNER]: 'shop' } }));
-    await vcluster.host.when(
-      'Endpoints',
-      [TEAM_A.namespace, `new-x-default-x-${VCLUSTER}`],
-      (one) => one !== undefined,
-    );
+    await vcluster.host.when('Endpoints', [TEAM_A.namespace, `new-x-default-x-${VCLUSTER}`]);
     await vcluster.helm('uninstall', VCLUSTER);
     await Promise.all([sidecar.terminate(), vcluster.stop()]);
     for (const kind of ['Endpoints', 'EndpointSlice'] as const)

@@ -87,7 +87,7 @@ function whenCopied({ namespace }: WholeVcluster, ip: string, owner: string): Pr
   return host.when(
     'Endpoints',
     [namespace, COPY],
-    (copy) => ipsOf(copy).join() === ip && copy?.metadata.annotations?.[OWNER] === owner,
+    (copy) => ipsOf(copy).join() === ip && copy.metadata.annotations?.[OWNER] === owner,
   );
 }
 
@@ -165,7 +165,7 @@ test('one is deleted with its copies, and those of the other stay and follow', a
     ['Secret', `vc-${VCLUSTER}`],
     ['Lease', `endpoint-syncer-${VCLUSTER}`],
   ] as const)
-    await host.when(kind, [b.namespace, name], (object) => object === undefined);
+    await host.whenGone(kind, [b.namespace, name]);
   expect(await copiesOf(b, 'Endpoints')).toEqual([]);
   await setIp(a, '10.1.0.6');
   expect((await whenCopied(a, '10.1.0.6', 'team-shop')).metadata.uid).toBe(uid);

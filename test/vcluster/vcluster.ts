@@ -245,12 +245,9 @@ export class WholeVcluster implements AsyncDisposable {
   async #startEtcd(): Promise<void> {
     const folder = this.#pod.path('etcd');
     if (mkdirSync(folder, { recursive: true }) === undefined) return;
-    const certs = await this.host.when(
-      'Secret',
-      [this.namespace, `${VCLUSTER}-certs`],
-      (secret) => secret !== undefined,
-      { timeoutMs: START_MS },
-    );
+    const certs = await this.host.when('Secret', [this.namespace, `${VCLUSTER}-certs`], () => true, {
+      timeoutMs: START_MS,
+    });
     for (const name of ['etcd-server.crt', 'etcd-server.key', 'etcd-ca.crt'])
       writeFileSync(join(folder, name), dataOf(certs, name));
     const peer = 'http://127.0.0.1:2380';
