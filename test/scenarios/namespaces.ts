@@ -74,6 +74,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       );
       await world.deleteVirtual('team-a/flow');
       await world.host.whenGone('Endpoints', [hostNs(world, 'a'), 'flow']);
+      expect(await world.host.find('Endpoints', hostNs(world, 'a'), 'flow')).toBeUndefined();
     });
 
     test('an unmapped namespace is synced to the default host namespace', async () => {
