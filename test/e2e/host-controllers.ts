@@ -347,15 +347,7 @@ async function leaveToController(world: World, key: string): Promise<void> {
   const [namespace, name] = pair(key);
   const [hostNamespace, hostName] = world.hostKey(key);
   const virtual = await world.createVirtual(key, { labels: { app: 'web' } });
-  const marker = { 'vcluster.loft.sh/managed-by': world.vcluster, 'vcluster.loft.sh/namespace': namespace };
-  const annotations = {
-    'vcluster.loft.sh/object-name': name,
-    'vcluster.loft.sh/object-namespace': namespace,
-    'vcluster.loft.sh/object-uid': virtual.metadata.uid ?? '',
-    'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
-    'vcluster.loft.sh/object-host-name': hostName,
-    'vcluster.loft.sh/object-host-namespace': hostNamespace,
-  };
+  const { labels: marker, annotations } = world.bookkeeping('Endpoints', key, virtual.metadata.uid);
   const labels = { app: 'web', ...marker };
   await world.host.create('Endpoints', endpoints(`${hostNamespace}/${hostName}`, { labels, annotations }));
   const sliceName = `${name}-abcde-x-${namespace}-x-${world.vcluster}`;

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import type { KubeObject, NamespacedName, StringMap } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
 import { subsetsOf, type Address } from './objects.ts';
 
@@ -38,17 +38,13 @@ export function expectedCopy(virtual: KubeObject, place: Placement): CopyView {
   const { name, namespace = '', uid = '' } = virtual.metadata;
   const copied = { ...virtual.metadata.annotations };
   delete copied['control-plane.alpha.kubernetes.io/leader'];
+  const host = { namespace: place.hostNamespace, name: hostNameOf(place, namespace, name) };
   const managed = Object.keys(copied).sort().join('\n');
   return {
     labels: expectedLabels(virtual, place),
     annotations: {
       ...copied,
-      'vcluster.loft.sh/object-name': name,
-      'vcluster.loft.sh/object-namespace': namespace,
-      'vcluster.loft.sh/object-uid': uid,
-      'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
-      'vcluster.loft.sh/object-host-name': hostNameOf(place, namespace, name),
-      'vcluster.loft.sh/object-host-namespace': place.hostNamespace,
+      ...bookkeeping('Endpoints', { namespace, name, uid }, host),
       ...(managed === '' ? {} : { [MANAGED]: managed }),
     },
     subsets: raw(
@@ -58,6 +54,31 @@ export function expectedCopy(virtual: KubeObject, place: Placement): CopyView {
         ...mapped('notReadyAddresses', subset.notReadyAddresses, namespace, place),
       })),
     ),
+  };
+}
+
+const OBJECT_KINDS = {
+  Endpoints: '/v1, Kind=Endpoints',
+  EndpointSlice: 'discovery.k8s.io/v1, Kind=EndpointSlice',
+  Service: '/v1, Kind=Service',
+  Secret: '/v1, Kind=Secret',
+} as const;
+
+export type CopiedKind = keyof typeof OBJECT_KINDS;
+
+/** The annotations with which a copy names its original and its own place. */
+export function bookkeeping(
+  kind: CopiedKind,
+  virtual: NamespacedName & { readonly uid?: string },
+  host: NamespacedName,
+): StringMap {
+  return {
+    'vcluster.loft.sh/object-name': virtual.name,
+    'vcluster.loft.sh/object-namespace': virtual.namespace,
+    'vcluster.loft.sh/object-uid': virtual.uid ?? 'u',
+    'vcluster.loft.sh/object-kind': OBJECT_KINDS[kind],
+    'vcluster.loft.sh/object-host-name': host.name,
+    'vcluster.loft.sh/object-host-namespace': host.namespace,
   };
 }
 

@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { slice, whenNoSlice, whenSlice } from './endpoint-slices.ts';
-import { expectedCopy, LAST_SYNCED, MARKER } from './expected-copy.ts';
+import { expectedCopy, LAST_SYNCED } from './expected-copy.ts';
 import { ipsOf, service, subset } from './objects.ts';
 import { configMap, importedTo } from './reference-objects.ts';
 import { pair, type NewWorld, type World } from './world.ts';
@@ -201,28 +201,14 @@ export function ownerScenarios(newWorld: NewWorld): void {
 export function sliceOfVcluster(
   world: World,
   key: string,
-  { labels: own = {}, uid = 'u' }: { readonly labels?: StringMap; readonly uid?: string } = {},
+  { labels: own = {}, uid }: { readonly labels?: StringMap; readonly uid?: string } = {},
 ): KubeObject {
-  const [namespace, name] = pair(key);
-  const [hostNamespace, hostName] = world.hostKey(key);
-  const copy = slice(`${hostNamespace}/${hostName}`, world.hostName('default/db'), { labels: own });
-  const bookkeeping = {
-    'object-name': name,
-    'object-namespace': namespace,
-    'object-uid': uid,
-    'object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
-    'object-host-name': hostName,
-    'object-host-namespace': hostNamespace,
+  const copy = slice(world.hostKey(key).join('/'), world.hostName('default/db'), { labels: own });
+  const { labels, annotations } = world.bookkeeping('EndpointSlice', key, uid);
+  return {
+    ...copy,
+    metadata: { ...copy.metadata, labels: { ...copy.metadata.labels, ...labels }, annotations },
   };
-  const annotations = Object.fromEntries(
-    Object.entries(bookkeeping).map(([key, value]) => [`vcluster.loft.sh/${key}`, value]),
-  );
-  const labels = {
-    ...copy.metadata.labels,
-    [MARKER]: world.vcluster,
-    'vcluster.loft.sh/namespace': namespace,
-  };
-  return { ...copy, metadata: { ...copy.metadata, labels, annotations } };
 }
 
 /** Returns the uid of the copy. Because of the Services, the controllers of a real host do not change it. */

@@ -12,7 +12,7 @@ import {
 } from '../../src/syncer/translate/last-synced.ts';
 import { slice } from './endpoint-slices.ts';
 import { eventually } from '../support/eventually.ts';
-import { MARKER } from './expected-copy.ts';
+import { bookkeeping, MARKER } from './expected-copy.ts';
 import { endpoints, service, subset } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
 import { type NewWorld, type World } from './world.ts';
@@ -243,14 +243,7 @@ function tenantSlice(
 /** A Service at this place of the host, as vCluster copies it. */
 function serviceCopy(world: World, place: NamespacedName, virtual: NamespacedName): KubeObject {
   const copy = service(keyOf(place));
-  const annotations = {
-    'vcluster.loft.sh/object-name': virtual.name,
-    'vcluster.loft.sh/object-namespace': virtual.namespace,
-    'vcluster.loft.sh/object-uid': 'u',
-    'vcluster.loft.sh/object-kind': '/v1, Kind=Service',
-    'vcluster.loft.sh/object-host-name': place.name,
-    'vcluster.loft.sh/object-host-namespace': place.namespace,
-  };
+  const annotations = bookkeeping('Service', virtual, place);
   return { ...copy, metadata: { ...copy.metadata, annotations, labels: { [MARKER]: world.vcluster } } };
 }
 

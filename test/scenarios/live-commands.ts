@@ -485,24 +485,11 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
     test('lists the objects of both clusters, and exits with 1 for a copy that nobody would update', async () => {
       await using world = await newWorld();
       const copy = async (key: string, annotations: Record<string, string> = {}): Promise<void> => {
-        const [namespace = '', name = ''] = key.split('/');
-        const [hostNamespace, hostName] = world.hostKey(key);
         const { metadata } = await world.createVirtual(key, { annotations });
-        const bookkeeping = {
-          'vcluster.loft.sh/object-name': name,
-          'vcluster.loft.sh/object-namespace': namespace,
-          'vcluster.loft.sh/object-uid': metadata.uid ?? '',
-          'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
-          'vcluster.loft.sh/object-host-name': hostName,
-          'vcluster.loft.sh/object-host-namespace': hostNamespace,
-        };
-        const labels = {
-          'vcluster.loft.sh/managed-by': world.vcluster,
-          'vcluster.loft.sh/namespace': namespace,
-        };
-        const copied = endpoints(`${hostNamespace}/${hostName}`, {
-          labels,
-          annotations: { ...annotations, ...bookkeeping },
+        const marks = world.bookkeeping('Endpoints', key, metadata.uid);
+        const copied = endpoints(world.hostKey(key).join('/'), {
+          labels: marks.labels,
+          annotations: { ...annotations, ...marks.annotations },
         });
         await world.host.create('Endpoints', copied);
       };

@@ -196,21 +196,14 @@ async function copyBack(world: World, key: string): Promise<void> {
 
 /** A slice of the virtual cluster's mirroring controller, and the copy that vCluster creates. */
 async function createMirrored(world: World, key: string, record: string | undefined): Promise<void> {
-  const [namespace, name] = pair(key);
-  const labels = { [MANAGED_BY]: MIRRORING };
-  const object = await world.virtual.create('EndpointSlice', slice(key, 'web', { labels }));
-  const [hostNamespace, hostName] = world.hostKey(key);
-  const copy = slice(`${hostNamespace}/${hostName}`, world.hostName('default/web'), {
-    labels: { 'vcluster.loft.sh/managed-by': world.vcluster, 'vcluster.loft.sh/namespace': namespace },
-    annotations: {
-      'vcluster.loft.sh/object-name': name,
-      'vcluster.loft.sh/object-namespace': namespace,
-      'vcluster.loft.sh/object-uid': object.metadata.uid ?? '',
-      'vcluster.loft.sh/object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
-      'vcluster.loft.sh/object-host-name': hostName,
-      'vcluster.loft.sh/object-host-namespace': hostNamespace,
-      ...(record === undefined ? {} : { [LAST_SYNCED]: record }),
-    },
+  const object = await world.virtual.create(
+    'EndpointSlice',
+    slice(key, 'web', { labels: { [MANAGED_BY]: MIRRORING } }),
+  );
+  const { labels, annotations } = world.bookkeeping('EndpointSlice', key, object.metadata.uid);
+  const copy = slice(world.hostKey(key).join('/'), world.hostName('default/web'), {
+    labels,
+    annotations: { ...annotations, ...(record === undefined ? {} : { [LAST_SYNCED]: record }) },
   });
   await world.host.create('EndpointSlice', copy);
 }

@@ -1,7 +1,7 @@
 /** Ownership of host objects: drift of our copies is corrected, foreign objects are never changed. */
 
 import { describe, expect, test } from 'vitest';
-import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import type { Daemon } from './daemon.ts';
 import { MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
@@ -61,7 +61,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       const key = `${await namespace()}/others`;
       const foreign = await putOnHost(world, key, {
         labels: { [MARKER]: 'another' },
-        annotations: bookkeeping(world, key, { 'vcluster.loft.sh/object-name': 'something-else' }),
+        annotations: { ...world.bookkeeping('Endpoints', key).annotations, [OBJECT_NAME]: 'something-else' },
       });
       await world.virtual.create('Service', service(key));
       await world.createVirtual(key);
@@ -379,16 +379,4 @@ function putOnHost(world: World, key: string, options: Parameters<typeof endpoin
     'Endpoints',
     endpoints(world.hostKey(key).join('/'), { subsets: [subset('10.9.0.1')], ...options }),
   );
-}
-
-function bookkeeping(world: World, key: string, over: StringMap): StringMap {
-  const [namespace, name] = pair(key);
-  return {
-    'vcluster.loft.sh/object-name': name,
-    'vcluster.loft.sh/object-namespace': namespace,
-    'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
-    'vcluster.loft.sh/object-host-name': world.hostName(key),
-    'vcluster.loft.sh/object-host-namespace': world.hostNamespace,
-    ...over,
-  };
 }

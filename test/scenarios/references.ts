@@ -5,7 +5,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { jsonEquals, parseJson, type JsonObject } from '../../src/base/json.ts';
 import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { eventually } from '../support/eventually.ts';
-import { LAST_SYNCED, MARKER } from './expected-copy.ts';
+import { bookkeeping, LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { gadget, serveGadgets } from './gadgets.ts';
 import { endpoints, service } from './objects.ts';
 import {
@@ -59,14 +59,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
         [MARKER]: world.vcluster,
         'vcluster.loft.sh/namespace': ns,
       });
-      expect(copy.metadata.annotations).toMatchObject({
-        'vcluster.loft.sh/object-name': 'tls',
-        'vcluster.loft.sh/object-namespace': ns,
-        'vcluster.loft.sh/object-uid': original.metadata.uid,
-        'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
-        'vcluster.loft.sh/object-host-name': copy.metadata.name,
-        'vcluster.loft.sh/object-host-namespace': world.hostNamespace,
-      });
+      const host = { namespace: world.hostNamespace, name: copy.metadata.name };
+      expect(copy.metadata.annotations).toMatchObject(
+        bookkeeping('Secret', { namespace: ns, name: 'tls', uid: original.metadata.uid ?? '' }, host),
+      );
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the host');
     });
 
@@ -255,10 +251,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
     test('with a copy of another syncer is referenced by the name of that copy, which is not changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
-      await world.virtual.create('Secret', secret(`${ns}/shared`));
+      const { metadata } = await world.virtual.create('Secret', secret(`${ns}/shared`));
       await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'shared' }));
       await importedTo(world, 'Secret', `${ns}/shared`);
-      const copy = await world.host.create('Secret', othersCopy(world, `${ns}/shared`));
+      const copy = await world.host.create('Secret', othersCopy(world, `${ns}/shared`, metadata.uid));
       await world.whenCopy(`${ns}/web`, noteIs(copy.metadata.name));
       await world.host.whenGone('Secret', short(world, `${ns}/shared`));
       await world.virtual.merge('Secret', [ns, 'shared'], { data: { n: 'Mg==' } });
@@ -992,26 +988,10 @@ function noteIs(name: string): (copy: KubeObject) => boolean {
 }
 
 /** As vCluster's own syncer creates it: the long name, without our sync record. */
-function othersCopy(world: World, key: string): KubeObject {
-  const [namespace, name] = pair(key);
-  const hostName = world.hostName(key);
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      namespace: world.hostNamespace,
-      name: hostName,
-      labels: { [MARKER]: world.vcluster, 'vcluster.loft.sh/namespace': namespace },
-      annotations: {
-        'vcluster.loft.sh/object-name': name,
-        'vcluster.loft.sh/object-namespace': namespace,
-        'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
-        'vcluster.loft.sh/object-host-name': hostName,
-        'vcluster.loft.sh/object-host-namespace': world.hostNamespace,
-      },
-    },
-    data: { k: 'dg==' },
-  };
+function othersCopy(world: World, key: string, uid?: string): KubeObject {
+  const [namespace, name] = world.hostKey(key);
+  const metadata = { namespace, name, ...world.bookkeeping('Secret', key, uid) };
+  return { apiVersion: 'v1', kind: 'Secret', metadata, data: { k: 'dg==' } };
 }
 
 function withTargets(key: string, ...targets: readonly (readonly [string, string])[]): KubeObject {

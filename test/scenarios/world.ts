@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { KubeObject } from '../../src/kube/object.ts';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import { Guardian } from '../support/guardian.ts';
 import { ApiProxy } from './api-proxy.ts';
@@ -17,11 +17,13 @@ import { TestCluster, type KindName } from './cluster-client.ts';
 import { Daemon } from './daemon.ts';
 import { eventually, type WaitOptions } from '../support/eventually.ts';
 import {
+  bookkeeping,
   expectedCopy,
   hostNameOf,
   MANAGED,
   MARKER,
   viewOf,
+  type CopiedKind,
   type CopyView,
   type Placement,
 } from './expected-copy.ts';
@@ -225,6 +227,17 @@ export class World implements AsyncDisposable, Placement {
 
   async deleteCopy(key: string): Promise<void> {
     await this.host.delete('Endpoints', ...this.hostKey(key));
+  }
+
+  /** Labels and annotations with which another syncer, such as vCluster's, marks the copy of an object. */
+  bookkeeping(kind: CopiedKind, key: string, uid?: string): { labels: StringMap; annotations: StringMap } {
+    const [namespace, name] = pair(key);
+    const [hostNamespace, hostName] = this.hostKey(key);
+    const virtual = { namespace, name, ...(uid !== undefined && { uid }) };
+    return {
+      labels: { [MARKER]: this.vcluster, 'vcluster.loft.sh/namespace': namespace },
+      annotations: bookkeeping(kind, virtual, { namespace: hostNamespace, name: hostName }),
+    };
   }
 
   /** The copy of the virtual object `namespace/name`, if it exists. */
