@@ -110,13 +110,6 @@ describe('the health server', () => {
   test('reports an address that is in use', async () => {
     await using server = await start();
     const { host } = new URL(server.url);
-    const second = startHealthServer({
-      bindAddress: host,
-      healthChecks: {},
-      readyChecks: () => ({}),
-      metrics: METRICS,
-      logger: silentLogger,
-    });
-    await expect(second).rejects.toThrow(/EADDRINUSE/);
+    await expect(start({}, METRICS, { bindAddress: host })).rejects.toThrow(/EADDRINUSE/);
   });
 });

@@ -238,27 +238,4 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     expect(run.out).toMatch(out);
     expect(run.err).toMatch(err);
   });
-
-  const json = async (...args: string[]): Promise<unknown> => JSON.parse((await capturedRun(args)).out);
-
-  test('JSON has the documented members, and no other', async () => {
-    expect(await json('validate', '-o', 'json', invalid)).toEqual([
-      {
-        file: invalid,
-        line: 1,
-        column: 37,
-        path: 'endpointSyncer.workers',
-        severity: 'error',
-        message: 'must be at least 1, found 0',
-      },
-    ]);
-    expect(await json('names', 'shop/web', '-o', 'json', ...names)).toEqual([
-      {
-        kind: 'Endpoints',
-        virtual: { namespace: 'shop', name: 'web' },
-        host: { namespace: 'team-a', name: 'web-x-shop-x-vc' },
-        shortName: 'v1pldehnn0c9y2',
-      },
-    ]);
-  });
 });

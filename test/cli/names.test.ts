@@ -28,19 +28,6 @@ async function json(...args: string[]): Promise<unknown> {
 }
 
 describe('names', () => {
-  test('prints a table', async () => {
-    const { code, out, err } = await run('test/test', 'default/nginx', ...FLAGS);
-    expect([code, err]).toEqual([0, '']);
-    const lines = out.split('\n');
-    expect(lines.map((line) => line.split(/ +/))).toEqual([
-      ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'],
-      ['Endpoints', 'test/test', 'test/test-x-test-x-suffix', 'v2po30bbi7atc1'],
-      ['Endpoints', 'default/nginx', 'test/nginx-x-default-x-suffix', 'v2jsofi1vq5kns'],
-      [''],
-    ]);
-    expect(new Set(lines.slice(0, 3).map((line) => line.search(/\S+$/))).size).toBe(1);
-  });
-
   test('prints JSON of the documented shape', async () => {
     expect(await json('test/test', '--kind', 'pods', ...FLAGS)).toEqual([
       {
@@ -147,12 +134,6 @@ describe('names', () => {
   test('flags take precedence over the file', async () => {
     const config = ['--config', LEGACY, '--name', 'other'];
     expect(JSON.stringify(await json('test/web', ...config))).not.toContain('ef5e1ae6');
-  });
-
-  test('prints the name that a reference patch writes', async () => {
-    expect(await json('shop/tls', '--kind', 'Secret', ...FLAGS)).toMatchObject([
-      { kind: 'Secret', shortName: hostNameShort('tls', 'shop', 'suffix') },
-    ]);
   });
 
   test('notes that default/kubernetes is never synced', async () => {
