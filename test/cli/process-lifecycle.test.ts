@@ -120,6 +120,12 @@ test('other files of the folder and the same text again reload nothing', async (
   expect(await whenReloaded(texts, 'c')).toEqual(['c']);
 });
 
+const whenSome = (list: readonly unknown[]): Promise<unknown> =>
+  eventually(
+    () => list.length,
+    (length) => length > 0,
+  );
+
 describe('a running daemon', () => {
   const PATCHED =
     'sync: {toHost: {endpoints: {patches: [{path: metadata.annotations.a, expression: value}]}}}\n';
@@ -174,10 +180,7 @@ describe('a running daemon', () => {
       await look(1);
     }
     await look(1);
-    await eventually(
-      () => applied,
-      (found) => found.length > 0,
-    );
+    await whenSome(applied);
     expect(applied).toEqual([['metadata.annotations.b']]);
     expect(log).toEqual([]);
   });
@@ -189,10 +192,7 @@ describe('a running daemon', () => {
     await look(1);
     writeFileSync(file, INVALID);
     await look(2);
-    await eventually(
-      () => log,
-      (found) => found.length > 0,
-    );
+    await whenSome(log);
     expect(applied).toEqual([]);
     expect(log).toMatchObject([
       { level: 'error', msg: 'configuration file is invalid, keeping the running configuration' },
@@ -208,16 +208,10 @@ describe('a running daemon', () => {
     const { applied, log, look } = await running(file);
     writeFileSync(file, INVALID);
     await look(2);
-    await eventually(
-      () => log,
-      (found) => found.length > 0,
-    );
+    await whenSome(log);
     writeFileSync(file, PATCHED);
     await look(2);
-    await eventually(
-      () => applied,
-      (found) => found.length > 0,
-    );
+    await whenSome(applied);
     expect(applied).toEqual([['metadata.annotations.a']]);
   });
 
@@ -243,10 +237,7 @@ describe('a running daemon', () => {
       await reported(values);
       writeFileSync(values, OTHER);
       await look(2);
-      await eventually(
-        () => applied,
-        (found) => found.length > 0,
-      );
+      await whenSome(applied);
       writeFileSync(file, text);
       await reported(file);
       expect(applied).toEqual([['metadata.annotations.b']]);
@@ -264,10 +255,7 @@ describe('a running daemon', () => {
     }
     writeFileSync(values, OTHER);
     await look(2);
-    await eventually(
-      () => applied,
-      (found) => found.length > 0,
-    );
+    await whenSome(applied);
     expect(applied).toEqual([['metadata.annotations.b']]);
   });
 });

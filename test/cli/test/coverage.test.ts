@@ -7,17 +7,17 @@ import { type JsonReport, VIRTUAL_WEB, folder, folderWith, oneCase } from './cas
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Of the one configuration, all of whose cases pass. */
+async function coverageOf(files: Record<string, string>): Promise<{ missed: string[] } | undefined> {
+  const { code, out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
+  expect(code).toBe(0);
+  return (JSON.parse(out) as JsonReport).coverage?.[0];
+}
+
 describe('--coverage', () => {
   test('--coverage names entries that never matched and branches that were never taken', async () => {
-    const { code, out } = await capturedRun([
-      'test',
-      folderWith(oneCase(`${VIRTUAL_WEB}\nroundTrip: true`)),
-      '--coverage',
-      '-o',
-      'json',
-    ]);
-    expect(code).toBe(0);
-    expect((JSON.parse(out) as JsonReport).coverage?.[0]?.missed).toEqual([
+    const files = oneCase(`${VIRTUAL_WEB}\nroundTrip: true`);
+    expect((await coverageOf(files))?.missed).toEqual([
       'patches[0] metadata.annotations.owner: virtual to host, branch never taken at 1:22: "none"',
       'patches[1] metadata.labels.broken: never matched',
       'patches[2] metadata.annotations.tls: never matched',
@@ -35,9 +35,7 @@ endpointSyncer: {name: vc, host: {namespace: host}}
 `;
     const object = '{apiVersion: v1, kind: Endpoints, metadata: {name: web, annotations: {tls: a}}}';
     const files = { ...oneCase(`virtual: [${object}]\nroundTrip: true`), 'config.yaml': config };
-    const { code, out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
-    expect(code).toBe(0);
-    expect((JSON.parse(out) as JsonReport).coverage?.[0]).toMatchObject({
+    expect(await coverageOf(files)).toMatchObject({
       patches: [
         { index: 0, directions: [{ matches: 1 }, { matches: 1 }] },
         { index: 1, directions: [{ matches: 0 }, { matches: 0 }] },
@@ -58,8 +56,7 @@ endpointSyncer: {name: vc, host: {namespace: host}}
     const object = '{apiVersion: v1, kind: Endpoints, metadata: {name: web, labels: {tier: z}}}';
     const missedOf = async (virtual: string): Promise<readonly string[] | undefined> => {
       const files = { ...oneCase(`virtual: [${virtual}]\nroundTrip: true`), 'config.yaml': config };
-      const { out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
-      return (JSON.parse(out) as JsonReport).coverage?.[0]?.missed;
+      return (await coverageOf(files))?.missed;
     };
     const path = 'metadata.labels[?(context.path.endsWith("tier") ? @ !== "x" : false)]';
     expect(await missedOf(object)).toEqual([
@@ -98,9 +95,7 @@ cases:
     };
 
     test('each entry is counted among those of its kind', async () => {
-      const { code, out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
-      expect(code).toBe(0);
-      expect((JSON.parse(out) as JsonReport).coverage?.[0]).toMatchObject({
+      expect(await coverageOf(files)).toMatchObject({
         patches: [
           { kind: 'Endpoints', index: 0, directions: [{ direction: 'toHost', matches: 0 }] },
           {
