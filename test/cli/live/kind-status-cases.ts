@@ -6,6 +6,7 @@ import {
   configWith,
   hostWeb,
   object,
+  selecting,
   service,
   sliceOf,
   web,
@@ -28,7 +29,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
   },
   'a slice of a Service with a selector': {
     config: ALL_KINDS,
-    virtual: [sliceOf('web'), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+    virtual: [sliceOf('web'), selecting()],
     key: 'shop/web-1',
     expected: [
       'skipped',
@@ -38,10 +39,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
   },
   'a slice of another manager for a Service with a selector, beside vCluster': {
     config: configWith({ sync: '    endpointSlices: {enabled: true}' }),
-    virtual: [
-      sliceOf('web', 'mesh.example.com'),
-      object('Service', 'shop/web', { spec: { selector: { app: 'a' } } }),
-    ],
+    virtual: [sliceOf('web', 'mesh.example.com'), selecting()],
     key: 'shop/web-1',
     expected: [
       'skipped',
@@ -165,7 +163,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
   },
   'a Service that selects Pods': {
     config: ALL_KINDS,
-    virtual: [service({ selector: { app: 'a' } })],
+    virtual: [selecting()],
     expected: [
       'skipped',
       'selects Pods',

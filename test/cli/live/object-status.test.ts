@@ -10,8 +10,26 @@ import { describe, expect, test } from 'vitest';
 import { findTarget, planSnapshot } from '../../../src/cli/live/snapshot.ts';
 import { namespaceAdvice } from '../../../src/syncer/reconcile/environment.ts';
 import { KIND_CASES } from './kind-status-cases.ts';
-import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
+import {
+  NOW,
+  configWith,
+  object,
+  web,
+  event,
+  hostWeb,
+  editedHost,
+  selecting,
+  type Case,
+} from './status-fixtures.ts';
 import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
+
+/** Host Endpoints that the endpoints controller of the host created. */
+const ofController = object(
+  'Endpoints',
+  hostWeb,
+  {},
+  { labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
+);
 
 const CASES: Record<string, Case> = {
   'in step': {
@@ -29,7 +47,7 @@ const CASES: Record<string, Case> = {
     ],
   },
   'a Service with a selector': {
-    virtual: [web(), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+    virtual: [web(), selecting()],
     expected: [
       'skipped',
       'service has a selector',
@@ -38,7 +56,7 @@ const CASES: Record<string, Case> = {
   },
   'a Service with a selector, without vCluster': {
     config: configWith({ own: '  services: sync' }),
-    virtual: [web(), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+    virtual: [web(), selecting()],
     expected: [
       'skipped',
       'service has a selector',
@@ -48,7 +66,7 @@ const CASES: Record<string, Case> = {
   'a Service that gets a selector': {
     virtual: [web()],
     after: ({ virtual, host }) => ({
-      virtual: [...virtual, object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
+      virtual: [...virtual, selecting()],
       host,
     }),
     expected: [
@@ -304,14 +322,7 @@ const CASES: Record<string, Case> = {
   },
   'a copy of the endpoints controller': {
     virtual: [web(), object('Service', 'shop/web', { spec: {} })],
-    host: [
-      object(
-        'Endpoints',
-        hostWeb,
-        {},
-        { labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
-      ),
-    ],
+    host: [ofController],
     expected: [
       'pending',
       'taken over',
@@ -320,15 +331,7 @@ const CASES: Record<string, Case> = {
   },
   'a copy of the endpoints controller that is at work': {
     virtual: [web(), object('Service', 'shop/web', { spec: {} })],
-    host: [
-      object(
-        'Endpoints',
-        hostWeb,
-        {},
-        { labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' } },
-      ),
-      object('Service', hostWeb, { spec: { selector: { app: 'a' } } }),
-    ],
+    host: [ofController, object('Service', hostWeb, { spec: { selector: { app: 'a' } } })],
     expected: [
       'pending',
       'host Service has a selector',

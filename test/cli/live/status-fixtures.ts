@@ -43,6 +43,8 @@ export const web = (annotations: StringMap = {}, labels: StringMap = {}): KubeOb
   object('Endpoints', 'shop/web', {}, { annotations, labels });
 export const service = (spec: object = {}): KubeObject =>
   object('Service', 'shop/web', { spec: { ports: [{ port: 80 }], ...spec } });
+/** With a selector, so that its addresses are not copied. */
+export const selecting = (): KubeObject => service({ selector: { app: 'a' } });
 export const sliceOf = (name: string, manager?: string): KubeObject => {
   const labels: StringMap = { 'kubernetes.io/service-name': name };
   if (manager !== undefined) labels['endpointslice.kubernetes.io/managed-by'] = manager;
@@ -69,26 +71,14 @@ export interface Case extends Partial<MemoryClusters> {
 }
 
 export const hostWeb = 'host/web-x-shop-x-vc';
+/** The copy of the Endpoints with more annotations and other labels. */
 export const editedHost =
-  (metadata: object) =>
-  (clusters: MemoryClusters): MemoryClusters => ({
-    ...clusters,
-    host: clusters.host.map((one) =>
-      one.kind === 'Endpoints'
-        ? stored(
-            {
-              ...one,
-              metadata: {
-                ...one.metadata,
-                ...metadata,
-                annotations: {
-                  ...one.metadata.annotations,
-                  ...('annotations' in metadata ? (metadata.annotations as StringMap) : {}),
-                },
-              },
-            },
-            one,
-          )
-        : one,
-    ),
+  ({ annotations = {}, ...metadata }: { annotations?: StringMap; labels?: StringMap }) =>
+  ({ virtual, host }: MemoryClusters): MemoryClusters => ({
+    virtual,
+    host: host.map((one) => {
+      if (one.kind !== 'Endpoints') return one;
+      const merged = { ...one.metadata.annotations, ...annotations };
+      return stored({ ...one, metadata: { ...one.metadata, ...metadata, annotations: merged } }, one);
+    }),
   });
