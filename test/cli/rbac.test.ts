@@ -26,17 +26,10 @@ const LEASE_RULES = [
   },
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
+const ALL_VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 const COPY_RULES = [
-  {
-    apiGroups: [''],
-    resources: ['endpoints'],
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
-  },
-  {
-    apiGroups: ['discovery.k8s.io'],
-    resources: ['endpointslices'],
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
-  },
+  { apiGroups: [''], resources: ['endpoints'], verbs: ALL_VERBS },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ALL_VERBS },
   { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
 ];
 const HOST_RULES = [...COPY_RULES, ...LEASE_RULES];
@@ -86,13 +79,12 @@ describe('rbac', () => {
       sync: { toHost: { endpointSlices: { enabled: true } } },
       endpointSyncer: { ...BASE, services: 'sync' },
     });
-    const all = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
     const both = ['get', 'list', 'watch', 'update', 'patch'];
     expect(documents[1]).toMatchObject({
       rules: [
-        { resources: ['endpoints'], verbs: all },
-        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
-        { resources: ['services'], verbs: all },
+        { resources: ['endpoints'], verbs: ALL_VERBS },
+        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ALL_VERBS },
+        { resources: ['services'], verbs: ALL_VERBS },
         ...LEASE_RULES,
       ],
     });
@@ -114,16 +106,10 @@ describe('rbac', () => {
     const { documents } = await rbac({ endpointSyncer: BASE }, '--as', 'vcluster-values');
     expect(documents).toEqual([{ rbac: { role: { extraRules: HOST_RULES } } }]);
     const mapped = { namespaces: { enabled: true, mappings: { byName: { 'x-*': 'y-*' } } } };
-    const { documents: everywhere } = await rbac(
-      { sync: { toHost: mapped }, endpointSyncer: BASE },
-      '--as',
-      'vcluster-values',
-    );
-    expect(everywhere).toEqual([
-      {
-        rbac: { role: { extraRules: LEASE_RULES }, clusterRole: { enabled: true, extraRules: COPY_RULES } },
-      },
-    ]);
+    const config = { sync: { toHost: mapped }, endpointSyncer: BASE };
+    const { documents: everywhere } = await rbac(config, '--as', 'vcluster-values');
+    const clusterRole = { enabled: true, extraRules: COPY_RULES };
+    expect(everywhere).toEqual([{ rbac: { role: { extraRules: LEASE_RULES }, clusterRole } }]);
   });
 
   test('prints a Role for each namespace that is mapped by its exact name', async () => {
@@ -144,14 +130,9 @@ describe('rbac', () => {
 
   test('omits a right on one Secret if all Secrets are granted', async () => {
     const patches = [{ path: 'metadata.annotations["x"]', reference: { apiVersion: 'v1', kind: 'Secret' } }];
-    const { documents } = await rbac(
-      {
-        sync: { toHost: { endpoints: { patches } } },
-        endpointSyncer: { ...BASE, virtual: { secret: 'vc-a' } },
-      },
-      '--cluster',
-      'host',
-    );
+    const endpointSyncer = { ...BASE, virtual: { secret: 'vc-a' } };
+    const config = { sync: { toHost: { endpoints: { patches } } }, endpointSyncer };
+    const { documents } = await rbac(config, '--cluster', 'host');
     expect(JSON.stringify(documents)).not.toContain('"vc-a"');
   });
 

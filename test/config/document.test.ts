@@ -135,35 +135,8 @@ describe('hostile files are rejected quickly', () => {
   });
 
   test('reading does not throw for any text', () => {
-    const piece = fc.constantFrom(
-      'a',
-      ':',
-      ' ',
-      '\n',
-      '- ',
-      '  ',
-      '[',
-      ']',
-      '{',
-      '}',
-      ',',
-      '&x ',
-      '*x',
-      '<<',
-      '"',
-      "'",
-      '|',
-      '>',
-      '#',
-      '!',
-      '%',
-      '\t',
-      '\r\n',
-      '---',
-      '?',
-      '\0',
-      '\u2028',
-    );
+    const words = ['- ', '  ', '&x ', '*x', '<<', '\r\n', '---'];
+    const piece = fc.constantFrom(...'a: \n[]{},"\'|>#!%\t?\0\u2028', ...words);
     fc.assert(
       fc.property(
         fc.oneof(

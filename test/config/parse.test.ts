@@ -142,6 +142,10 @@ describe('rules between fields', () => {
       'leaderElection: {leaseDuration: 5s}',
       '3:35 endpointSyncer.leaderElection.leaseDuration renewDeadline (10s) must not be longer than leaseDuration (5s)',
     ],
+    [
+      'references: {onlyLabelled: "a b"}',
+      '3:30 endpointSyncer.references.onlyLabelled must be a label, KEY or KEY=VALUE such as example.com/import=true, found "a b"',
+    ],
   ])('%s', (lines, problem) => {
     expect(problemsIn(withSyncer(lines))).toEqual([problem]);
   });
@@ -173,33 +177,6 @@ describe('enabled features', () => {
     expect(validConfig(withSyncer('services: sync')).services).toEqual({ mode: 'sync', allow: [] });
     const services = { mode: 'sync', allow: ['externalIPs', 'loadBalancerIP'] };
     expect(validConfig(withSyncer(`services: ${JSON.stringify(services)}`)).services).toEqual(services);
-  });
-
-  test('a label that references need is checked', () => {
-    expect(problemsIn(withSyncer('references: {onlyLabelled: "a b"}'))).toContain(
-      '3:30 endpointSyncer.references.onlyLabelled must be a label, KEY or KEY=VALUE such as example.com/import=true, found "a b"',
-    );
-  });
-});
-
-describe('warnings', () => {
-  test('none if endpoints and services are both off, nor for keys of vCluster', () => {
-    expect(
-      problemsIn(
-        'endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {enabled: false}, services: {enabled: false}, gatewayApi: {enabled: true}}}\nrbac: {}\n',
-      ),
-    ).toEqual([]);
-  });
-});
-
-describe('namespaces', () => {
-  test('mappings', () => {
-    const text = `${withSyncer('host: {namespace: hq}')}sync: {toHost: {namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {a: b, "t-*": "\${name}-*"}}}}}`;
-    expect(validConfig(text).sync.namespaces).toEqual({
-      kind: 'mappings',
-      byName: { a: 'b', 't-*': '${name}-*' },
-      mappingsOnly: true,
-    });
   });
 
   test('the legacy multi-namespace mode', () => {

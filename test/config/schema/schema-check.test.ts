@@ -27,7 +27,7 @@ describe('a field', () => {
       '3:9 endpointSyncer.host must be a mapping, found "ns": it has the keys kubeconfig, context, namespace',
     ],
     ['host: {namespace: 1}', '3:21 endpointSyncer.host.namespace must be text, found 1: put it in quotes'],
-    ['services: both', /3:13 endpointSyncer.services must be one of vcluster, sync/u],
+    ['services: both', expect.stringMatching(/3:13 endpointSyncer.services must be one of vcluster, sync/u)],
     ['services: {allow: []}', '3:3 endpointSyncer.services.mode is required: one of vcluster, sync'],
     [
       'services: {mode: snyc}',
@@ -35,7 +35,9 @@ describe('a field', () => {
     ],
     [
       'services: {mode: sync, allow: [externalIps]}',
-      /3:34 endpointSyncer.services.allow\[0\] must be one of externalIPs, loadBalancerIP/u,
+      expect.stringMatching(
+        /3:34 endpointSyncer.services.allow\[0\] must be one of externalIPs, loadBalancerIP/u,
+      ),
     ],
     [
       'services: {mode: sync, alow: []}',
@@ -46,9 +48,6 @@ describe('a field', () => {
       '3:16 endpointSyncer.references.nameing unknown key "nameing", did you mean "naming"?',
     ],
   ])('%s', (lines, problem) => {
-    const problems = problemsIn(withSyncer(lines));
-    expect(
-      problems.map((found) => found === problem || (problem instanceof RegExp && problem.test(found))),
-    ).toEqual([true]);
+    expect(problemsIn(withSyncer(lines))).toEqual([problem]);
   });
 });
