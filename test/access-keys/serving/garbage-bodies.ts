@@ -1,5 +1,6 @@
 /** Malformed and hostile request bodies: JSON, YAML, patches and protobuf. */
 
+import { envelope } from '../../support/protobuf.ts';
 import type { Seeded } from './seeded.ts';
 
 const TYPE = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
@@ -307,29 +308,14 @@ const HOSTILE_PATCHES: readonly ((random: Seeded) => string)[] = [
 const MAGIC = Buffer.from('k8s\0');
 
 function protobuf(random: Seeded): Buffer {
-  const envelope = (raw: Buffer): Buffer => {
-    const text = (number: number, bytes: Buffer): Buffer =>
-      Buffer.concat([Buffer.from([(number << 3) | 2]), varint(bytes.length), bytes]);
-    const type = Buffer.concat([text(1, Buffer.from(TYPE.apiVersion)), text(2, Buffer.from(TYPE.kind))]);
-    return Buffer.concat([MAGIC, text(1, type), text(2, raw)]);
-  };
+  const object = (raw: Buffer): Buffer => envelope(TYPE.apiVersion, TYPE.kind, raw);
   return random.oneOf([
     () => random.bytes(random.integer(200)),
     () => Buffer.concat([MAGIC, random.bytes(random.integer(200))]),
-    () => envelope(random.bytes(random.integer(200))),
-    () => envelope(Buffer.alloc(50_000, Buffer.from([0x0a, 0x00]))),
-    () => envelope(Buffer.alloc(30_000, 0x0a)),
+    () => object(random.bytes(random.integer(200))),
+    () => object(Buffer.alloc(50_000, Buffer.from([0x0a, 0x00]))),
+    () => object(Buffer.alloc(30_000, 0x0a)),
     () =>
       Buffer.concat([MAGIC, Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01])]),
   ]);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest > 0x7f) {
-    bytes.push((rest & 0x7f) | 0x80);
-    rest = Math.floor(rest / 128);
-  }
-  return Buffer.from([...bytes, rest]);
 }

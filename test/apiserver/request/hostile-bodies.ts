@@ -1,6 +1,7 @@
 /** Request bodies whose processing costs far more than sending them. */
 
 import { Lexer } from 'yaml';
+import { bytesField, envelope } from '../../support/protobuf.ts';
 import {
   BODY_BYTES_MAX,
   JSON_TOKENS_MAX,
@@ -308,24 +309,6 @@ export function hostileYaml(max?: number): HostileBody[] {
   }));
 }
 
-/** A `runtime.Unknown` around the bytes of a ConfigMap. */
-function envelope(kind: string, apiVersion: string, raw: Buffer): Buffer {
-  const type = Buffer.concat([chunk(1, Buffer.from(apiVersion)), chunk(2, Buffer.from(kind))]);
-  return Buffer.concat([Buffer.from('k8s\0'), chunk(1, type), chunk(2, raw)]);
-}
-
-function chunk(number: number, bytes: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(bytes.length), bytes]);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return Buffer.from([...bytes, rest]);
-    bytes.push((rest % 128) | 128);
-  }
-}
-
 /** As many copies of `part` as fit into `bytes`. */
 function many(bytes: number, part: Buffer): Buffer {
   return Buffer.alloc(bytes - (bytes % part.length), part);
@@ -333,18 +316,18 @@ function many(bytes: number, part: Buffer): Buffer {
 
 export function hostileProtobuf(): HostileBody[] {
   const empty = Buffer.from([0x0a, 0x00]);
-  const owners = (): Buffer => chunk(1, chunk(13, many(15_000, empty)));
+  const owners = (): Buffer => bytesField(1, bytesField(13, many(15_000, empty)));
   const raw: Readonly<Record<string, () => Buffer>> = {
     'empty metadata': () => many(BYTES, empty),
     'unknown numbers': () => many(BYTES, Buffer.from([0x78, 0x01])),
-    'metadata of very many empty fields': () => chunk(1, many(BYTES, empty)),
+    'metadata of very many empty fields': () => bytesField(1, many(BYTES, empty)),
     'owner references of very many empty fields': () => many(BYTES, owners()),
     'very many data entries': () =>
-      many(BYTES, chunk(2, Buffer.concat([chunk(1, Buffer.from('a')), chunk(2, Buffer.alloc(0))]))),
+      many(BYTES, bytesField(2, Buffer.concat([bytesField(1, 'a'), bytesField(2, '')]))),
     'very many distinct data entries': () =>
       Buffer.concat(
         Array.from({ length: 150_000 }, (_, n) =>
-          chunk(2, Buffer.concat([chunk(1, Buffer.from(key(n))), chunk(2, Buffer.alloc(0))])),
+          bytesField(2, Buffer.concat([bytesField(1, key(n)), bytesField(2, '')])),
         ),
       ),
     'long numbers': () => many(BYTES, Buffer.from([0x78, ...Array.from({ length: 9 }, () => 0xff), 0x01])),
@@ -352,7 +335,7 @@ export function hostileProtobuf(): HostileBody[] {
   return Object.entries(raw).map(([name, body]) => ({
     name,
     media: 'protobuf',
-    bytes: () => envelope('ConfigMap', 'v1', body()),
+    bytes: () => envelope('v1', 'ConfigMap', body()),
   }));
 }
 

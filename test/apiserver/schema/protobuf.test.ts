@@ -3,12 +3,8 @@
 import { expect, test } from 'vitest';
 import { builtInTypes } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { decodeProtobuf, ProtobufError } from '../../../src/apiserver/schema/protobuf.ts';
+import { bytesField as field } from '../../support/protobuf.ts';
 
-/** A field of bytes: number, length, content. All are short here. */
-const field = (number: number, content: Buffer | string): Buffer => {
-  const bytes = Buffer.from(content);
-  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
-};
 const entry = (key: string, ...values: string[]): Buffer =>
   field(5, Buffer.concat([field(1, key), field(2, Buffer.concat(values.map((value) => field(1, value))))]));
 
