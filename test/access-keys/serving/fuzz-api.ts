@@ -3,7 +3,7 @@
 import { type JsonObject, isJsonObject } from '../../../src/base/json.ts';
 import { garbageCollector } from '../../support/garbage.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../composed-api.ts';
-import { Peer, Line, parseResponses, type RawResponse } from './raw-exchange.ts';
+import { Line, parseResponses, tlsConnector, type Connect, type RawResponse } from './raw-exchange.ts';
 import { garbage, type Garbage } from './garbage-requests.ts';
 import { Seeded } from './seeded.ts';
 
@@ -19,12 +19,12 @@ export async function fuzzApi(seed: number, count: number): Promise<FuzzOutcome>
   const spec = { user: 'ann', groups: ['platform:admins'] };
   const { text: token } = await composed.key('fuzz', spec);
   await composed.key('k-1', { user: 'bob', groups: ['a'] });
-  const peer = new Peer(composed.api.url.replace('https://', ''), composed.ca);
+  const connect = tlsConnector(composed.api.url.replace('https://', ''), composed.ca);
   // Code that runs for the first time takes memory of its own.
-  await runFuzz({ peer, token, seed: seed + 1, count: 150 });
+  await runFuzz({ connect, token, seed: seed + 1, count: 150 });
   const before = await state(composed);
   const bytes = await heldBytes();
-  const report = await runFuzz({ peer, token, seed, count });
+  const report = await runFuzz({ connect, token, seed, count });
   const grownBytes = (await heldBytes()) - bytes;
   return { ...report, grownBytes, before, after: await state(composed) };
 }
@@ -50,7 +50,7 @@ async function heldBytes(): Promise<number> {
 // Sends garbage to a server and checks the responses.
 
 interface FuzzOptions {
-  readonly peer: Peer;
+  readonly connect: Connect;
   /** A bearer token that may do everything. */
   readonly token: string;
   readonly seed: number;
@@ -70,12 +70,12 @@ const INSIDES =
   /\bat .{1,200}:\d+:\d+|node:internal|node_modules|file:\/\/|\.ts:\d|\/src\/|\/work\/|\/home\/|process\.|TypeError|RangeError|ReferenceError/;
 
 /** Request `n` of a seed is always the same bytes, alone or among others. */
-async function runFuzz({ peer, token, seed, count }: FuzzOptions): Promise<FuzzReport> {
+async function runFuzz({ connect, token, seed, count }: FuzzOptions): Promise<FuzzReport> {
   const codes = new Map<number, number>();
   const faults: string[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
-    const line = new Line(peer);
+    const line = new Line(connect);
     for (let n = next++; n < count; n = next++) {
       const request = garbage(new Seeded(Math.imul(seed, 1_000_003) + n), token);
       const problem = await check(line, request, codes).catch((error: unknown) => String(error));

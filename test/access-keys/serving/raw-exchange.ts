@@ -1,7 +1,7 @@
 /** Sends raw bytes to a socket and reads the HTTP responses. */
 
-import { connect, type Socket } from 'node:net';
-import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import type { Socket } from 'node:net';
+import { connect, createSecureContext } from 'node:tls';
 
 export interface RawResponse {
   readonly status: number;
@@ -11,38 +11,30 @@ export interface RawResponse {
   readonly isStream: boolean;
 }
 
-/** How to reach a server. */
-export class Peer {
-  readonly #address: string;
-  readonly #secure: SecureContext | undefined;
+/** Opens a connection to a server. */
+export type Connect = () => Socket;
 
-  /** `ca`: PEM; absent: plain HTTP. */
-  constructor(address: string, ca?: string) {
-    this.#address = address;
-    this.#secure = ca === undefined ? undefined : createSecureContext({ ca });
-  }
-
-  connect(): Socket {
-    const [host = '', port] = this.#address.split(':');
-    const where = { host, port: Number(port) };
-    return this.#secure ? connectTls({ ...where, secureContext: this.#secure }) : connect(where);
-  }
+/** `address`: host and port; `ca`: PEM. */
+export function tlsConnector(address: string, ca: string): Connect {
+  const [host = '', port] = address.split(':');
+  const secureContext = createSecureContext({ ca });
+  return () => connect({ host, port: Number(port), secureContext });
 }
 
 const TIMEOUT_MS = 60_000;
 
 /** Requests one after another, on one connection as long as the server keeps it. */
 export class Line {
-  readonly #peer: Peer;
+  readonly #connect: Connect;
   #socket: Socket | undefined;
 
-  constructor(peer: Peer) {
-    this.#peer = peer;
+  constructor(connect: Connect) {
+    this.#connect = connect;
   }
 
   /** Everything received until the response is complete or the connection is closed. `isLast`: nothing follows, so this side is closed. */
   send(bytes: Buffer, isHead: boolean, isLast: boolean): Promise<Buffer> {
-    const socket = this.#socket ?? this.#peer.connect();
+    const socket = this.#socket ?? this.#connect();
     this.#socket = socket;
     return new Promise((resolve, reject) => {
       let heard = Buffer.alloc(0);
