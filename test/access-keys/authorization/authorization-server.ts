@@ -1,7 +1,5 @@
 /** An API server with keys, reviews and the authorization rules. Callers are those of the test, or use a key. */
 
-import { randomBytes } from 'node:crypto';
-import { EVENT_TYPES } from '../../../src/apiserver/event-kinds.ts';
 import { META_TYPES, TypeTable } from '../../../src/apiserver/schema/object-schema.ts';
 import { REVIEW_TYPES } from '../../../src/apiserver/access-review.ts';
 import {
@@ -12,8 +10,7 @@ import {
 import { startServer } from '../../../src/apiserver/http/api-server.ts';
 import type { UserInfo } from '../../../src/apiserver/user.ts';
 import type { ClusterClient } from '../../../src/kube/types.ts';
-import { type JsonObject, objectField, text } from '../../../src/base/json.ts';
-import { systemRandom } from '../../../src/base/random.ts';
+import { type JsonObject, objectField } from '../../../src/base/json.ts';
 import { ManagementAuthorizer } from '../../../src/access-keys/authorization/authorizer.ts';
 import { DelegatedAuth, hostReviews } from '../../../src/access-keys/authorization/delegated-auth.ts';
 import { reviewKinds } from '../../../src/access-keys/authorization/reviews.ts';
@@ -21,7 +18,6 @@ import { WriteAuthorizer } from '../../../src/access-keys/authorization/write-au
 import { KeyActivity } from '../../../src/access-keys/keys/key-activity.ts';
 import { KeyIndex as StoredKeyIndex } from '../../../src/access-keys/keys/key-index.ts';
 import { splitPath } from '../../../src/access-keys/authorization/grants.ts';
-import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import {
   ADMINISTRATORS,
   AUTH_DELEGATORS,
@@ -32,15 +28,12 @@ import {
   type KeyRecord,
   type Scope,
 } from '../../../src/access-keys/identity.ts';
-import { composeKeys, type Keys } from '../../../src/access-keys/keys/keys.ts';
-import { KEY_TYPES } from '../../../src/access-keys/keys/key-kind.ts';
-import { SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-validation.ts';
+import type { Keys } from '../../../src/access-keys/keys/keys.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-
-export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
+import { keyOf, KEYS_PATH, makeKeys, type KeyServerOptions } from '../keys/key-server.ts';
 
 /** The key of a cluster that sends reviews. */
 const DELEGATOR = 'delegator';
@@ -113,7 +106,7 @@ export async function startAuthorizationServer(
 ): Promise<AuthorizationServer> {
   const clock = new FakeClock();
   const store = new MemoryStore();
-  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES]);
+  const types = new TypeTable([META_TYPES, REVIEW_TYPES]);
   const callers = new Map([
     ['admin', caller('root', [ADMINISTRATORS])],
     ['alice', caller('alice', ['platform:team:blue'])],
@@ -130,21 +123,9 @@ export async function startAuthorizationServer(
     activity.recordUse(key);
   };
   const authorizer = new ManagementAuthorizer({ index, activity: { recordUse }, clock, host });
-  const keys = composeKeys({
-    store,
-    clock,
-    random: systemRandom,
-    randomBytes,
-    logger,
-    masterKey: new MasterKey(Buffer.alloc(32, 7), randomBytes),
-    types,
-    maxTtlSeconds: 0,
-    audit: () => undefined,
-    index,
-    activity,
-    authorizer,
-    writes: new WriteAuthorizer(index, clock, host),
-  });
+  const writes = new WriteAuthorizer(index, clock, host);
+  const authorizeWrite: KeyServerOptions['authorizeWrite'] = (write) => writes.authorize(write);
+  const keys = makeKeys(store, { clock, index, activity, authorizer, authorizeWrite });
   const reviews = reviewKinds(types, authorizer, {
     authenticateKey: (token) => keys.authenticator.authenticate(token),
     verifyToken: (token) => Promise.resolve(tokens.get(token)),
@@ -183,7 +164,7 @@ export async function startAuthorizationServer(
     });
   // Below targets rights are only those of keys.
   const key = await create('admin', DELEGATOR, { user: 'cluster-a', groups: [AUTH_DELEGATORS] });
-  const delegator = await keys.authenticator.authenticate(text(part(key, 'spec'), 'key'));
+  const delegator = await keys.authenticator.authenticate(keyOf(key.json ?? {}));
   if (delegator) callers.set('delegator', delegator);
   return {
     clock,

@@ -27,12 +27,8 @@ import { EXTRA } from '../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { textAt } from '../../support/cases.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  KEYS_PATH,
-  startAuthorizationServer,
-  part,
-  type AuthorizationServer,
-} from './authorization-server.ts';
+import { startAuthorizationServer, part, type AuthorizationServer } from './authorization-server.ts';
+import { KEYS_PATH } from '../keys/key-server.ts';
 
 /** Tokens of the host's users. */
 const HOST_USERS: Record<string, JsonObject> = {

@@ -4,13 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectField, objectList } from '../../../src/base/json.ts';
 import type { Scope } from '../../../src/access-keys/identity.ts';
 import { textAt } from '../../support/cases.ts';
-import {
-  KEYS_PATH,
-  startAuthorizationServer,
-  part,
-  caller,
-  type AuthorizationServer,
-} from './authorization-server.ts';
+import { startAuthorizationServer, part, caller, type AuthorizationServer } from './authorization-server.ts';
+import { KEYS_PATH } from '../keys/key-server.ts';
 
 let server: AuthorizationServer;
 beforeAll(async () => {

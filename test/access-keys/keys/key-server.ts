@@ -38,6 +38,9 @@ export interface KeyServerOptions {
   authorizeWrite?: (write: AdmissionRequest) => Promise<void>;
   masterKey?: MasterKey;
   audit?: (event: AuditEvent) => void;
+  /** What an authorizer needs, too. Default: new ones over the store. */
+  index?: KeyIndex;
+  activity?: KeyActivity;
   /** Of the keys. Default: silent. */
   readonly logger?: Logger;
 }
@@ -59,7 +62,7 @@ function keyTypes(): TypeTable {
 export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
   const { clock = systemClock, maxTtlSeconds = 0, authorizer = allowEverything } = options;
   const { logger = silentLogger } = options;
-  const activity = new KeyActivity({ store, clock, logger });
+  const activity = options.activity ?? new KeyActivity({ store, clock, logger });
   return composeKeys({
     store,
     clock,
@@ -70,7 +73,7 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
     types: keyTypes(),
     maxTtlSeconds,
     audit: options.audit ?? (() => undefined),
-    index: new KeyIndex(store, activity),
+    index: options.index ?? new KeyIndex(store, activity),
     activity,
     authorizer,
     writes: { authorize: options.authorizeWrite ?? (() => Promise.resolve()) },
