@@ -150,11 +150,10 @@ describe('cases that are run as written', () => {
 
 /** The cases share a server: each finds it without keys. */
 async function deleteKeys({ administrator }: Composed): Promise<void> {
-  const path = '/apis/management.platform.sh/v1/ownedaccesskeys';
-  const { json } = await administrator.send({ method: 'GET', path });
+  const { json } = await administrator.send({ method: 'GET', path: KEYS_PATH });
   const items = (json?.['items'] ?? []) as { metadata: { name: string; finalizers?: string[] } }[]; // a list of keys
   for (const { metadata } of items) {
-    const key = `${path}/${metadata.name}`;
+    const key = `${KEYS_PATH}/${metadata.name}`;
     const headers = { 'content-type': 'application/merge-patch+json' };
     const body = { metadata: { finalizers: null } };
     if (metadata.finalizers) await administrator.send({ method: 'PATCH', path: key, headers, body });
@@ -194,7 +193,7 @@ async function play(api: Composed, item: ManagementCase): Promise<{ answer: RawA
 }
 
 async function expectAfter(api: Composed, name: string, status: number): Promise<void> {
-  const path = `/apis/management.platform.sh/v1/ownedaccesskeys/${name}`;
+  const path = `${KEYS_PATH}/${name}`;
   await expect
     .poll(async () => (await api.administrator.send({ method: 'GET', path })).status, { interval: 5 })
     .toBe(status);
@@ -208,7 +207,6 @@ describe('cases that are described as text', () => {
 });
 
 describe('intentional differences of this API', () => {
-  const path = '/apis/management.platform.sh/v1/ownedaccesskeys';
   const required = ['spec.displayName', 'spec.ttl', 'spec.type', 'spec.user'];
 
   test.each([
@@ -217,26 +215,25 @@ describe('intentional differences of this API', () => {
   ])('%s: every field that is missing is named', async (_what, body, fields) => {
     await using api = await startComposed({ dataDir });
     const headers = { 'content-type': 'application/json' };
-    const { status, json } = await api.administrator.send({ method: 'POST', path, headers, body });
+    const { status, json } = await api.administrator.send({ method: 'POST', path: KEYS_PATH, headers, body });
     const { details } = json as { details?: { causes?: { field: string }[] } }; // a Status
     expect([status, details?.causes?.map(({ field }) => field).toSorted()]).toEqual([422, fields]);
   });
 
   const spec = { displayName: 'D', ttl: 60, type: 'User', user: 'u' };
-  const all = ['spec.displayName', 'spec.ttl', 'spec.type', 'spec.user'];
   test.each([
-    ['PUT', 'application/json', { spec: {} }, all],
+    ['PUT', 'application/json', { spec: {} }, required],
     [
       'merge patch',
       'application/merge-patch+json',
       { spec: { ttl: null, displayName: '' } },
-      all.slice(0, 2),
+      required.slice(0, 2),
     ],
     [
       'merge patch of the owner',
       'application/merge-patch+json',
       { spec: { user: null, type: null } },
-      all.slice(2),
+      required.slice(2),
     ],
     ['JSON Patch', 'application/json-patch+json', [{ op: 'remove', path: '/spec/ttl' }], ['spec.ttl']],
     ['apply', 'application/apply-patch+yaml', { spec: { ...spec, ttl: undefined } }, ['spec.ttl']],
@@ -248,7 +245,7 @@ describe('intentional differences of this API', () => {
       metadata: { name: 'k1' },
     };
     const applied = { 'content-type': 'application/apply-patch+yaml' };
-    const target = `${path}/k1?fieldManager=m`;
+    const target = `${KEYS_PATH}/k1?fieldManager=m`;
     const create = JSON.stringify({ ...object, spec });
     await api.administrator.send({ method: 'PATCH', path: target, headers: applied, body: create });
     const { status, json } = await api.administrator.send({
@@ -259,7 +256,7 @@ describe('intentional differences of this API', () => {
     });
     const { details } = json as { details?: { causes?: { field: string; reason: string }[] } }; // a Status
     expect([status, details?.causes?.map(({ field }) => field).toSorted()]).toEqual([422, fields]);
-    const after = await api.administrator.send({ method: 'GET', path: `${path}/k1` });
+    const after = await api.administrator.send({ method: 'GET', path: `${KEYS_PATH}/k1` });
     expect(after.json).toMatchObject({ spec });
   });
 
@@ -268,7 +265,7 @@ describe('intentional differences of this API', () => {
     await api.key('k1', { user: 'u', description: 'D' });
     const { status, json } = await api.administrator.send({
       method: 'PATCH',
-      path: `${path}/k1`,
+      path: `${KEYS_PATH}/k1`,
       headers: { 'content-type': 'application/json-patch+json' },
       body: JSON.stringify([
         { op: 'copy', from: '/spec/description', path: '/spec/displayName' },
@@ -286,7 +283,7 @@ describe('intentional differences of this API', () => {
     await api.key('k1');
     const headers = { 'content-type': 'application/json' };
     const body = { propagationPolicy: 'Foreground' };
-    const answer = await api.administrator.send({ method: 'DELETE', path: `${path}/k1`, headers, body });
+    const answer = await api.administrator.send({ method: 'DELETE', path: `${KEYS_PATH}/k1`, headers, body });
     expect(answer.status).toBe(200);
     await expectAfter(api, 'k1', 404);
   });
