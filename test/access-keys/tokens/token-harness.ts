@@ -9,7 +9,6 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { Seal } from '../../../src/access-keys/credentials/master-key.ts';
 import {
   AUTHENTICATED,
-  EXTRA,
   TOKEN_AUDIENCE,
   type KeyIndex,
   type KeyRecord,
@@ -27,6 +26,7 @@ import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/revisioned-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { record } from '../authorization/authorization-server.ts';
 
 export const ISSUER = 'https://platform.example.com';
 export const DAY_MS = 24 * 60 * 60_000;
@@ -43,29 +43,9 @@ export function tokenTypes(): TypeTable {
 export function keyRecord(
   overrides: Partial<KeyRecord> & { expiresAtMs?: number; scope?: Scope } = {},
 ): TestKey {
-  const { scope } = overrides;
-  const { uid = 'uid-1', name = 'key-1', tokenGeneration = 1, expiresAtMs } = overrides;
-  const user: UserInfo = {
-    name: 'alice',
-    uid: '',
-    groups: ['platform:team:blue', AUTHENTICATED],
-    extra: {
-      [EXTRA.keyUid]: [uid],
-      [EXTRA.keyName]: [name],
-      [EXTRA.generation]: [String(tokenGeneration)],
-      ...(scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] }),
-    },
-  };
-  return {
-    name,
-    uid,
-    tokenGeneration,
-    ttlMs: 0,
-    isDisabled: overrides.isDisabled ?? false,
-    isDeleted: overrides.isDeleted ?? false,
-    expiresAtMs,
-    user,
-  };
+  const { expiresAtMs, ...rest } = overrides;
+  const key = record({ uid: 'uid-1', name: 'key-1', ...rest });
+  return { ...key, user: { ...key.user, groups: ['platform:team:blue', AUTHENTICATED] }, expiresAtMs };
 }
 
 export interface TestKey extends KeyRecord {
