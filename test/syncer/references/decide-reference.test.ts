@@ -9,16 +9,8 @@ import {
 } from '../../../src/syncer/references/decide-reference.ts';
 import { refusalRules } from '../../../src/syncer/references/refusals.ts';
 import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
+import { SECRET_KIND } from './gadget-kind.ts';
 
-const RESOURCE = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', isNamespaced: true };
-const KIND: ReferencedKind = {
-  id: 'v1 Secret',
-  virtual: RESOURCE,
-  host: RESOURCE,
-  isNamed: true,
-  isSynced: true,
-  isImportable: true,
-};
 const RULES = refusalRules({
   name: 'vc',
   virtual: { kubeconfig: '', context: '', secret: 'the-kubeconfig', server: '', adopt: false },
@@ -40,7 +32,7 @@ function copyAt(name: string, metadata: Partial<KubeObject['metadata']> = {}): K
 
 function seen(parts: Partial<ReferenceObservation>): ReferenceObservation {
   return {
-    kind: KIND,
+    kind: SECRET_KIND,
     virtual: { namespace: 'default', name: 'tls' },
     object: undefined,
     malformed: undefined,
@@ -82,12 +74,12 @@ const ROWS: readonly Row[] = [
   },
   {
     rule: 'syncing not configured',
-    sees: { object: virtual(), kind: { ...KIND, isSynced: false } },
+    sees: { object: virtual(), kind: { ...SECRET_KIND, isSynced: false } },
     does: 'vshort: none',
   },
   {
     rule: 'another syncer copies the whole kind',
-    sees: { object: virtual(), kind: { ...KIND, isImportable: false } },
+    sees: { object: virtual(), kind: { ...SECRET_KIND, isImportable: false } },
     does: 'vshort: none',
   },
   {
@@ -112,7 +104,7 @@ const ROWS: readonly Row[] = [
   },
   {
     rule: 'a taken target does not matter where nothing is imported',
-    sees: { object: virtual(), isTargetTaken: true, kind: { ...KIND, isSynced: false } },
+    sees: { object: virtual(), isTargetTaken: true, kind: { ...SECRET_KIND, isSynced: false } },
     does: 'vshort: none',
   },
   {
@@ -158,7 +150,7 @@ const ROWS: readonly Row[] = [
   },
   {
     rule: 'only on the host, of a kind that another syncer copies',
-    sees: { source: source(), kind: { ...KIND, isImportable: false } },
+    sees: { source: source(), kind: { ...SECRET_KIND, isImportable: false } },
     does: 'tls: none',
   },
   {
@@ -180,7 +172,7 @@ const ROWS: readonly Row[] = [
 
 describe('what the note about a missing object promises', () => {
   const noted = (kind: Partial<ReferencedKind>, isSourceWatched: boolean): string =>
-    decideReference(seen({ kind: { ...KIND, ...kind }, isSourceWatched }), RULES).problem?.note ?? '';
+    decideReference(seen({ kind: { ...SECRET_KIND, ...kind }, isSourceWatched }), RULES).problem?.note ?? '';
   const nowhere =
     'does not exist in the virtual cluster, and on the host it was not found or is not allowed to be imported';
   const notVirtual = 'does not exist in the virtual cluster';

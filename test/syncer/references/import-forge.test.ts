@@ -20,6 +20,10 @@ const OPTIONS = { names, labels, owner: undefined };
 const VIRTUAL = { namespace: 'default', name: 'g' };
 const TARGET = names.referenceToHost(VIRTUAL, GADGET_KIND.host) ?? VIRTUAL;
 
+function forged(virtual: KubeObject, host?: KubeObject): Promise<KubeObject> {
+  return forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host }, OPTIONS);
+}
+
 /** With every label and annotation of the original. */
 async function copyOfEarlier(virtual: KubeObject): Promise<KubeObject> {
   const kind = { ...OPTIONS, kind: GADGET_KIND.host, content: NO_CONTENT, target: TARGET };
@@ -62,12 +66,7 @@ describe('the copy on the host', () => {
   test('has the ownership marker and all content except status and server-set metadata', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (virtual) => {
-        const copy = await forgeHostImport(
-          virtual,
-          GADGET_KIND,
-          { target: TARGET, host: undefined },
-          OPTIONS,
-        );
+        const copy = await forged(virtual);
         expect(ownershipOf(copy, GADGET_KIND.host, names)).toEqual({
           kind: 'ours',
           virtual: VIRTUAL,
@@ -103,8 +102,7 @@ describe('the copy on the host', () => {
         metadata: { ...VIRTUAL, uid: 'u1', labels: map, annotations: map },
         data: {},
       };
-      const target = { target: TARGET, host: undefined };
-      const { metadata } = await forgeHostImport(virtual, GADGET_KIND, target, OPTIONS);
+      const { metadata } = await forged(virtual);
       expect(
         [metadata.labels, metadata.annotations].map((found) => [found?.[key], found?.['example.com/kept']]),
       ).toEqual([
@@ -112,15 +110,7 @@ describe('the copy on the host', () => {
         [undefined, 'y'],
       ]);
       // A copy that an earlier version made loses them.
-      const { metadata: corrected } = await forgeHostImport(
-        virtual,
-        GADGET_KIND,
-        {
-          target: TARGET,
-          host: await copyOfEarlier(virtual),
-        },
-        OPTIONS,
-      );
+      const { metadata: corrected } = await forged(virtual, await copyOfEarlier(virtual));
       expect([corrected.labels?.[key], corrected.annotations?.[key]]).toEqual([undefined, undefined]);
     },
   );
@@ -128,16 +118,16 @@ describe('the copy on the host', () => {
   test('needs no second write', async () => {
     await fc.assert(
       fc.asyncProperty(object, object, async (first, second) => {
-        const there = await forgeHostImport(first, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+        const there = await forged(first);
         const stored = {
           ...there,
           status: { foreign: 1 },
           metadata: { ...there.metadata, uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] },
         };
-        const next = await forgeHostImport(second, GADGET_KIND, { target: TARGET, host: stored }, OPTIONS);
+        const next = await forged(second, stored);
         expect(next.metadata).toMatchObject({ uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] });
         expect(next['status']).toEqual({ foreign: 1 });
-        const again = await forgeHostImport(second, GADGET_KIND, { target: TARGET, host: next }, OPTIONS);
+        const again = await forged(second, next);
         expect(needsWrite(again, next)).toBe(false);
       }),
     );
@@ -147,19 +137,14 @@ describe('the copy on the host', () => {
     const virtual: KubeObject = {
       metadata: { ...VIRTUAL, uid: 'u1', labels: { a: '1' }, annotations: { b: '1' } },
     };
-    const there = await forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+    const there = await forged(virtual);
     const { labels, annotations } = there.metadata;
     const metadata = {
       ...there.metadata,
       labels: { ...labels, a: 'x', l: 'foreign' },
       annotations: { ...annotations, b: 'x', n: 'foreign' },
     };
-    const next = await forgeHostImport(
-      virtual,
-      GADGET_KIND,
-      { target: TARGET, host: { ...there, metadata } },
-      OPTIONS,
-    );
+    const next = await forged(virtual, { ...there, metadata });
     expect(next.metadata.labels).toMatchObject({ a: '1', l: 'foreign' });
     expect(next.metadata.annotations).toMatchObject({ b: '1', n: 'foreign' });
   });

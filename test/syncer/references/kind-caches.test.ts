@@ -2,19 +2,11 @@
 
 import { expect, test } from 'vitest';
 import { createSemaphore } from '../../../src/base/semaphore.ts';
-import { SECRETS, type KubeObject } from '../../../src/kube/object.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { KindCaches } from '../../../src/syncer/references/kind-caches.ts';
 import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
+import { SECRET_KIND } from './gadget-kind.ts';
 import { kindWorld } from './kind-world.ts';
-
-const KIND: ReferencedKind = {
-  id: 'v1 Secret',
-  virtual: SECRETS,
-  host: SECRETS,
-  isNamed: true,
-  isSynced: true,
-  isImportable: true,
-};
 
 function secret(namespace: string, metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
   const annotations = { large: 'x', ...metadata.annotations };
@@ -38,7 +30,7 @@ const MARKED = {
   },
 };
 
-async function cachesIn(world: ReturnType<typeof kindWorld>, kind = KIND): Promise<KindCaches> {
+async function cachesIn(world: ReturnType<typeof kindWorld>, kind = SECRET_KIND): Promise<KindCaches> {
   const caches = new KindCaches(kind, world.environment, createSemaphore(1));
   for (const informer of caches.informers) void informer.run(world.signal);
   await Promise.all(caches.informers.map((informer) => informer.whenSynced(world.signal)));
@@ -54,7 +46,7 @@ test.each<[string, Partial<ReferencedKind>, boolean, boolean]>([
   await using world = kindWorld();
   world.store('virtual', secret('shop'));
   world.store('host', secret('host'));
-  const caches = await cachesIn(world, { ...KIND, ...change });
+  const caches = await cachesIn(world, { ...SECRET_KIND, ...change });
   expect(caches.virtual('shop/tls')?.['data'] !== undefined).toBe(hasContent);
   expect([caches.sources !== undefined, caches.host('host/tls') !== undefined]).toEqual([
     hasSources,

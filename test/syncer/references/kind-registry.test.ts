@@ -1,7 +1,6 @@
 /** Which kinds are watched, and what is known of the others. */
 
 import { expect, test } from 'vitest';
-import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
 import { KindRegistry } from '../../../src/syncer/references/kind-registry.ts';
 import { kindWorld } from './kind-world.ts';
 
@@ -9,17 +8,12 @@ const SECRET = 'v1 Secret';
 
 async function registryIn(world: ReturnType<typeof kindWorld>) {
   const { environment, signal } = world;
-  const policy = kindPolicy(environment.config.sync);
   const heard: string[] = [];
-  const registry = new KindRegistry(
-    environment,
-    await resolveNamedKinds(policy, environment.discoveries, () => undefined),
-    {
-      changed: () => undefined,
-      opened: ({ kind }) => void heard.push(`opened ${kind.id}`),
-      retry: (kind) => void heard.push(`retry ${kind}`),
-    },
-  );
+  const registry = new KindRegistry(environment, await world.named(), {
+    changed: () => undefined,
+    opened: ({ kind }) => void heard.push(`opened ${kind.id}`),
+    retry: (kind) => void heard.push(`retry ${kind}`),
+  });
   registry.start(signal);
   return { registry, heard };
 }

@@ -9,6 +9,7 @@ import type { ClusterName } from '../../../src/kube/types.ts';
 import { CopyOwner } from '../../../src/syncer/reconcile/environment.ts';
 import { createMetrics } from '../../../src/syncer/metrics/metrics.ts';
 import type { ReferenceEnvironment } from '../../../src/syncer/references/environment.ts';
+import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
 import { createTranslators } from '../../../src/syncer/translation.ts';
 import { configOf } from '../../cli/live/memory-clusters.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
@@ -51,6 +52,8 @@ export function kindWorld() {
     environment,
     state,
     signal: stopping.signal,
+    /** The kinds that the patches of the configuration name. */
+    named: () => resolveNamedKinds(kindPolicy(config.sync), environment.discoveries, () => undefined),
     store: (cluster: ClusterName, object: KubeObject) =>
       clusters[cluster].load(qualifiedPlural(SECRETS), object),
     [Symbol.asyncDispose]: async () => {

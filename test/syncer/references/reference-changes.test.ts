@@ -6,7 +6,6 @@ import { KindRegistry } from '../../../src/syncer/references/kind-registry.ts';
 import { ReferenceChanges } from '../../../src/syncer/references/reference-changes.ts';
 import { ReferenceIndex } from '../../../src/syncer/references/reference-index.ts';
 import { ReferenceNotices } from '../../../src/syncer/references/reference-notices.ts';
-import { resolveNamedKinds, kindPolicy } from '../../../src/syncer/references/referenced-kind.ts';
 import { refusalRules } from '../../../src/syncer/references/refusals.ts';
 import { kindWorld } from './kind-world.ts';
 
@@ -29,12 +28,12 @@ async function changesIn(world: ReturnType<typeof kindWorld>) {
     enqueue: (id: string) => void again.push(id),
     all: () => [],
   };
-  const { discoveries, config, names } = environment;
-  const kinds = new KindRegistry(
-    environment,
-    await resolveNamedKinds(kindPolicy(config.sync), discoveries, () => undefined),
-    { changed: () => undefined, opened: () => undefined, retry: () => undefined },
-  );
+  const { config, names } = environment;
+  const kinds = new KindRegistry(environment, await world.named(), {
+    changed: () => undefined,
+    opened: () => undefined,
+    retry: () => undefined,
+  });
   kinds.start(signal);
   await kinds.whenOpened(signal);
   const changes = new ReferenceChanges({
