@@ -40,16 +40,20 @@ class Reviews {
       this.rules.push(spec);
       return this.#rulesFor(spec);
     }
-    if (path !== ACCESS) throw failure(404, 'NotFound', path);
+    if (path !== ACCESS) return notServed();
     this.access.push(spec);
     const attributes = spec['resourceAttributes'];
     return { status: { allowed: isJsonObject(attributes) && this.#isAllowed(attributes) } };
   }
 }
 
-function notServed(): never {
-  throw failure(404, 'NotFound', 'the server could not find the requested resource');
+function failing(code: number, reason: string): () => never {
+  return () => {
+    throw failure(code, reason, 'no');
+  };
 }
+
+const notServed = failing(404, 'NotFound');
 
 function listed(resourceRules: JsonValue, isIncomplete = false): JsonValue {
   return { status: { resourceRules, nonResourceRules: [], incomplete: isIncomplete } };
@@ -139,24 +143,9 @@ describe('missing rights', () => {
   });
 
   test.each<[string, Respond]>([
-    [
-      'denied',
-      () => {
-        throw failure(403, 'Forbidden', 'no');
-      },
-    ],
-    [
-      'refused',
-      () => {
-        throw failure(405, 'MethodNotAllowed', 'no');
-      },
-    ],
-    [
-      'failed',
-      () => {
-        throw failure(500, 'InternalError', 'no');
-      },
-    ],
+    ['denied', failing(403, 'Forbidden')],
+    ['refused', failing(405, 'MethodNotAllowed')],
+    ['failed', failing(500, 'InternalError')],
     ['empty', () => ({})],
     ['malformed', () => listed('*')],
     ['of malformed rules', () => listed([null, '*', ['*'], { verbs: '*', apiGroups: '*', resources: '*' }])],

@@ -7,7 +7,6 @@ import { listen } from '../support/listen.ts';
 export interface SeenRequest {
   /** `version`: a list of one object, which shows the server's version. */
   readonly kind: 'list' | 'version' | 'watch' | 'other';
-  readonly method: string;
   readonly url: URL;
   readonly headers: IncomingMessage['headers'];
 }
@@ -62,7 +61,7 @@ export class ScriptedServer implements AsyncDisposable {
     const url = new URL(request.url ?? '/', 'http://scripted');
     const isCollection = url.pathname.endsWith('/endpoints') && request.method === 'GET';
     const kind = isCollection ? collectionRequest(url.searchParams) : 'other';
-    const seen: SeenRequest = { kind, method: request.method ?? '', url, headers: request.headers };
+    const seen: SeenRequest = { kind, url, headers: request.headers };
     this.seen.push(seen);
     request.resume();
     if (kind === 'version' && this.tellsNoVersion) return list('', [])(response, seen);
@@ -84,7 +83,6 @@ export interface Item {
   name: string;
   uid?: string;
   version: number | string;
-  deletionTimestamp?: string;
   annotations?: Record<string, string>;
 }
 
@@ -98,7 +96,6 @@ export function objectOf(item: Item): object {
       namespace: 'default',
       uid: item.uid ?? `uid-${item.name}`,
       resourceVersion: String(item.version),
-      ...(item.deletionTimestamp === undefined ? {} : { deletionTimestamp: item.deletionTimestamp }),
       ...(item.annotations === undefined ? {} : { annotations: item.annotations }),
     },
   };

@@ -36,6 +36,12 @@ async function overcome(harness: InformerHarness): Promise<number> {
   return delayMs;
 }
 
+/** Waits for so many ends of lists and watches, and returns how each has ended. */
+async function ends({ metrics }: InformerHarness, count: number): Promise<string[]> {
+  await until(() => metrics.ends.length >= count);
+  return metrics.ends.map(({ outcome }) => outcome);
+}
+
 describe('back-off', () => {
   test('doubles from 0.8 s to 30 s, with full jitter', async () => {
     await using harness = await prepare({ random: () => 0.25 });
@@ -284,13 +290,7 @@ describe('a restored server', () => {
       .on('list', list(252, AFTER));
     await overcome(harness);
     await overcome(harness);
-    await until(() => harness.metrics.ends.length === 4);
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual([
-      'complete',
-      'dropped',
-      'unreachable',
-      'restored',
-    ]);
+    expect(await ends(harness, 4)).toEqual(['complete', 'dropped', 'unreachable', 'restored']);
     expectRestored(harness);
     expect(published(harness).slice(3)).toEqual([
       ['updated', 'default/a', '239'],
@@ -314,13 +314,7 @@ describe('a restored server', () => {
     // The server passes the last known version before it is listed.
     harness.server.on('list', list(252, AFTER));
     await overcome(harness);
-    await until(() => harness.metrics.ends.length === 4);
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual([
-      'complete',
-      'dropped',
-      'rewound',
-      'restored',
-    ]);
+    expect(await ends(harness, 4)).toEqual(['complete', 'dropped', 'rewound', 'restored']);
     expectRestored(harness);
   });
 
@@ -332,7 +326,7 @@ describe('a restored server', () => {
     harness.start();
     await overcome(harness);
     await until(() => harness.informer.isSynced);
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['failed', 'restored']);
+    expect(await ends(harness, 2)).toEqual(['failed', 'restored']);
     expect(contents(harness.informer)).toEqual({ a: '239' });
   });
 
@@ -347,8 +341,7 @@ describe('a restored server', () => {
     await quiet();
     harness.clock.advance(60_000);
     await overcome(harness);
-    await until(() => harness.metrics.ends.length === 3);
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
+    expect(await ends(harness, 3)).toEqual(['complete', 'rewound', 'restored']);
     expectRestored(harness);
   });
 
@@ -364,8 +357,7 @@ describe('a restored server', () => {
     expect(harness.informer.condition.isRewound).toBe(true);
     harness.server.on('list', list(252, AFTER));
     await overcome(harness);
-    await until(() => harness.metrics.ends.length === 3);
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
+    expect(await ends(harness, 3)).toEqual(['complete', 'rewound', 'restored']);
     expectRestored(harness);
   });
 
@@ -374,8 +366,7 @@ describe('a restored server', () => {
     harness.informer.observeWrite(objectOf({ name: 'a', version: 260 }) as KubeObject, '247');
     harness.server.on('list', list(252, AFTER));
     await overcome(harness);
-    await until(() => harness.metrics.ends.length === 3);
-    expect(harness.metrics.ends.at(-1)?.outcome).toBe('restored');
+    expect((await ends(harness, 3)).at(-1)).toBe('restored');
     expectRestored(harness);
   });
 
@@ -389,8 +380,7 @@ describe('a restored server', () => {
     harness.server.on('list', list(252, BEFORE));
     await overcome(harness);
     await overcome(harness);
-    await until(() => harness.metrics.ends.length === 4);
-    expect(harness.metrics.ends.at(-1)?.outcome).toBe('restored');
+    expect((await ends(harness, 4)).at(-1)).toBe('restored');
     expect(contents(harness.informer)).toEqual({ a: '240', b: '245', surplus: '246' });
   });
 
@@ -403,7 +393,7 @@ describe('a restored server', () => {
     harness.start();
     await overcome(harness);
     await until(() => harness.server.count('watch') === 2);
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'dropped']);
+    expect(await ends(harness, 2)).toEqual(['complete', 'dropped']);
   });
 });
 
@@ -416,8 +406,7 @@ test('a restore that another list-watch has found is listed', async () => {
   await until(() => harness.metrics.types.length === 1);
   server.restored(() => undefined);
   await overcome(harness);
-  await until(() => harness.metrics.ends.length === 3);
-  expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
+  expect(await ends(harness, 3)).toEqual(['complete', 'rewound', 'restored']);
   expect(harness.events.map(({ type, mayBeRestored }) => [type, mayBeRestored])).toEqual([
     ['added', false],
     ['updated', true],

@@ -15,6 +15,15 @@ import { LEGACY, mappings, SINGLE, translators } from '../translate/setup.ts';
 
 const { names } = translators();
 
+const CLUSTER_IP = { type: 'ClusterIP', sessionAffinity: 'None' };
+const HOST_IP = { clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'] };
+const HOST_IPS = {
+  clusterIP: '10.9.9.9',
+  clusterIPs: ['10.9.9.9', 'fd00::9'],
+  ipFamilies: ['IPv4', 'IPv6'],
+};
+const HEADLESS = { clusterIP: 'None', clusterIPs: ['None'] };
+
 function copied(virtual: JsonObject, host?: JsonObject): JsonObject {
   const place = { names, host: host && service(host) };
   return kind.content.toHost(service(virtual), place)['spec'] as JsonObject; // the kind's only member
@@ -44,8 +53,7 @@ describe('the spec of a copy', () => {
       },
       {
         type: 'LoadBalancer',
-        clusterIP: '10.9.9.9',
-        clusterIPs: ['10.9.9.9'],
+        ...HOST_IP,
         ipFamilies: ['IPv6'],
         internalTrafficPolicy: 'Cluster',
         ports: [{ ...PORT, nodePort: 31_000 }],
@@ -53,8 +61,7 @@ describe('the spec of a copy', () => {
       {
         type: 'LoadBalancer',
         sessionAffinity: 'None',
-        clusterIP: '10.9.9.9',
-        clusterIPs: ['10.9.9.9'],
+        ...HOST_IP,
         ipFamilies: ['IPv6'],
         internalTrafficPolicy: 'Cluster',
         ports: [
@@ -75,94 +82,49 @@ describe('the spec of a copy', () => {
         loadBalancerClass: 'x',
         ports: [{ ...PORT, nodePort: 31_000 }],
       },
-      { type: 'ClusterIP', sessionAffinity: 'None', clusterIP: '10.9.9.9', ports: [PORT] },
+      { ...CLUSTER_IP, clusterIP: '10.9.9.9', ports: [PORT] },
     ],
     [
       'is headless where the virtual one is, with its families',
-      { clusterIP: 'None', clusterIPs: ['None'], ipFamilies: ['IPv6', 'IPv4'], ports: [PORT] },
-      { clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'], ipFamilies: ['IPv4'], ports: [PORT] },
-      {
-        type: 'ClusterIP',
-        sessionAffinity: 'None',
-        clusterIP: 'None',
-        clusterIPs: ['None'],
-        ipFamilies: ['IPv6', 'IPv4'],
-        ports: [PORT],
-      },
+      { ...HEADLESS, ipFamilies: ['IPv6', 'IPv4'], ports: [PORT] },
+      { ...HOST_IP, ipFamilies: ['IPv4'], ports: [PORT] },
+      { ...CLUSTER_IP, ...HEADLESS, ipFamilies: ['IPv6', 'IPv4'], ports: [PORT] },
     ],
     [
       'has the IP family of the virtual one on a host of both',
       { clusterIP: 'fd00::9', ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'], ports: [PORT] },
       undefined,
-      {
-        type: 'ClusterIP',
-        sessionAffinity: 'None',
-        ipFamilyPolicy: 'SingleStack',
-        ipFamilies: ['IPv6'],
-        ports: [PORT],
-      },
+      { ...CLUSTER_IP, ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'], ports: [PORT] },
     ],
     [
       'keeps the second family that the host gives where it is preferred',
       { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4'], ports: [PORT] },
-      {
-        clusterIP: '10.9.9.9',
-        clusterIPs: ['10.9.9.9', 'fd00::9'],
-        ipFamilies: ['IPv4', 'IPv6'],
-        ports: [PORT],
-      },
-      {
-        type: 'ClusterIP',
-        sessionAffinity: 'None',
-        ipFamilyPolicy: 'PreferDualStack',
-        clusterIP: '10.9.9.9',
-        clusterIPs: ['10.9.9.9', 'fd00::9'],
-        ipFamilies: ['IPv4', 'IPv6'],
-        ports: [PORT],
-      },
+      { ...HOST_IPS, ports: [PORT] },
+      { ...CLUSTER_IP, ipFamilyPolicy: 'PreferDualStack', ...HOST_IPS, ports: [PORT] },
     ],
     [
       'asks for the first family alone where the second is preferred: the host may not have it',
       { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv4'], ports: [PORT] },
       undefined,
-      {
-        type: 'ClusterIP',
-        sessionAffinity: 'None',
-        ipFamilyPolicy: 'PreferDualStack',
-        ipFamilies: ['IPv6'],
-        ports: [PORT],
-      },
+      { ...CLUSTER_IP, ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'], ports: [PORT] },
     ],
     [
       'loses the second family, and its address, with the virtual one',
       { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4'], ports: [PORT] },
-      {
-        clusterIP: '10.9.9.9',
-        clusterIPs: ['10.9.9.9', 'fd00::9'],
-        ipFamilies: ['IPv4', 'IPv6'],
-        ports: [PORT],
-      },
-      {
-        type: 'ClusterIP',
-        sessionAffinity: 'None',
-        ipFamilyPolicy: 'SingleStack',
-        clusterIP: '10.9.9.9',
-        clusterIPs: ['10.9.9.9'],
-        ipFamilies: ['IPv4'],
-        ports: [PORT],
-      },
+      { ...HOST_IPS, ports: [PORT] },
+      { ...CLUSTER_IP, ipFamilyPolicy: 'SingleStack', ...HOST_IP, ipFamilies: ['IPv4'], ports: [PORT] },
     ],
     [
       'of an ExternalName has no cluster IP and no selector',
       { type: 'ExternalName', externalName: 'a.example.com', selector: { app: 'x' } },
-      { type: 'ClusterIP', clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'], ipFamilies: ['IPv4'] },
+      { type: 'ClusterIP', ...HOST_IP, ipFamilies: ['IPv4'] },
       { type: 'ExternalName', sessionAffinity: 'None', externalName: 'a.example.com', ports: [] },
     ],
     [
       'loses what was removed, and keeps fields that this program does not know',
       { ports: [PORT], future: { a: 1 } },
       { ports: [PORT], externalIPs: ['1.2.3.4'], loadBalancerSourceRanges: ['10.0.0.0/8'], defaulted: true },
-      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT], future: { a: 1 }, defaulted: true },
+      { ...CLUSTER_IP, ports: [PORT], future: { a: 1 }, defaulted: true },
     ],
     [
       'has the health check port only with the policy Local',
@@ -174,7 +136,7 @@ describe('the spec of a copy', () => {
       'has no addresses that the tenant chose, and no policy that only they permit',
       { type: 'ClusterIP', externalIPs: ['203.0.113.1'], externalTrafficPolicy: 'Local', ports: [PORT] },
       { type: 'ClusterIP', externalIPs: ['203.0.113.1'], externalTrafficPolicy: 'Local', ports: [PORT] },
-      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT] },
+      { ...CLUSTER_IP, ports: [PORT] },
     ],
     [
       'has no address of a load balancer that the tenant chose',
@@ -223,8 +185,7 @@ describe('the spec of a copy', () => {
       isSame(
         { ports: [{ port: 80 }] },
         {
-          type: 'ClusterIP',
-          sessionAffinity: 'None',
+          ...CLUSTER_IP,
           publishNotReadyAddresses: false,
           ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
         },
@@ -377,7 +338,7 @@ describe('the address of a copy', () => {
       ['10.9.9.9', 'fd00::9'],
       [],
     ],
-    ['headless', { clusterIP: 'None', clusterIPs: ['None'], ports: [PORT] }, [], ['None'], ['80/TCP']],
+    ['headless', { ...HEADLESS, ports: [PORT] }, [], ['None'], ['80/TCP']],
     [
       'node port',
       { type: 'NodePort', clusterIP: '10.9.9.9', ports },
@@ -433,7 +394,7 @@ describe('a patched copy', () => {
         ports: [{ ...PORT, nodePort: 30_001 }],
       },
       undefined,
-      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT] },
+      { ...CLUSTER_IP, ports: [PORT] },
     ],
     [
       'loses the addresses of the host as an ExternalName',
@@ -451,7 +412,7 @@ describe('a patched copy', () => {
       'has a timeout only with an affinity',
       { sessionAffinity: 'None', sessionAffinityConfig: { clientIP: { timeoutSeconds: 1 } }, ports: [PORT] },
       undefined,
-      { type: 'ClusterIP', sessionAffinity: 'None', ports: [PORT] },
+      { ...CLUSTER_IP, ports: [PORT] },
     ],
   ])('%s', (_what, patched, host, expected) => {
     expect(settled(patched, host)).toEqual(expected);
