@@ -6,8 +6,21 @@ import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/ob
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair } from '../../../src/syncer/translate/merge.ts';
-import { merge, plainFlows, touch, copyOf } from './merge-setup.ts';
+import { merge, plainFlows, touch, LOST, copyOf } from './merge-setup.ts';
 import { endpoints, mappings, translators } from './setup.ts';
+
+test('an untranslated reserved label on the host is kept, with and without a record, and never synced back', async () => {
+  const virtual = endpoints({ labels: { release: 'v' } });
+  for (const record of [{}, LOST]) {
+    const host = touch(await copyOf(virtual), { labels: { release: 'raw' }, annotations: record });
+    const merged = await merge({ virtual, host });
+    expect(merged.host.metadata.labels).toMatchObject({
+      release: 'raw',
+      'vcluster.loft.sh/label-suffix-x-a4d451ec23': 'v',
+    });
+    expect(merged.isVirtualChanged).toBe(false);
+  }
+});
 
 describe('the rest of the host object', () => {
   const owner = { apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'o1' };
