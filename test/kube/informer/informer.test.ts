@@ -113,6 +113,18 @@ describe('an informer', () => {
     expect(contents(harness.informer)).toEqual({ b: '12' });
   });
 
+  test('a list that is older than a write does not replace it', async () => {
+    await using harness = await prepare();
+    harness.server.on('list', list(10, [{ name: 'a', version: 5 }], 'more'));
+    harness.start();
+    await until(() => harness.informer.size === 1);
+    harness.informer.observeWrite(kubeObject({ name: 'new', version: 12 }));
+    harness.informer.observeDelete('default/a', 'uid-a');
+    harness.server.on('list', list(10, [{ name: 'b', version: 6 }]));
+    await until(() => harness.informer.isSynced);
+    expect(contents(harness.informer)).toEqual({ new: '12', b: '6' });
+  });
+
   test('a write in another namespace is ignored', async () => {
     await using harness = await prepare({ namespaces: ['other'] });
     harness.informer.observeWrite(kubeObject({ name: 'a', version: 12 }));
