@@ -16,7 +16,7 @@ import { FIELD_MANAGER } from '../syncer/reconcile/writer.ts';
 import { partsOfKind } from '../syncer/references/referenced-kind.ts';
 import { listMarked } from '../syncer/reconcile/marked-copies.ts';
 import { recordedKinds, recordOf, type KindId } from '../syncer/translate/last-synced.ts';
-import { namedVirtual } from '../syncer/translate/ownership.ts';
+import { namedVirtual } from '../syncer/translate/bookkeeping.ts';
 import { createTranslators } from '../syncer/translation.ts';
 import { FLEET } from './vcluster.ts';
 

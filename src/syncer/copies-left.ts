@@ -7,7 +7,7 @@ import type { GenerationOptions } from './generation.ts';
 import { exclusion } from './kinds/endpoint-slices.ts';
 import { PATCHED_KINDS, SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
 import { CLEANUP, listMarked } from './reconcile/marked-copies.ts';
-import { namedVirtual } from './translate/ownership.ts';
+import { namedVirtual } from './translate/bookkeeping.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import { createTranslators } from './translation.ts';
 import { recordOf } from './translate/last-synced.ts';

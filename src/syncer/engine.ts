@@ -25,9 +25,8 @@ import type { Sandbox } from './sandbox/sandbox.ts';
 import { checkSlices } from './slice-check.ts';
 import type { Leadership } from './leadership.ts';
 import type { CopiesEvidence, VirtualIdentity } from './virtual-identity.ts';
-import { isBookkeepingAnnotation } from './translate/bookkeeping.ts';
+import { isBookkeepingAnnotation, ownershipOf } from './translate/bookkeeping.ts';
 import { recordedKinds, type KindId } from './translate/last-synced.ts';
-import { ownershipOf } from './translate/ownership.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 
 export interface Generation {

@@ -20,7 +20,7 @@ import { FIELD_MANAGER } from './reconcile/writer.ts';
 import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { listMarked } from './reconcile/marked-copies.ts';
-import { namedVirtual } from './translate/ownership.ts';
+import { namedVirtual } from './translate/bookkeeping.ts';
 import { hostNamespaces } from './translate/namespace-mappings.ts';
 import type { NameTranslator } from './translate/types.ts';
 

@@ -35,9 +35,8 @@ import { CONTROLLED_BY, isOptedOut } from '../../syncer/reconcile/decide.ts';
 import { isReplica } from '../../fleet/replicas.ts';
 import { isImport } from '../../syncer/references/import-forge.ts';
 import { isCopyFrom, unmappedVirtual } from '../../syncer/reconcile/marked-copies.ts';
-import { VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import { namedVirtual, VIRTUAL_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
 import { MANAGED_BY_LABEL } from '../../syncer/translate/labels.ts';
-import { namedVirtual } from '../../syncer/translate/ownership.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import { recordOf } from '../../syncer/translate/last-synced.ts';
 

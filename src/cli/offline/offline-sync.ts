@@ -28,9 +28,10 @@ import {
   identityAnnotations,
   isBookkeepingAnnotation,
   LAST_SYNCED,
+  virtualByAnnotations,
+  virtualOf,
 } from '../../syncer/translate/bookkeeping.ts';
 import { markerLabels } from '../../syncer/translate/labels.ts';
-import { virtualByAnnotations, virtualOf } from '../../syncer/translate/ownership.ts';
 import { withoutRevision, kindIdOf, recordOf } from '../../syncer/translate/last-synced.ts';
 import { createTranslators, ownerOf } from '../../syncer/translation.ts';
 import { guessedResource } from '../kind-scope.ts';

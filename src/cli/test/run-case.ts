@@ -26,7 +26,7 @@ import { locate } from '../../syncer/patch/walk.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 import { translatedBack } from '../../syncer/reconcile/copy.ts';
 import { withValueAt } from '../../syncer/translate/paths.ts';
-import { virtualOf } from '../../syncer/translate/ownership.ts';
+import { virtualOf } from '../../syncer/translate/bookkeeping.ts';
 import { printPath } from '../../syncer/patch/path-syntax.ts';
 import { withoutBookkeeping, withoutKeys } from '../output/objects.ts';
 

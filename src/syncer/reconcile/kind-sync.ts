@@ -18,7 +18,7 @@ import type { CacheEvent, ClusterName, Lister, RecordedEvent } from '../../kube/
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { recordedRevision, recordOf } from '../translate/last-synced.ts';
-import { namedVirtual, ownershipOf, virtualOf } from '../translate/ownership.ts';
+import { namedVirtual, ownershipOf, virtualOf } from '../translate/bookkeeping.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { Controller, type Reconcile, type ReconcileResult } from './controller.ts';
 import { CopyForge, type ForeignService } from './copy.ts';

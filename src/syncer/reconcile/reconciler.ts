@@ -12,7 +12,7 @@ import {
 } from '../../kube/object.ts';
 import { hasSelector } from '../kinds/kind.ts';
 import { recordOf } from '../translate/last-synced.ts';
-import { ownershipOf } from '../translate/ownership.ts';
+import { ownershipOf } from '../translate/bookkeeping.ts';
 import {
   afterConflict,
   isVirtualBehind,

@@ -11,7 +11,7 @@ import {
 import { isOptedOut, SKIP_BACKSYNC } from '../reconcile/decide.ts';
 import { describeReference, type ReferencedKind } from './referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
-import { namedVirtual } from '../translate/ownership.ts';
+import { namedVirtual } from '../translate/bookkeeping.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { isImport } from './import-forge.ts';
 import { recordOf } from '../translate/last-synced.ts';

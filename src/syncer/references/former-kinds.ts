@@ -12,7 +12,7 @@ import { listMarked, SWEEP_ATTEMPTS } from '../reconcile/marked-copies.ts';
 import { createWriter, type Writer } from '../reconcile/writer.ts';
 import { kindIdOf, recordOf, type KindId } from '../translate/last-synced.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
-import { namedVirtual } from '../translate/ownership.ts';
+import { namedVirtual } from '../translate/bookkeeping.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { isImport } from './import-forge.ts';
 import type { KindRegistry } from './kind-registry.ts';

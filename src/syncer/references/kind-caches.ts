@@ -22,7 +22,7 @@ import {
   type ObjectMeta,
   type Resource,
 } from '../../kube/object.ts';
-import { isBookkeepingAnnotation, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { isBookkeepingAnnotation, namedVirtual, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
 import { CONTROLLED_BY } from '../reconcile/decide.ts';
 import { createWriter, type Writer } from '../reconcile/writer.ts';
@@ -32,7 +32,6 @@ import type { KindView } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { hostNamespaces } from '../translate/namespace-mappings.ts';
 import { recordOf } from '../translate/last-synced.ts';
-import { namedVirtual } from '../translate/ownership.ts';
 
 export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 

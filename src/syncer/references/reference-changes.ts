@@ -13,7 +13,7 @@ import {
 import type { ObjectReference } from '../patch/types.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { type KindId, kindIdOf } from '../translate/last-synced.ts';
-import { namedVirtual } from '../translate/ownership.ts';
+import { namedVirtual } from '../translate/bookkeeping.ts';
 import { decideReference, observeReference, sourceKeyOf } from './decide-reference.ts';
 import type { ReferenceDecision } from './decide-reference.ts';
 import type { RefusalRules } from './refusals.ts';

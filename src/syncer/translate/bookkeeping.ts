@@ -1,4 +1,5 @@
-/** Marker labels and bookkeeping annotations, which identify the original of a host copy. They are never synced to the virtual side. */
+/** The marker label and the annotations that identify the original of a host copy, and whose copy an object is according to them alone, so that the
+ * result is the same after a restart. They are never synced to the virtual side. */
 
 import {
   gvkString,
@@ -7,6 +8,9 @@ import {
   type NamespacedName,
   type StringMap,
 } from '../../kube/object.ts';
+import { ownValue } from '../../base/json.ts';
+import { MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
+import type { NameTranslator, Ownership } from './types.ts';
 
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 export const OBJECT_NAMESPACE = 'vcluster.loft.sh/object-namespace';
@@ -66,4 +70,198 @@ export function printManagedAnnotations(keys: readonly string[]): string | undef
 /** Undefined if the annotation is missing, which can also mean an empty list. */
 export function parseManagedAnnotations(value: string | undefined): ReadonlySet<string> | undefined {
   return value === undefined ? undefined : new Set(value.split('\n').filter((key) => key !== ''));
+}
+
+interface Bookkeeping {
+  readonly annotations: StringMap;
+  readonly marker: 'ours' | 'absent' | 'other';
+  readonly host: NamespacedName;
+}
+
+/** An annotation may agree with what the object is, contradict it, or be missing (older vClusters wrote fewer of them). */
+type Agreement = 'agrees' | 'contradicts' | 'missing';
+
+/** The marker label of our copies may be absent: the host's endpoints controller rewrites labels in place. Where other bookkeeping is missing, the
+ * name rule has to agree. `expected`: whose copy belongs to this place; with it, a damaged copy is known by its marker label and its record. */
+export function ownershipOf(
+  object: KubeObject,
+  kind: GroupVersionKind,
+  translator: NameTranslator,
+  expected?: NamespacedName,
+): Ownership {
+  const known = bookkeepingOf(object, translator);
+  const stated = annotatedVirtual(known.annotations);
+  const uid = ownValue(known.annotations, OBJECT_UID) as string | undefined; // a map of strings
+  if (translator.isTargetNamespace(known.host.namespace) && known.marker !== 'other') {
+    const isProvenCopy = stated !== undefined && isProven(known, stated, kind, translator);
+    const virtual = isProvenCopy
+      ? rightful(known, stated, { translator, expected })
+      : isDamagedCopy(known, kind, { translator, expected })
+        ? expected
+        : undefined;
+    if (virtual !== undefined) return { kind: 'ours', virtual, uid };
+  }
+  return { kind: stated === undefined ? 'unmarked' : 'foreign', object };
+}
+
+/** Whatever the object's own name is: other syncers may follow another rule. Undefined where the bookkeeping contradicts object, kind or cluster. */
+export function namedVirtual(
+  object: KubeObject,
+  kind: GroupVersionKind,
+  translator: NameTranslator,
+): NamespacedName | undefined {
+  const known = bookkeepingOf(object, translator);
+  if (known.marker === 'other' || !translator.isTargetNamespace(known.host.namespace)) return undefined;
+  const virtual = virtualByAnnotations(object, kind);
+  if (virtual === undefined) return undefined;
+  if (known.marker === 'ours') return rightful(known, virtual, { translator });
+  return isProven(known, virtual, kind, translator) ? virtual : undefined;
+}
+
+/** Host → virtual: from bookkeeping, or, for an object without bookkeeping, from the naming rule if it has exactly one result. */
+export function virtualOf(
+  object: KubeObject,
+  kind: GroupVersionKind,
+  translator: NameTranslator,
+): NamespacedName | undefined {
+  const known = bookkeepingOf(object, translator);
+  if (annotatedVirtual(known.annotations) !== undefined) return namedVirtual(object, kind, translator);
+  if (known.marker === 'other') return undefined;
+  const candidates = translator.toVirtualCandidates(known.host);
+  return candidates.length === 1 ? candidates[0] : undefined;
+}
+
+/** Undefined if an annotation contradicts the object or this kind. */
+export function virtualByAnnotations(object: KubeObject, kind: GroupVersionKind): NamespacedName | undefined {
+  const annotations = stringMapOf(object.metadata.annotations);
+  const virtual = annotatedVirtual(annotations);
+  const isContradicted = agreements(annotations, kind, hostOf(object)).includes('contradicts');
+  return isContradicted ? undefined : virtual;
+}
+
+function bookkeepingOf(object: KubeObject, translator: NameTranslator): Bookkeeping {
+  const marker = ownValue(stringMapOf(object.metadata.labels), MANAGED_BY_LABEL);
+  return {
+    annotations: stringMapOf(object.metadata.annotations),
+    marker: marker === undefined ? 'absent' : marker === translator.vcluster ? 'ours' : 'other',
+    host: hostOf(object),
+  };
+}
+
+function hostOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
+  return { name, namespace };
+}
+
+function annotatedVirtual(annotations: StringMap): NamespacedName | undefined {
+  const name = ownValue(annotations, OBJECT_NAME);
+  if (typeof name !== 'string' || name === '') return undefined;
+  const namespace = ownValue(annotations, OBJECT_NAMESPACE);
+  return { name, namespace: typeof namespace === 'string' ? namespace : '' };
+}
+
+function agreements(
+  annotations: StringMap,
+  kind: GroupVersionKind,
+  host: NamespacedName,
+): readonly Agreement[] {
+  const agreementOn = (key: string, actual: string): Agreement => {
+    const stated = ownValue(annotations, key);
+    return stated === undefined ? 'missing' : stated === actual ? 'agrees' : 'contradicts';
+  };
+  return [
+    agreementOn(OBJECT_KIND, gvkString(kind)),
+    agreementOn(OBJECT_HOST_NAME, host.name),
+    agreementOn(OBJECT_HOST_NAMESPACE, host.namespace),
+  ];
+}
+
+function isProven(
+  known: Bookkeeping,
+  virtual: NamespacedName,
+  kind: GroupVersionKind,
+  translator: NameTranslator,
+): boolean {
+  const found = agreements(known.annotations, kind, known.host);
+  if (found.includes('contradicts')) return false;
+  if (!found.includes('missing')) return true;
+  return known.marker === 'ours' && isAtItsPlace(known.host, virtual, translator);
+}
+
+/** Bookkeeping that is whole may name the wrong object: a copy of ours that is not at its place was left behind by another naming rule, or the name
+ * in it was changed. Then this is the place of `expected`, or of the one object that the rule puts here. */
+function rightful(
+  known: Bookkeeping,
+  stated: NamespacedName,
+  { translator, expected }: { translator: NameTranslator; expected?: NamespacedName | undefined },
+): NamespacedName {
+  if (!hasMarkerAndRecord(known) || isAtItsPlace(known.host, stated, translator)) return stated;
+  if (expected !== undefined && isLikelyCopyOf(known, expected, translator)) return expected;
+  const candidates = translator.toVirtualCandidates(known.host);
+  const [best, ...others] = candidates.filter((one) => isLikelyCopyOf(known, one, translator));
+  return best !== undefined && others.length === 0 ? best : stated;
+}
+
+/** The bookkeeping contradicts the object or is missing, but this program created the object at the place of the expected copy. */
+function isDamagedCopy(
+  known: Bookkeeping,
+  kind: GroupVersionKind,
+  { translator, expected }: { translator: NameTranslator; expected: NamespacedName | undefined },
+): boolean {
+  if (expected === undefined || !hasMarkerAndRecord(known)) return false;
+  if (isCloned(known, translator) || isOfAnother(known, expected)) return false;
+  if (isOfAnotherKind(known, kind) && fitOf(known, expected) < FULL_FIT) return false;
+  return isLikelyCopyOf(known, expected, translator);
+}
+
+/** A controller derived it from a copy of that kind, with its labels and annotations: EndpointSlices from Endpoints. */
+function isOfAnotherKind({ annotations }: Bookkeeping, { kind }: GroupVersionKind): boolean {
+  const stated = /, Kind=(\w+)$/.exec(annotations[OBJECT_KIND] ?? '')?.[1];
+  return stated !== undefined && stated !== kind;
+}
+
+/** The complete bookkeeping of another copy: another client applied the manifest of that copy under this name. */
+function isCloned({ annotations, host }: Bookkeeping, translator: NameTranslator): boolean {
+  const stated = annotatedVirtual(annotations);
+  const [name, namespace] = [annotations[OBJECT_HOST_NAME], annotations[OBJECT_HOST_NAMESPACE]];
+  if (stated === undefined || name === undefined || namespace === undefined) return false;
+  const isElsewhere = name !== host.name || namespace !== host.namespace;
+  return isElsewhere && isAtItsPlace({ name, namespace }, stated, translator);
+}
+
+/** It names another object and another host name: a clone, possibly of a copy whose place has changed with the naming rule. */
+function isOfAnother(known: Bookkeeping, expected: NamespacedName): boolean {
+  const stated = annotatedVirtual(known.annotations);
+  const hostName = ownValue(known.annotations, OBJECT_HOST_NAME);
+  return (
+    stated !== undefined &&
+    fitOf(known, expected) < FULL_FIT &&
+    hostName !== undefined &&
+    hostName !== known.host.name
+  );
+}
+
+/** It is at the place of the copy of `virtual`, and its remaining bookkeeping matches no other object of this place better. */
+function isLikelyCopyOf(known: Bookkeeping, virtual: NamespacedName, translator: NameTranslator): boolean {
+  if (!isAtItsPlace(known.host, virtual, translator)) return false;
+  const stated = annotatedVirtual(known.annotations);
+  const isStatedHere = stated !== undefined && isAtItsPlace(known.host, stated, translator);
+  const rivals = [...translator.toVirtualCandidates(known.host), ...(isStatedHere ? [stated] : [])];
+  const fit = fitOf(known, virtual);
+  return rivals.every((rival) => fitOf(known, rival) <= fit);
+}
+
+const FULL_FIT = 2;
+
+/** The number of annotations (name, namespace) that match this virtual object. */
+function fitOf({ annotations }: Bookkeeping, { name, namespace }: NamespacedName): number {
+  return Number(annotations[OBJECT_NAME] === name) + Number(annotations[OBJECT_NAMESPACE] === namespace);
+}
+
+function hasMarkerAndRecord({ marker, annotations }: Bookkeeping): boolean {
+  return marker === 'ours' && ownValue(annotations, LAST_SYNCED) !== undefined;
+}
+
+function isAtItsPlace(host: NamespacedName, virtual: NamespacedName, translator: NameTranslator): boolean {
+  const place = translator.toHost(virtual);
+  return place?.name === host.name && place.namespace === host.namespace;
 }

@@ -21,7 +21,7 @@ const LIST_WATCH = 'kube/informer/list-watch.ts';
 const INFORMER = 'kube/informer/informer.ts';
 const CACHE = 'kube/informer/object-cache.ts';
 const QUEUE = 'kube/work-queue.ts';
-const OWNERSHIP = 'syncer/translate/ownership.ts';
+const BOOKKEEPING = 'syncer/translate/bookkeeping.ts';
 const MERGE_KEY = 'syncer/translate/merge-key.ts';
 const LAST_SYNCED = 'syncer/translate/last-synced.ts';
 const IMPORTER = 'syncer/references/importer.ts';
@@ -284,13 +284,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'ownership: the marker alone makes an object ours',
-    file: OWNERSHIP,
+    file: BOOKKEEPING,
     snippet: "if (found.includes('contradicts')) return false;",
     replacement: '',
   },
   {
     name: 'ownership: a clone is a damaged copy',
-    file: OWNERSHIP,
+    file: BOOKKEEPING,
     snippet: 'if (isCloned(known, translator) || isOfAnother(known, expected)) return false;',
     replacement: '',
   },

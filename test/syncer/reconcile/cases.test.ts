@@ -7,7 +7,7 @@ import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { renderToHost, type FileWorld, type Rendered } from '../../../src/cli/offline/offline-sync.ts';
 import { translators } from '../translate/setup.ts';
-import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
+import { ownershipOf } from '../../../src/syncer/translate/bookkeeping.ts';
 import { validConfig } from '../../config/setup.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../support/cases.ts';
 

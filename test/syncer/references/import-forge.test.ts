@@ -9,7 +9,7 @@ import {
   isImport,
 } from '../../../src/syncer/references/import-forge.ts';
 import { translators } from '../translate/setup.ts';
-import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
+import { ownershipOf } from '../../../src/syncer/translate/bookkeeping.ts';
 import { needsWrite, NO_CONTENT } from '../../../src/syncer/translate/content.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { mergePair } from '../../../src/syncer/translate/merge.ts';

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names.ts';
 import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mappings.ts';
-import { namedVirtual } from '../../../src/syncer/translate/ownership.ts';
+import { namedVirtual } from '../../../src/syncer/translate/bookkeeping.ts';
 import type { NameTranslator } from '../../../src/syncer/translate/types.ts';
 import {
   ENDPOINTS,

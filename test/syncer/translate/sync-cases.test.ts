@@ -5,13 +5,18 @@ import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../src/config/config.ts';
 import { ENDPOINTS, type KubeObject, type ObjectMeta, type StringMap } from '../../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { isBookkeepingAnnotation, LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
+import {
+  isBookkeepingAnnotation,
+  LAST_SYNCED,
+  namedVirtual,
+  ownershipOf,
+  virtualByAnnotations,
+} from '../../../src/syncer/translate/bookkeeping.ts';
 import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { subsetsToHost } from '../kinds/setup.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
 import { labelsToHost, labelsToVirtual, markerLabels } from '../../../src/syncer/translate/labels.ts';
 import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/last-synced.ts';
-import { namedVirtual, ownershipOf, virtualByAnnotations } from '../../../src/syncer/translate/ownership.ts';
 import { translateSelector } from '../../../src/syncer/patch/selectors.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../support/cases.ts';
 import { merge, type Merged } from './merge-setup.ts';

@@ -4,14 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
 import {
   LAST_SYNCED,
+  namedVirtual,
   OBJECT_HOST_NAME,
   OBJECT_HOST_NAMESPACE,
   OBJECT_KIND,
   OBJECT_NAME,
   OBJECT_NAMESPACE,
   OBJECT_UID,
+  ownershipOf,
+  virtualOf,
 } from '../../../src/syncer/translate/bookkeeping.ts';
-import { namedVirtual, ownershipOf, virtualOf } from '../../../src/syncer/translate/ownership.ts';
 import { copyOf, merge, touch } from './merge-setup.ts';
 import { endpoints, LEGACY, mappings, translators } from './setup.ts';
 
