@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { kubeconfigText } from '../support/kubeconfig.ts';
 import { kubeAssets } from './assets.ts';
 import { Guardian, killGroup } from '../support/guardian.ts';
 
@@ -324,17 +325,10 @@ function prepareCluster(directory: string, name: 'virtual' | 'host', port: numbe
   return cluster;
 }
 
-/** A kubeconfig (JSON is YAML) with `token` as its credential. */
+/** A kubeconfig with `token` as its credential. */
 export function kubeconfigFor(cluster: RealCluster, token: string): string {
   const { name, url, caFile } = cluster;
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server: url, 'certificate-authority': caFile } }],
-    users: [{ name: 'kubernetes-admin', user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: 'kubernetes-admin' } }],
-    'current-context': name,
-  });
+  return kubeconfigText(name, { server: url, 'certificate-authority': caFile }, { token });
 }
 
 /** The same without a reference to a file, as vCluster writes it into a Secret. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { startComposed, type Composed } from '../access-keys/composed-api.ts';
 import { eventually } from '../support/eventually.ts';
+import { kubeconfigText } from '../support/kubeconfig.ts';
 import { suiteClusters } from './suite-clusters.ts';
 
 let api: Composed;
@@ -27,14 +28,8 @@ afterAll(async () => {
 
 function kubeconfig(token: string): string {
   const authority = Buffer.from(api.ca).toString('base64');
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server: api.api.url, 'certificate-authority-data': authority } }],
-    users: [{ name: 'u', user: { token } }],
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'c',
-  });
+  const cluster = { server: api.api.url, 'certificate-authority-data': authority };
+  return kubeconfigText('c', cluster, { token });
 }
 
 interface Output {

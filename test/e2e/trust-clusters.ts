@@ -14,6 +14,7 @@ import { managementConfig } from '../access-keys/composed-api.ts';
 import { RawClient } from '../contract/raw-client.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { kubeconfigText } from '../support/kubeconfig.ts';
 import { whenAuthorized } from './authorization.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
 import { documentedBlocks } from './documented-blocks.ts';
@@ -105,20 +106,9 @@ export class Platform implements AsyncDisposable {
     const folder = mkdtempSync(join(this.#directory, 'page-'));
     writeFileSync(join(folder, 'ca.crt'), this.ca);
     for (const file of files) writeFileSync(join(folder, file), this.block(file, folder));
-    const kubeconfig = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'platform', cluster: { server: this.#url, 'certificate-authority': 'ca.crt' } }],
-      users: [
-        {
-          name: 'administrator',
-          user: { token: readFileSync(this.#config.bootstrapKeyFile, 'utf8').trim() },
-        },
-      ],
-      contexts: [{ name: 'platform', context: { cluster: 'platform', user: 'administrator' } }],
-      'current-context': 'platform',
-    };
-    writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig));
+    const cluster = { server: this.#url, 'certificate-authority': 'ca.crt' };
+    const token = readFileSync(this.#config.bootstrapKeyFile, 'utf8').trim();
+    writeFileSync(join(folder, 'kubeconfig'), kubeconfigText('platform', cluster, { token }));
     return folder;
   }
 

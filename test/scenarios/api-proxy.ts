@@ -9,7 +9,8 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Agent, request } from 'undici';
-import { parse } from 'yaml';
+import { kubeconfigText } from '../support/kubeconfig.ts';
+import { accessOf } from './cluster-client.ts';
 
 export interface ProxiedRequest {
   readonly method: string;
@@ -69,27 +70,20 @@ export class ApiProxy implements AsyncDisposable {
   readonly #upstream: Upstream;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(server: Server, upstream: Upstream, kubeconfig: KubeconfigParts) {
+  private constructor(server: Server, upstream: Upstream, token: string) {
     this.#server = server;
     this.#upstream = upstream;
     const address = server.address();
     this.url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
-    this.kubeconfig = JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'proxied', cluster: { server: this.url } }],
-      users: [{ name: 'user', user: kubeconfig.user }],
-      contexts: [{ name: 'proxied', context: { cluster: 'proxied', user: 'user' } }],
-      'current-context': 'proxied',
-    });
+    this.kubeconfig = kubeconfigText('proxied', { server: this.url }, { token });
   }
 
   static async open(kubeconfigPath: string): Promise<ApiProxy> {
-    const parts = partsOf(readFileSync(kubeconfigPath, 'utf8'));
+    const { url, token, tls } = accessOf(readFileSync(kubeconfigPath, 'utf8'));
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const agent = new Agent({ connect: parts.ca === undefined ? {} : { ca: parts.ca }, bodyTimeout: 0 });
-    const proxy = new ApiProxy(server, { url: parts.url, agent }, parts);
+    const agent = new Agent({ connect: tls, bodyTimeout: 0 });
+    const proxy = new ApiProxy(server, { url, agent }, token);
     server.on('connection', (socket) => {
       proxy.#sockets.add(socket);
       socket.once('close', () => proxy.#sockets.delete(socket));
@@ -249,30 +243,4 @@ function contentHeaders(headers: Record<string, string | string[] | undefined>):
     if (typeof value === 'string') kept[name] = value;
   }
   return kept;
-}
-
-interface KubeconfigParts {
-  readonly url: string;
-  readonly ca: Buffer | undefined;
-  readonly user: { readonly token?: string };
-}
-
-function partsOf(text: string): KubeconfigParts {
-  const config = parse(text) as {
-    clusters: {
-      cluster: {
-        server: string;
-        'certificate-authority'?: string;
-        'certificate-authority-data'?: string;
-      };
-    }[];
-    users?: { user: { token?: string } }[];
-  }; // tests' kubeconfigs hold one cluster and one user
-  const cluster = config.clusters[0]?.cluster;
-  if (cluster === undefined) throw new Error('the kubeconfig has no cluster');
-  const [file, data] = [cluster['certificate-authority'], cluster['certificate-authority-data']];
-  let ca: Buffer | undefined;
-  if (file !== undefined) ca = readFileSync(file);
-  else if (data !== undefined) ca = Buffer.from(data, 'base64');
-  return { url: cluster.server.replace(/\/$/, ''), ca, user: config.users?.[0]?.user ?? {} };
 }

@@ -64,7 +64,8 @@ export interface WatchEvent {
 
 interface Access {
   readonly url: string;
-  readonly headers: Record<string, string>;
+  /** '' if the user has a certificate instead. */
+  readonly token: string;
   readonly tls: { ca?: Buffer; cert?: Buffer; key?: Buffer };
 }
 
@@ -78,7 +79,7 @@ export class TestCluster implements AsyncDisposable {
     const access = accessOf(readFileSync(kubeconfigPath, 'utf8'));
     this.kubeconfigPath = kubeconfigPath;
     this.url = access.url;
-    this.#headers = access.headers;
+    this.#headers = access.token === '' ? {} : { authorization: `Bearer ${access.token}` };
     this.#agent = new Agent({ connect: access.tls, bodyTimeout: 0 });
   }
 
@@ -276,7 +277,7 @@ interface Kubeconfig {
 }
 
 /** Tests' kubeconfigs hold one cluster and one user. */
-function accessOf(text: string): Access {
+export function accessOf(text: string): Access {
   const config = parse(text) as Kubeconfig;
   const cluster = config.clusters[0]?.cluster;
   if (cluster === undefined) throw new Error('the kubeconfig has no cluster');
@@ -288,6 +289,5 @@ function accessOf(text: string): Access {
   const [cert, key] = [user['client-certificate-data'], user['client-key-data']];
   if (cert !== undefined) tls.cert = Buffer.from(cert, 'base64');
   if (key !== undefined) tls.key = Buffer.from(key, 'base64');
-  const headers: Record<string, string> = user.token ? { authorization: `Bearer ${user.token}` } : {};
-  return { url: cluster.server.replace(/\/$/, ''), headers, tls };
+  return { url: cluster.server.replace(/\/$/, ''), token: user.token ?? '', tls };
 }

@@ -6,6 +6,7 @@ import { textAt, type JsonObject } from '../../src/base/json.ts';
 import { asJson, type KubeObject } from '../../src/kube/object.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
+import { kubeconfigText } from '../support/kubeconfig.ts';
 import { annotating, FLEET_NAMESPACE, SWITCHED_OFF, type NewFleetWorld } from './fleet-world.ts';
 import type { RunningDaemon } from './running-daemon.ts';
 
@@ -477,14 +478,7 @@ export function fleetScenarios(newWorld: NewFleetWorld): void {
 
 /** A kubeconfig whose server does not respond. */
 function dead(server = 'http://127.0.0.1:1'): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'a',
-    clusters: [{ name: 'a', cluster: { server } }],
-    users: [{ name: 'a', user: { token: 'x' } }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-  });
+  return kubeconfigText('a', { server }, { token: 'x' });
 }
 
 function stopsOf(

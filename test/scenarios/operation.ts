@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun } from '../cli/captured-run.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { kubeconfigText } from '../support/kubeconfig.ts';
 import { ipsOf, subset } from './objects.ts';
 import { LOWER, UPPER } from './reload.ts';
 import type { NewWorld, Rule, World } from './world.ts';
@@ -306,7 +307,10 @@ function badStartScenarios(newWorld: NewWorld): void {
     }) => {
       await using world = await newWorld();
       const [port = 0] = await freePorts(1);
-      const host = world.file('no-server.kubeconfig', kubeconfig(`http://127.0.0.1:${port}`, 'x'));
+      const host = world.file(
+        'no-server.kubeconfig',
+        kubeconfigText('c', { server: `http://127.0.0.1:${port}` }, { token: 'x' }),
+      );
       const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
       await eventually(
         () => daemon.stderr,
@@ -408,17 +412,6 @@ export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual'
       rule('', 'events.k8s.io', 'events', 'create', 'patch'),
     ],
   };
-}
-
-function kubeconfig(server: string, token: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server } }],
-    users: [{ name: 'u', user: { token } }],
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'c',
-  });
 }
 
 /** The reason of a failed start, which is logged exactly once. */

@@ -3,6 +3,7 @@
 import type { VirtualClock } from '../../../src/base/clock.ts';
 import { keyOf, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
 import { endpoints, subset } from '../../scenarios/objects.ts';
+import { kubeconfigText } from '../../support/kubeconfig.ts';
 import { SimCluster } from '../world/sim-cluster.ts';
 
 const MANAGER = 'user';
@@ -142,15 +143,9 @@ export class SimMember {
   }
 
   #writeAccess(): void {
-    const kubeconfig = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'vc',
-      clusters: [{ name: 'vc', cluster: { server: 'https://localhost:8443' } }],
-      users: [{ name: 'vc', user: { token: `token-${this.#token}` } }],
-      contexts: [{ name: 'vc', context: { cluster: 'vc', user: 'vc' } }],
-    };
-    this.#writeSecret(`vc-${this.name}`, { config: JSON.stringify(kubeconfig) });
+    const server = 'https://localhost:8443';
+    const config = kubeconfigText('vc', { server }, { token: `token-${this.#token}` });
+    this.#writeSecret(`vc-${this.name}`, { config });
   }
 
   #writeSecret(name: string, texts: Readonly<Record<string, string>>): void {
