@@ -47,7 +47,7 @@ beforeAll(async () => {
   // As vCluster writes it: for its own Pod.
   const written = exported.replace(virtual.url, 'https://localhost:8443');
   for (const [name, config] of Object.entries({ 'vc-my-vcluster': written, exported }))
-    await inTeam('create', 'secret', 'generic', name, `--from-literal=config=${config}`);
+    await harness.createSecret('team-a', name, 'config', config);
   // Of vCluster's chart.
   await inTeam('create', 'serviceaccount', 'vc-my-vcluster');
   const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'a', image: 'a' }] } };

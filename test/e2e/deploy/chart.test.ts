@@ -239,17 +239,7 @@ describe('on a real kube-apiserver', () => {
       await harness.apply('host', JSON.stringify(monitoringDefinition(kind)));
     }
     const { host, virtual } = harness.clusters;
-    const kubeconfig = selfContainedKubeconfig(virtual);
-    await harness.kubectl(
-      'host',
-      '-n',
-      'team-a',
-      'create',
-      'secret',
-      'generic',
-      'vc-my-vcluster',
-      `--from-literal=config=${kubeconfig}`,
-    );
+    await harness.createSecret('team-a', 'vc-my-vcluster', 'config', selfContainedKubeconfig(virtual));
     release = [
       'syncer',
       CHART,
@@ -265,18 +255,13 @@ describe('on a real kube-apiserver', () => {
     await harness[Symbol.asyncDispose]();
   });
 
+  const inTeam = (...args: readonly string[]): Promise<string> =>
+    harness.kubectl('host', '-n', 'team-a', ...args);
+
   /** Starts the daemon with the ConfigMap and the ServiceAccount of the release. */
   async function start(whenReady?: () => Promise<unknown>) {
-    const config = await harness.kubectl(
-      'host',
-      '-n',
-      'team-a',
-      'get',
-      'configmap',
-      'syncer-endpoint-syncer',
-      '-o',
-      'jsonpath={.data.config\\.yaml}',
-    );
+    const path = 'jsonpath={.data.config\\.yaml}';
+    const config = await inTeam('get', 'configmap', 'syncer-endpoint-syncer', '-o', path);
     const kubeconfig = join(harness.folder, 'host.kubeconfig');
     writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team-a', 'syncer-endpoint-syncer'));
     const [port] = await freePorts(1);
@@ -287,16 +272,7 @@ describe('on a real kube-apiserver', () => {
   }
 
   const copyUid = () =>
-    harness.kubectl(
-      'host',
-      '-n',
-      'team-a',
-      'get',
-      'endpoints',
-      'web-x-default-x-my-vcluster',
-      '-o',
-      'jsonpath={.metadata.uid}',
-    );
+    inTeam('get', 'endpoints', 'web-x-default-x-my-vcluster', '-o', 'jsonpath={.metadata.uid}');
 
   test.each(SETS)('%s is accepted', async (name) => {
     const printed = await harness.apply(
@@ -332,31 +308,17 @@ describe('on a real kube-apiserver', () => {
     expect(await start(isCopied)).toMatchObject({ exitCode: 'ready' });
     const uid = await copyUid();
 
-    await helm(
-      home,
-      'upgrade',
-      ...release,
-      '--set',
-      'resources.limits.memory=1Gi',
-      '--set',
-      'config.endpointSyncer.workers=5',
-    );
+    const changed = ['resources.limits.memory=1Gi', 'config.endpointSyncer.workers=5'];
+    await helm(home, 'upgrade', ...release, '--set', changed.join(','));
     expect(await start()).toMatchObject({ exitCode: 'ready' });
     expect(await copyUid()).toBe(uid);
 
-    await helm(
-      home,
-      'uninstall',
-      'syncer',
-      '--namespace',
-      'team-a',
-      '--kubeconfig',
-      harness.clusters.host.kubeconfigPath,
-    );
+    const { kubeconfigPath } = harness.clusters.host;
+    await helm(home, 'uninstall', 'syncer', '--namespace=team-a', `--kubeconfig=${kubeconfigPath}`);
     expect(await copyUid()).toBe(uid);
     const kinds =
       'deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,leases,endpoints';
-    const left = await harness.kubectl('host', '-n', 'team-a', 'get', kinds, '-o', 'name');
+    const left = await inTeam('get', kinds, '-o', 'name');
     expect(left.trim().split('\n').toSorted()).toEqual([
       'endpoints/web-x-default-x-my-vcluster',
       'lease.coordination.k8s.io/endpoint-syncer-my-vcluster',

@@ -51,6 +51,12 @@ export class ClusterHarness implements AsyncDisposable {
     return stdout;
   }
 
+  /** In a namespace of the host. */
+  async createSecret(namespace: string, name: string, key: string, value: string): Promise<void> {
+    const secret = ['secret', 'generic', name, `--from-literal=${key}=${value}`];
+    await this.kubectl('host', '-n', namespace, 'create', ...secret);
+  }
+
   /** Writes the documents into a file and applies them as an administrator, server-side. */
   async apply(cluster: 'host' | 'virtual', text: string, ...flags: readonly string[]): Promise<string> {
     const file = join(this.folder, 'apply.yaml');

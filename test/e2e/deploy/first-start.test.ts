@@ -23,17 +23,8 @@ afterAll(async () => {
   await harness[Symbol.asyncDispose]();
 });
 
-async function secret(name: string, key: string, value: string): Promise<void> {
-  await harness.kubectl(
-    'host',
-    '-n',
-    'team-a',
-    'create',
-    'secret',
-    'generic',
-    name,
-    `--from-literal=${key}=${value}`,
-  );
+function secret(name: string, key: string, value: string): Promise<void> {
+  return harness.createSecret('team-a', name, key, value);
 }
 
 function config(virtual: object, host: object = {}): string {

@@ -113,16 +113,7 @@ describe('the rights that rbac prints', () => {
     for (const cluster of ['host', 'virtual'] as const) await apply(cluster, await printed(cluster));
     writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team', 'endpoint-syncer'));
     const virtual = await harness.kubeconfigOf('virtual', 'kube-system', 'endpoint-syncer');
-    await harness.kubectl(
-      'host',
-      '-n',
-      'team',
-      'create',
-      'secret',
-      'generic',
-      'vc-a',
-      `--from-literal=config=${virtual}`,
-    );
+    await harness.createSecret('team', 'vc-a', 'config', virtual);
   });
 
   afterAll(async () => {
@@ -266,16 +257,10 @@ describe('the rights that rbac prints', () => {
       for (const [namespace, name] of [
         ['mapped-shop', 'web'],
         ['mapped', 'web-x-default-x-mapped'],
-      ] as const)
-        await harness.kubectl(
-          'host',
-          '-n',
-          namespace,
-          'wait',
-          '--for=create',
-          `endpoints/${name}`,
-          '--timeout=60s',
-        );
+      ] as const) {
+        const wait = ['wait', '--for=create', `endpoints/${name}`, '--timeout=60s'];
+        await harness.kubectl('host', '-n', namespace, ...wait);
+      }
     };
     expect(await harness.startOutcome(mapped, [], copied)).toMatchObject({ exitCode: 'ready' });
   });

@@ -67,9 +67,7 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
       () => pods.logs,
       (logs) => logs.includes('kubeconfig Secret does not exist'),
     );
-    const kubeconfig = selfContainedKubeconfig(virtual);
-    const secret = ['secret', 'generic', 'vc-my-vcluster', `--from-literal=config=${kubeconfig}`];
-    await harness.kubectl('host', '-n', 'team-a', 'create', ...secret);
+    await harness.createSecret('team-a', 'vc-my-vcluster', 'config', selfContainedKubeconfig(virtual));
     await harness.apply(
       'virtual',
       JSON.stringify({
