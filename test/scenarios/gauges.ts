@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { rewrite } from './reload.ts';
+import { patched, rewrite } from './reload.ts';
 import type { RunningDaemon } from './running-daemon.ts';
 import type { NewWorld } from './world.ts';
 
@@ -40,10 +40,6 @@ const MISSING_KIND = {
   path: 'metadata.annotations.gone',
   reference: { apiVersion: 'example.org/v1', kind: 'Nothing' },
 };
-
-function patched(...patches: JsonObject[]): JsonObject {
-  return { sync: { toHost: { endpoints: { patches } } } };
-}
 
 function note(expression: string): JsonObject {
   return { path: 'metadata.annotations.note', expression };

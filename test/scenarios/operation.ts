@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { kubeconfigText } from '../support/kubeconfig.ts';
 import { ipsOf, subset } from './objects.ts';
-import { LOWER, UPPER } from './reload.ts';
+import { LOWER, patched, UPPER } from './reload.ts';
 import type { NewWorld, Rule, World } from './world.ts';
 import type { Daemon } from './daemon.ts';
 
@@ -165,9 +165,6 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
-      const patched = (patch: JsonObject): JsonObject => ({
-        sync: { toHost: { endpoints: { patches: [patch] } } },
-      });
       const first = await world.startSync({ config: patched(UPPER) });
       await world.startSync({ config: patched(LOWER) });
       await world.createVirtual('default/fought', { annotations: { note: 'MiXed' } });

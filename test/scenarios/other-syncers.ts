@@ -1,12 +1,11 @@
 /** Other writers of the same objects on both sides: a second syncer, as that of vCluster when its sync is still on. */
 
 import { describe, test } from 'vitest';
-import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { whenNoSlice, slice } from './endpoint-slices.ts';
 import type { TestCluster } from './cluster-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { rewrite } from './reload.ts';
+import { rewrite, withSyncer } from './reload.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const TEAM = 'example.com/team';
@@ -151,13 +150,9 @@ export function otherSyncerScenarios(newWorld: NewWorld): void {
         'host',
         undefined,
       ]);
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: {
-          ...(config['endpointSyncer'] as JsonObject), // as it was written
-          metadata: { ...metadata, excludeAnnotations: ['note'] },
-        },
-      }));
+      await rewrite(daemon, (config) =>
+        withSyncer(config, { metadata: { ...metadata, excludeAnnotations: ['note'] } }),
+      );
       await world.whenCopy(key, (found) => found.metadata.annotations?.[AGENT] === 'virtual');
       await world.mergeVirtual(key, { metadata: { annotations: { note: 'stays' } } });
       await world.settle(daemon);

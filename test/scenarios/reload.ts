@@ -16,12 +16,13 @@ import type { NewWorld, World } from './world.ts';
 export const UPPER = { path: 'metadata.annotations.note', expression: 'value.toUpperCase()' };
 export const LOWER = { path: 'metadata.annotations.note', expression: 'value.toLowerCase()' };
 
+/** With these patches of Endpoints. */
+export function patched(...patches: JsonObject[]): JsonObject {
+  return { sync: { toHost: { endpoints: { patches } } } };
+}
+
 export function reloadScenarios(newWorld: NewWorld): void {
   describe('the configuration file', () => {
-    const patched = (...patches: JsonObject[]): JsonObject => ({
-      sync: { toHost: { endpoints: { patches } } },
-    });
-
     test('is reloaded while the daemon runs; after an invalid change the old one remains active, other changes require a restart', async ({
       expect,
     }) => {
@@ -29,12 +30,10 @@ export function reloadScenarios(newWorld: NewWorld): void {
       world.expectErrors(/configuration file is invalid/u);
       const daemon = await world.startDaemon({ config: patched(UPPER) });
       await world.createVirtual('default/note', { annotations: { note: 'MiXed' } });
-      const noteIs = (text: string) =>
-        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
-      await noteIs('MIXED');
+      await whenNote(world, 'MIXED');
 
       await rewrite(daemon, (config) => ({ ...config, ...patched(LOWER) }));
-      await noteIs('mixed');
+      await whenNote(world, 'mixed');
       expect((await world.getVirtual('default/note')).metadata.annotations).toEqual({ note: 'MiXed' });
 
       const valid = readFileSync(daemon.configPath, 'utf8');
@@ -47,13 +46,10 @@ export function reloadScenarios(newWorld: NewWorld): void {
       await world.mergeVirtual('default/note', {
         metadata: { annotations: { note: 'STILL' } },
       });
-      await noteIs('still');
+      await whenNote(world, 'still');
 
       replaceFile(daemon.configPath, valid);
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
-      }));
+      await rewrite(daemon, (config) => withSyncer(config, { workers: 3 }));
       await eventually(
         () => daemon.stderr,
         (text) => /restart/i.test(text),
@@ -61,7 +57,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       );
 
       await rewrite(daemon, (config) => ({ ...config, ...patched() }));
-      await noteIs('STILL');
+      await whenNote(world, 'STILL');
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
@@ -93,11 +89,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       await expect.poll(readiness).toMatch(/; that of the files is not applied, the log says why$/u);
 
       // What changed while the daemon runs is applied, and what needs a restart is not.
-      await rewrite(daemon, (config) => ({
-        ...config,
-        ...patched(LOWER),
-        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
-      }));
+      await rewrite(daemon, (config) => withSyncer({ ...config, ...patched(LOWER) }, { workers: 3 }));
       await whenLeaseEvent(world, 'endpointSyncer.workers: needs a restart');
       await isApplied(0);
       // Long enough for a response of a busy machine.
@@ -113,10 +105,7 @@ export function reloadScenarios(newWorld: NewWorld): void {
       await daemon.whenMetric(inUse, (seconds) => seconds > 1.7e9, { hash: applied });
       await daemon.whenMetric(inUse, (seconds) => seconds === 0, { hash });
 
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 10 },
-      }));
+      await rewrite(daemon, (config) => withSyncer(config, { workers: 10 }));
       await isApplied(1);
     });
 
@@ -137,15 +126,13 @@ export function reloadScenarios(newWorld: NewWorld): void {
         config: { endpointSyncer: { vclusterConfig: 'values.yaml' } },
       });
       await world.createVirtual('default/note', { annotations: { note: 'MiXed' } });
-      const noteIs = (text: string) =>
-        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
-      await noteIs('MIXED');
+      await whenNote(world, 'MIXED');
 
       writeValues(LOWER);
-      await noteIs('mixed');
+      await whenNote(world, 'mixed');
 
       await rewrite(daemon, (config) => ({ ...config, ...patched() }));
-      expect((await noteIs('MiXed')).metadata.annotations).toMatchObject({ note: 'MiXed' });
+      expect((await whenNote(world, 'MiXed')).metadata.annotations).toMatchObject({ note: 'MiXed' });
     });
 
     test('another file that vclusterConfig names is read and watched, also while it is invalid', async ({
@@ -165,28 +152,19 @@ export function reloadScenarios(newWorld: NewWorld): void {
             },
           }),
         );
-      const named = (file: string): JsonObject => ({ endpointSyncer: { vclusterConfig: file } });
       writeValues('first.yaml', UPPER);
       writeValues('second.yaml', { ...LOWER, expression: 'value.toLowerCase(' });
-      const daemon = await world.startSync({ config: named('first.yaml') });
+      const daemon = await world.startSync({ config: { endpointSyncer: { vclusterConfig: 'first.yaml' } } });
       await world.createVirtual('default/note', { annotations: { note: 'MiXed' } });
-      const noteIs = (text: string) =>
-        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
-      await noteIs('MIXED');
+      await whenNote(world, 'MIXED');
 
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: {
-          ...(config['endpointSyncer'] as JsonObject),
-          ...(named('second.yaml')['endpointSyncer'] as JsonObject),
-        },
-      }));
+      await rewrite(daemon, (config) => withSyncer(config, { vclusterConfig: 'second.yaml' }));
       await eventually(
         () => daemon.log,
         (log) => log.some(({ msg }) => String(msg).startsWith('configuration file is invalid')),
       );
       writeValues('second.yaml', LOWER);
-      expect((await noteIs('mixed')).metadata.annotations).toMatchObject({ note: 'mixed' });
+      expect((await whenNote(world, 'mixed')).metadata.annotations).toMatchObject({ note: 'mixed' });
     });
 
     test('a reload reports nothing about unchanged imports', async ({ expect }) => {
@@ -244,6 +222,11 @@ export function reloadScenarios(newWorld: NewWorld): void {
   });
 }
 
+/** Waits until the copy of `default/note` has this note. */
+function whenNote(world: World, text: string): Promise<KubeObject> {
+  return world.whenCopy('default/note', ({ metadata }) => metadata.annotations?.['note'] === text);
+}
+
 /** The hash on the Lease of the daemon, which gets it when the sync runs already. */
 export async function publishedHash(world: World): Promise<string> {
   const hashOf = (lease: KubeObject | undefined): string =>
@@ -279,4 +262,9 @@ export async function rewrite(
 ): Promise<void> {
   const config = parse(readFileSync(daemon.configPath, 'utf8')) as JsonObject; // we wrote it
   replaceFile(daemon.configPath, stringify(change(config)));
+}
+
+/** `config`, with these settings of the section `endpointSyncer`. */
+export function withSyncer(config: JsonObject, settings: JsonObject): JsonObject {
+  return { ...config, endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), ...settings } }; // as it was written
 }

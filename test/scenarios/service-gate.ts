@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { ipsOf, service, subset } from './objects.ts';
-import { rewrite } from './reload.ts';
+import { rewrite, withSyncer } from './reload.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';
 
@@ -145,13 +145,7 @@ export function selectionScenarios(newWorld: NewWorld): void {
       await world.mergeCopy(other, { metadata: { labels: { sync: 'b' } } });
       await world.whenNoCopy(other);
       expect((await world.getVirtual(other)).metadata.labels?.['sync']).toBe('b');
-      await rewrite(daemon, (config) => ({
-        ...config,
-        endpointSyncer: {
-          ...(config['endpointSyncer'] as JsonObject),
-          selector: { matchLabels: { sync: 'b' } },
-        },
-      }));
+      await rewrite(daemon, (config) => withSyncer(config, { selector: { matchLabels: { sync: 'b' } } }));
       await world.whenCopied(key);
       await world.whenCopied(other);
       await daemon.stop();
