@@ -216,16 +216,6 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect((await world.getCopy(key)).metadata.uid).toBe(copy.metadata.uid);
     });
 
-    test('gets a missing marker back', async () => {
-      const { world, namespace } = shared();
-      const key = `${await namespace()}/unmarked`;
-      await world.createVirtual(key);
-      const copy = await world.whenCopied(key);
-      await world.mergeCopy(key, { metadata: { labels: { [MARKER]: null } } });
-      await world.whenCopy(key, ({ metadata }) => metadata.labels?.[MARKER] === world.vcluster);
-      expect((await world.whenCopied(key)).metadata.uid).toBe(copy.metadata.uid);
-    });
-
     test('is recreated when another client deletes it', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/deleted`;
