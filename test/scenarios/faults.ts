@@ -3,12 +3,14 @@
  * unchanged, no copy or import is orphaned, and no further writes follow.
  */
 
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { ApiProxy, ProxiedRequest, ProxyBehaviour, Verdict } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
-import type { NewWorld, World } from './world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+import { seededRandom } from '../support/random.ts';
 
 export function faultScenarios(newWorld: NewWorld): void {
   describe('under faults', () => {
@@ -124,6 +126,16 @@ export function faultScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
       await world.whenCopied('default/stays');
       expect(await world.copies()).toHaveLength(1);
+    });
+
+    test('of all kinds, at random, during changes on both sides', async () => {
+      const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+      try {
+        await randomRun(newWorld, seed);
+      } catch (error) {
+        throw new Error(`failed with SCENARIO_SEED=${seed}`, { cause: error });
+      }
+      expect(seed).toBeGreaterThanOrEqual(0);
     });
   });
 }
@@ -241,4 +253,167 @@ function expireWatches(): (request: ProxiedRequest) => Verdict {
     expired.add(resource);
     return { kind: 'refuse', status: 410, reason: 'Expired' };
   };
+}
+
+// The random run.
+
+const KEYS = ['default/r-0', 'default/r-1', 'default/r-2', 'default/r-3', 'default/r-4', 'default/r-5'];
+const STEPS = 60;
+/** After more than four overwrites of one object in a minute, the daemon would delay its corrections. */
+const DRIFTS_MAX = 2;
+
+async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  await using world = await newWorld();
+  const proxies = [await world.proxy('host'), await world.proxy('virtual')] as const;
+  const kubeconfigs = { host: proxies[0].path, virtual: proxies[1].path };
+  const foreign = await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
+  let daemon: Daemon = await world.startDaemon({ kubeconfigs });
+  for (const proxy of proxies) proxy.behaviour = misbehave(random);
+  const drifts = new Map<string, number>();
+  for (let step = 0; step < STEPS; step++) {
+    await randomStep(world, random, drifts);
+    if (step % 20 === 13) {
+      await daemon.kill();
+      daemon = await world.spawnDaemon({ kubeconfigs });
+    }
+  }
+  for (const proxy of proxies) proxy.behaviour = {};
+  daemon = await survivor(world, daemon, kubeconfigs);
+  await world.settle(daemon);
+  await world.settle(daemon);
+  await expectRight(world);
+  const untouched = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
+  if (untouched.metadata.resourceVersion !== foreign.metadata.resourceVersion)
+    throw new Error('the foreign object was touched');
+  await expectNothingWritten(world, daemon);
+}
+
+/** A start may fail under faults; then another one is made. */
+async function survivor(
+  world: World,
+  daemon: Daemon,
+  kubeconfigs: Record<'host' | 'virtual', string>,
+): Promise<Daemon> {
+  try {
+    return await daemon.ready();
+  } catch {
+    await daemon.kill();
+    return world.startDaemon({ kubeconfigs });
+  }
+}
+
+async function expectRight(world: World): Promise<void> {
+  for (const key of KEYS) {
+    const [virtual, virtualService] = await Promise.all([
+      world.virtual.find('Endpoints', ...pair(key)),
+      world.virtual.find('Service', ...pair(key)),
+    ]);
+    const spec = virtualService?.['spec'] as { selector?: object } | undefined; // a Service
+    if (virtual !== undefined && spec?.selector === undefined)
+      await world.whenCopied(key, { anyOrigin: true });
+    else await world.whenNoCopy(key);
+  }
+  const expected = new Set(KEYS.map((key) => world.hostName(key)));
+  const orphans = (await world.copies()).filter(({ metadata }) => !expected.has(metadata.name));
+  if (orphans.length > 0)
+    throw new Error(`orphans: ${orphans.map(({ metadata }) => metadata.name).join(', ')}`);
+}
+
+async function randomStep(world: World, random: () => number, drifts: Map<string, number>): Promise<void> {
+  const key = pick(random, KEYS);
+  const value = String(Math.floor(random() * 1000));
+  const roll = random();
+  const there = await world.virtual.find('Endpoints', ...pair(key));
+  try {
+    if (there === undefined) {
+      await world.createVirtual(key, { labels: { l: value }, annotations: { a: value } });
+    } else if (roll < 0.3) {
+      const ip = `10.3.${Number(value) >> 8}.${Number(value) & 255}`;
+      await world.mergeVirtual(key, { subsets: [subset(ip)] });
+    } else if (roll < 0.5) {
+      const metadata = {
+        labels: { l: random() < 0.3 ? null : value },
+        annotations: { [`v${value[0]}`]: value },
+      };
+      await world.mergeVirtual(key, { metadata });
+    } else if (roll < 0.6) {
+      await world.deleteVirtual(key);
+    } else if (roll < 0.7) {
+      await flipService(world, key, random);
+    } else {
+      await randomHostStep(world, key, { random, drifts, value });
+    }
+  } catch (error) {
+    // Another step or the daemon has changed the object: the scenario expects such conflicts.
+    if (!(error instanceof Error) || !/: (404|409) /.test(error.message)) throw error;
+  }
+}
+
+async function flipService(world: World, key: string, random: () => number): Promise<void> {
+  const there = await world.virtual.find('Service', ...pair(key));
+  if (there === undefined) {
+    await world.virtual.create('Service', service(key, random() < 0.5 ? { app: 'x' } : undefined));
+  } else {
+    const selector = random() < 0.5 ? { app: 'y' } : null;
+    await world.virtual.merge('Service', pair(key), { spec: { selector } });
+  }
+}
+
+async function randomHostStep(
+  world: World,
+  key: string,
+  { random, drifts, value }: { random: () => number; drifts: Map<string, number>; value: string },
+): Promise<void> {
+  const count = drifts.get(key) ?? 0;
+  const roll = random();
+  if (roll < 0.5) {
+    const metadata: Partial<KubeObject['metadata']> = { annotations: { [`h${value[0]}`]: value } };
+    await world.mergeCopy(key, { metadata });
+  } else if (count < DRIFTS_MAX) {
+    drifts.set(key, count + 1);
+    if (roll < 0.75) await world.mergeCopy(key, { subsets: [subset('10.66.6.6')] });
+    else await world.deleteCopy(key);
+  }
+}
+
+/** The faults of one proxy: requests fail in all possible ways, watches end, repeat events and expire. */
+function misbehave(random: () => number): ProxyBehaviour {
+  /** A limit, because the daemon's backoff doubles with each broken watch. */
+  let breaks = 4;
+  return {
+    decide(request) {
+      if (request.path.includes('selfsubject') || random() > 0.12) return { kind: 'pass' };
+      if (!request.isWatch) return requestFault(request, random);
+      if (breaks-- <= 0) return { kind: 'pass' };
+      return random() < 0.5 ? { kind: 'cut' } : { kind: 'refuse', status: 410, reason: 'Expired' };
+    },
+    watchLine(line) {
+      const roll = random();
+      if (roll < 0.05 && breaks-- > 0) return 'cut';
+      return roll < 0.1 ? [line, line] : [line];
+    },
+  };
+}
+
+function requestFault({ isWrite }: ProxiedRequest, random: () => number): Verdict {
+  const faults: Verdict[] = [
+    { kind: 'cut' },
+    { kind: 'refuse', status: 500, reason: 'InternalError' },
+    { kind: 'refuse', status: 503, reason: 'ServiceUnavailable' },
+    { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 1 },
+  ];
+  if (isWrite)
+    faults.push(
+      { kind: 'lose-answer' },
+      { kind: 'lose-answer' },
+      { kind: 'refuse', status: 409, reason: 'Conflict' },
+    );
+  return pick(random, faults);
+}
+
+function pick<T>(random: () => number, list: readonly T[]): T {
+  const item = list[Math.floor(random() * list.length)];
+  if (item === undefined) throw new Error('nothing to pick from');
+  return item;
 }

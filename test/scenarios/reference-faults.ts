@@ -1,6 +1,6 @@
 /** References under faults: in the end no import is missing, and no unreferenced import remains. */
 
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { MARKER } from './expected-copy.ts';
 import { dieAfterWrites } from './faults.ts';
@@ -15,7 +15,8 @@ import {
   secret,
   short,
 } from './reference-objects.ts';
-import type { NewWorld, Rule, World } from './world.ts';
+import { pair, type NewWorld, type Rule, type World } from './world.ts';
+import { seededRandom } from '../support/random.ts';
 
 const PATCHES = referencePatches();
 
@@ -196,6 +197,16 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect((await refused.exited).code).toBe(1);
       expect(refused.stderr).toMatch(/list secrets in every namespace of the virtual cluster/);
     });
+
+    test('at random on both sides, with a daemon that is killed now and then', async () => {
+      const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+      try {
+        await randomRun(newWorld, seed);
+      } catch (error) {
+        throw new Error(`failed with SCENARIO_SEED=${seed}`, { cause: error });
+      }
+      expect(seed).toBeGreaterThanOrEqual(0);
+    });
   });
 }
 
@@ -242,4 +253,90 @@ function patchesOf(config: typeof PATCHES): Record<string, never>[] {
     sync: { toHost: { endpoints: { patches: Record<string, never>[] } } };
   }; // as created
   return sync.toHost.endpoints.patches;
+}
+
+// The random run.
+
+const STEPS = 50;
+const SECRETS = ['a', 'b', 'c'];
+const ENDPOINTS = ['default/e-0', 'default/e-1', 'default/e-2', 'default/e-3'];
+
+async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  await using world = await newWorld();
+  let daemon = await world.startDaemon({ config: PATCHES });
+  for (let step = 0; step < STEPS; step++) {
+    await randomStep(world, random);
+    if (step % 17 !== 11) continue;
+    await daemon.kill();
+    daemon = await world.startDaemon({ config: PATCHES });
+  }
+  await world.settle(daemon);
+  await eventually(
+    () => stateOf(world),
+    (wrong) => wrong.length === 0,
+    { what: 'every name and every import as they should be' },
+  );
+}
+
+async function randomStep(world: World, random: () => number): Promise<void> {
+  const name = SECRETS[Math.floor(random() * SECRETS.length)] ?? '';
+  const key = ENDPOINTS[Math.floor(random() * ENDPOINTS.length)] ?? '';
+  const value = Buffer.from(String(random())).toString('base64');
+  const side = random() < 0.5 ? 'virtual' : 'host';
+  const namespace = side === 'virtual' ? 'default' : world.hostNamespace;
+  const roll = random();
+  try {
+    if (roll < 0.35) await flipEndpoints(world, key, random() < 0.7 ? name : undefined);
+    else if (roll < 0.6)
+      await world[side].create('Secret', secret(`${namespace}/${name}`, { data: { k: value } }));
+    else if (roll < 0.75) await world[side].merge('Secret', [namespace, name], { data: { k: value } });
+    else await world[side].delete('Secret', namespace, name);
+  } catch (error) {
+    // Another step or the daemon has changed the object: the scenario expects such conflicts.
+    if (!(error instanceof Error) || !/: (404|409) /.test(error.message)) throw error;
+  }
+}
+
+async function flipEndpoints(world: World, key: string, name: string | undefined): Promise<void> {
+  const there = await world.virtual.find('Endpoints', ...pair(key));
+  if (there === undefined)
+    await world.virtual.create('Endpoints', named(key, name === undefined ? {} : { secret: name }));
+  else if (name === undefined) await world.deleteVirtual(key);
+  else
+    await world.mergeVirtual(key, {
+      metadata: { annotations: { [NOTES.secret]: name } },
+    });
+}
+
+/** The differences from the expected state, computed from the rules: references of the copies, and imports. */
+async function stateOf(world: World): Promise<string[]> {
+  const wrong: string[] = [];
+  const expected = { host: new Set<string>(), virtual: new Set<string>() };
+  for (const key of ENDPOINTS) {
+    const virtual = await world.virtual.find('Endpoints', ...pair(key));
+    const name = virtual?.metadata.annotations?.[NOTES.secret];
+    if (virtual === undefined || name === undefined) continue;
+    const own = await world.virtual.find('Secret', 'default', name);
+    const isImport = own?.metadata.labels?.[MARKER] === world.vcluster;
+    const source = await world.host.find('Secret', world.hostNamespace, name);
+    const [, hostName] = short(world, `default/${name}`);
+    const isVirtual = own !== undefined && !isImport;
+    const wanted = isVirtual || source === undefined ? hostName : name;
+    if (isVirtual) expected.host.add(hostName);
+    else if (source !== undefined) expected.virtual.add(name);
+    const copy = await world.findCopy(key);
+    if (copy?.metadata.annotations?.[NOTES.secret] !== wanted) wrong.push(`${key} names ${wanted}`);
+    const [from, to] = isVirtual
+      ? [own, await world.host.find('Secret', world.hostNamespace, hostName)]
+      : [source, own];
+    if (from !== undefined && JSON.stringify(from['data']) !== JSON.stringify(to?.['data']))
+      wrong.push(`data of ${name}`);
+  }
+  for (const side of ['host', 'virtual'] as const) {
+    const actual = await importNames(world, side);
+    if (JSON.stringify(actual) !== JSON.stringify([...expected[side]].toSorted()))
+      wrong.push(`${side}: ${actual.join()}`);
+  }
+  return wrong;
 }
