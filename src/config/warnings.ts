@@ -216,11 +216,11 @@ function constantExistence(own: Fields): Finding[] {
 function whyUnused(own: Fields, direction: string, kind: string): string | undefined {
   const isPatched = direction === 'toHost' && patchedKinds(own).includes(kind);
   if (!isPatched) {
-    const kinds = patchedKinds(own)
-      .map((key) => `sync.toHost.${key}`)
-      .join(', ')
-      .replace(/, (?=[^,]*$)/, ' and ');
-    return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
+    const kinds = patchedKinds(own).map((key) => `sync.toHost.${key}`);
+    const named = [kinds.slice(0, -1).join(', '), ...kinds.slice(-1)]
+      .filter((text) => text !== '')
+      .join(' and ');
+    return `this program applies the patches of ${named} only; move these to vCluster's own values`;
   }
   const switchPath = `sync.${direction}.${kind}.enabled`;
   return own.isOn(switchPath, true) ? undefined : `these patches are not applied: ${switchPath} is not true`;
