@@ -193,6 +193,7 @@ function checkSourceRanges(spec: Field, type: string): void {
   const ranges = spec.member('loadBalancerSourceRanges');
   if (!ranges.isEmpty && type !== LOAD_BALANCER)
     ranges.report({ reason: 'Forbidden', detail: ONLY_BALANCED }, ranges.value, named);
+  if (!ranges.isAbsent && !Array.isArray(ranges.value)) ranges.wrongType('a list');
   for (const [index, range] of ranges.items.entries()) {
     const item = ranges.item(index);
     if (typeof range === 'string')

@@ -91,6 +91,10 @@ describe('a patched copy', () => {
       `spec.loadBalancerClass name part ${NAME_PART}, not "a b"`,
     ],
     [
+      { type: 'LoadBalancer', loadBalancerSourceRanges: '10.0.0.0/8' },
+      'spec.loadBalancerSourceRanges must be a list, not "10.0.0.0/8"',
+    ],
+    [
       { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/33'] },
       'spec.loadBalancerSourceRanges.0 must be a valid CIDR value, not "10.0.0.0/33"',
     ],
