@@ -101,13 +101,12 @@ class CachingInformer implements ObservableInformer {
     this.#createdAtMs = clock.monotonicMs();
     this.#isSelected = parseLabelSelector(labelSelector);
     const owner = {
+      cache: this.#cache,
       publish: (event: CacheEvent | undefined) => this.#publish(event),
       synced: () => this.#checkSynced(),
     };
     const places = namespaces.length === 0 ? [undefined] : namespaces;
-    this.#parts = new Map(
-      places.map((namespace) => [namespace, new CachePart(options, namespace, this.#cache, owner)]),
-    );
+    this.#parts = new Map(places.map((namespace) => [namespace, new CachePart(options, namespace, owner)]));
   }
 
   get(key: ObjectKey): KubeObject | undefined {
@@ -251,6 +250,7 @@ class CachingInformer implements ObservableInformer {
 }
 
 interface PartOwner {
+  readonly cache: ObjectCache;
   publish(event: CacheEvent | undefined): void;
   synced(): void;
 }
@@ -274,14 +274,10 @@ class CachePart implements ListWatchSink {
   #isContradicted = false;
   #mayBeRestored = false;
 
-  constructor(
-    options: InformerOptions,
-    namespace: string | undefined,
-    ...[cache, owner]: [ObjectCache, PartOwner]
-  ) {
+  constructor(options: InformerOptions, namespace: string | undefined, owner: PartOwner) {
     this.#options = options;
     this.#namespace = namespace;
-    this.#cache = cache;
+    this.#cache = owner.cache;
     this.#owner = owner;
     const leavesOutMalformed = options.onMalformed !== undefined;
     this.listWatch = new ListWatch({ ...options, namespace, leavesOutMalformed, sink: this });
