@@ -192,7 +192,7 @@ export function rejectedByHost(error: unknown, namespace: string): unknown {
     case 404:
       return unavailable(`${text}. Create the namespace`, error);
     default:
-      return Object.assign(failure(500, 'InternalError', text), { cause: error });
+      return new StatusError(failure(500, 'InternalError', text).status, { cause: error });
   }
 }
 
@@ -208,7 +208,7 @@ function unreachable(
   const message =
     `${placeOf(namespace)} did not confirm a write, which may or may not have happened. ` +
     `Read the object before you retry: ${why}`;
-  return Object.assign(failure(504, 'Timeout', message), { cause: error });
+  return new StatusError(failure(504, 'Timeout', message).status, { cause: error });
 }
 
 /** The Secret of an object is damaged: the store cannot tell whether the object exists. */
