@@ -73,7 +73,7 @@ export function programParts() {
   return { clock: systemClock, random: systemRandom, version: packageVersion() };
 }
 
-/** This version in the releases of the repository. No registry has the package, so anybody may register its name there. */
+/** This version in the releases of the repository. No registry has the package, so its name there is free for others to register. */
 export function releaseUrl(): string {
   const { version, repository } = manifest();
   const home = repository.url.replaceAll(/^git\+|\.git$/gu, '');
