@@ -61,6 +61,7 @@ function ruleErrors(rule: JsonObject, path: string): FieldError[] {
   return [
     ...itemErrors(textsOf(rule, 'verbs'), `${path}.verbs`, verbErrors),
     ...itemErrors(objectList(rule, 'resources'), `${path}.resources`, resourceErrors),
+    ...repeatedErrors(rule, path),
     ...resourceNameErrors(rule, path),
     ...entryErrors(rule, path),
     ...itemErrors(textsOf(rule, 'namespaces'), `${path}.namespaces`, optionalNameErrors),
@@ -124,6 +125,33 @@ function overlapErrors(resources: readonly string[], others: readonly string[], 
   });
 }
 
+/** Beside a wildcard, no resource of a group is named twice in a rule. */
+function repeatedErrors(rule: JsonObject, path: string): FieldError[] {
+  const named = objectList(rule, 'resources').flatMap((entry, index) => {
+    // An entry with names of objects covers no other one.
+    const names = listField(entry, 'resourceNames').length === 0 ? '' : String(index);
+    return resourcesOf(entry).map((resource, at) => ({
+      among: `${text(entry, 'group')} ${names}`,
+      resource,
+      at: `${path}.resources[${index}].resources[${at}]`,
+    }));
+  });
+  return [...Map.groupBy(named, ({ among }) => among).values()].flatMap((all) => {
+    if (!all.some(({ resource }) => resource.includes(ANY))) return [];
+    const first = new Map(all.toReversed().map(({ resource, at }) => [resource, at]));
+    return all.flatMap(({ resource, at }) => {
+      const earlier = first.get(resource);
+      return problemErrors(at, resource, earlier === at ? undefined : `${earlier} matches the same`);
+    });
+  });
+}
+
+/** Without any, an entry matches all resources of its group. */
+function resourcesOf(entry: JsonObject): readonly string[] {
+  const resources = textsOf(entry, 'resources');
+  return resources.length === 0 ? [ANY] : resources;
+}
+
 /** Resources that another entry of the rule contains, and entries of which no name is one of the rule's. */
 function entryErrors(rule: JsonObject, path: string): FieldError[] {
   const entries = objectList(rule, 'resources');
@@ -135,7 +163,7 @@ function entryErrors(rule: JsonObject, path: string): FieldError[] {
         text(other, 'group') === text(entry, 'group') &&
         listField(other, 'resourceNames').length === 0,
     );
-    const wildcards = others.flatMap((other) => textsOf(other, 'resources'));
+    const wildcards = others.flatMap(resourcesOf);
     const own = textsOf(entry, 'resourceNames');
     const isUnreachable = names.length > 0 && own.length > 0 && !own.some((name) => names.includes(name));
     const never = isUnreachable ? 'never matches: none is in resourceNames of the rule' : undefined;
@@ -343,7 +371,7 @@ management.AccessKeyScopeRule.cluster: Name of the cluster. If set, only request
 management.AccessKeyScopeRule.virtualClusters: Virtual clusters, for requests to virtual clusters. An empty list means no restriction.
 management.GroupResources: Resources of one API group.
 management.GroupResources.group: API group. An empty string is the core group.
-management.GroupResources.resources: Resources: pods, pods/log (a subresource), pods/* (all subresources of pods), */scale (a subresource of any resource) or * (all resources and subresources). An empty list matches all resources of the group. Entries must not overlap if one has a wildcard.
+management.GroupResources.resources: Resources: pods, pods/log (a subresource), pods/* (all subresources of pods), */scale (a subresource of any resource) or * (all resources and subresources). An empty list matches all resources of the group. Entries of a group must not overlap if one has a wildcard.
 management.GroupResources.resourceNames: Names of objects. Requires resources to be specified. An empty list matches all.
 management.AccessKeyVirtualCluster: Virtual clusters by name and namespace.
 management.AccessKeyVirtualCluster.name: Name of the virtual cluster. Empty matches all.

@@ -56,6 +56,11 @@ describe('valid scopes', () => {
       ),
     ],
     ['a whole group', rule({ resources: [{ group: 'apps' }] })],
+    [
+      'a wildcard in entries of different groups',
+      resourceEntries({ resources: ['*'] }, { group: 'apps' }, { group: 'batch', resources: ['*'] }),
+    ],
+    ['a name twice without a wildcard', resources('pods', 'pods')],
     ['wildcards that do not overlap', resources('pods', 'pods/*', 'services/status')],
     ['paths', rule({ nonResourceURLs: ['*', '/api', '/api/*'] })],
     ['virtual clusters', rule({ virtualClusters: [{}, { name: 'v', namespace: 'p-a' }] })],
@@ -200,6 +205,35 @@ describe('invalid scopes', () => {
     ],
   ])('%s', (_what, scope, text) => {
     expect(found(scope).join('\n')).toContain(text);
+  });
+
+  test.each<[string, JsonObject, string]>([
+    ['* twice', resources('*', '*'), 'resources[0].resources[1]'],
+    ['a wildcard twice', resources('pods/*', 'pods/*'), 'resources[0].resources[1]'],
+    ['a name twice beside a wildcard', resources('pods', '*/scale', 'pods'), 'resources[0].resources[2]'],
+    [
+      '* in two entries of a group',
+      resourceEntries({ resources: ['*'] }, { group: 'apps' }, { group: '', resources: ['*'] }),
+      'resources[2].resources[0]',
+    ],
+    [
+      'an entry without resources after a name',
+      resourceEntries({ resources: ['pods'] }, {}),
+      'resources[0].resources[0]',
+    ],
+    [
+      'an entry without resources before a name',
+      resourceEntries({ group: 'apps', resources: [] }, { group: 'apps', resources: ['deployments'] }),
+      'resources[1].resources[0]',
+    ],
+    ['two entries without resources', resourceEntries({}, {}), 'resources[1].resources[0]'],
+    [
+      'a wildcard in two entries',
+      resourceEntries({ resources: ['*/scale'] }, { resources: ['*/scale'] }),
+      'resources[1].resources[0]',
+    ],
+  ])('%s overlap', (_what, scope, at) => {
+    expect(found(scope)).toEqual([expect.stringContaining(`spec.scope.rules[0].${at}: Invalid value`)]);
   });
 
   test.each<[string[], string]>([
