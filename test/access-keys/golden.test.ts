@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
+import { isJsonObject, objectList, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
 
 const GROUP = 'management.platform.sh';
@@ -73,6 +73,14 @@ describe('discovery', () => {
     expect(differences(groupIn(real, 'items'), groupIn(own, 'items')).missing).toEqual([
       '[].metadata.creationTimestamp: null',
     ]);
+  });
+
+  test('the second version of OpenAPI defines both kinds', async () => {
+    const { definitions = {} } = await ours('/openapi/v2');
+    const kinds = Object.values(definitions as JsonObject).flatMap((schema) =>
+      objectList(schema as JsonObject, 'x-kubernetes-group-version-kind').map(({ kind }) => kind),
+    );
+    expect(kinds).toEqual(expect.arrayContaining(['OwnedAccessKey', 'DirectClusterEndpointToken']));
   });
 
   test('resources: the same names, verbs and short names', async () => {

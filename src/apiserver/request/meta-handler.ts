@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { jsonResponse, textResponse, type ApiResponse, negotiate, type OfferedForm } from './api-response.ts';
 import { openApiDocument, openApiIndex, type OpenApiDocument } from './openapi.ts';
+import { openApiV2 } from './openapi-v2.ts';
 import type { DefinitionTable, ResourceDefinition } from '../objects/resource-definition.ts';
 import { methodNotAllowed } from '../status.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -62,7 +63,7 @@ export class MetaHandler {
       case '/openapi/v3':
         return jsonResponse(200, openApiIndex(this.#openApi()));
       case '/openapi/v2':
-        return openApiV2(this.#version.gitVersion, request.accept);
+        return openApiV2(this.#table, this.#version.gitVersion, request.accept);
       default:
         return path.startsWith('/openapi/v3/')
           ? this.#openApiResponse(path, request.ifNoneMatch)
@@ -123,29 +124,6 @@ export class MetaHandler {
     const headers = { 'content-type': 'application/json', etag, vary: 'Accept' };
     return ifNoneMatch === etag ? { code: 304, headers, body: '' } : { code: 200, headers, body: found.text };
   }
-}
-
-/** Clients also accept `v2@v1.0`, which Go's parser of media types rejects in a response. */
-const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
-
-/**
- * `/openapi/v2` without definitions. Kinds are described in `/openapi/v3`, but kubectl validates a kind that is not there, such as `List` or
- * an unknown apiVersion, against this document, and fails with a misleading message without it. A kind without a definition passes, and the
- * server reports the error. Throws a 406 `StatusError` for any other form than protobuf, JSON and YAML.
- */
-export function openApiV2(version: string, accept: string | undefined): ApiResponse {
-  if (!accept?.replace('v2@v1', 'v2.v1').includes(PROTOBUF)) {
-    const info = { title: 'Kubernetes', version };
-    return jsonResponse(200, { swagger: '2.0', info, paths: {} }, negotiate(accept));
-  }
-  const info = stringField(1, 'Kubernetes') + stringField(2, version);
-  const body = stringField(1, '2.0') + stringField(2, info) + stringField(8, '');
-  return { code: 200, headers: { 'content-type': PROTOBUF, vary: 'Accept' }, body };
-}
-
-/** A protobuf field of fewer than 128 ASCII characters, so that each byte is a character. */
-function stringField(number: number, text: string): string {
-  return String.fromCharCode((number << 3) | 2, text.length) + text;
 }
 
 // Discovery documents: the groups, versions and resources of a server, in the plain and in the aggregated form.

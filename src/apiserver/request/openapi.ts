@@ -54,11 +54,10 @@ export function openApiDocument(
   version: string,
   serverVersion: string,
 ): OpenApiDocument {
-  const components = new Map<string, JsonObject>([[STATUS, STATUS_SCHEMA]]);
-  addTypedObject(components, META_SCHEMAS.get('meta.DeleteOptions'));
+  const definitions = table.of(group, version);
+  const components = schemasOf(definitions);
   const paths: JsonObject = {};
-  for (const definition of table.of(group, version)) {
-    addKind(components, definition);
+  for (const definition of definitions) {
     const requests = addRequests(components, definition);
     Object.assign(paths, pathsOf(definition, rootPath(group, version), requests));
   }
@@ -71,6 +70,14 @@ export function openApiDocument(
   const text = JSON.stringify(document);
   const hash = createHash('sha512').update(text).digest('hex').toUpperCase();
   return { path: rootPath(group, version).slice(1), text, hash };
+}
+
+/** The schemas of the kinds and of what they consist of, by name. */
+export function schemasOf(definitions: readonly ResourceDefinition[]): Map<string, JsonObject> {
+  const components = new Map<string, JsonObject>([[STATUS, STATUS_SCHEMA]]);
+  addTypedObject(components, META_SCHEMAS.get('meta.DeleteOptions'));
+  for (const definition of definitions) addKind(components, definition);
+  return components;
 }
 
 export function openApiIndex(documents: readonly OpenApiDocument[]): JsonObject {
