@@ -184,7 +184,7 @@ export interface TokensOptions {
   readonly logger: Logger;
   /** Holds `META_TYPES`, `SCOPE_TYPES` and `TOKEN_TYPES`. */
   readonly types: TypeTable;
-  /** https URL, the `iss` claim; a trailing slash is removed. */
+  /** https URL, the `iss` claim as it is. */
   readonly issuer: string;
   readonly ttls: TokenTtls;
   /** Called for each issued token; dry runs do not count. */
@@ -194,8 +194,7 @@ export interface TokensOptions {
 export type Tokens = ReturnType<typeof composeTokens>;
 
 export function composeTokens(options: TokensOptions) {
-  const { ttls, index, clock } = options;
-  const issuer = options.issuer.replace(/\/+$/, '');
+  const { ttls, index, clock, issuer } = options;
   const ring = new KeyRing({ ...options, tokenSecondsMax: Math.max(ttls.default, ttls.max) });
   return {
     definition: defineResource({
@@ -249,7 +248,11 @@ async function issue(
   const content = { id, record, scope, ...granted };
   const token = await sign(content).catch(unlessUnavailable);
   if (token.length > TOKEN_BYTES_MAX) refuse([tooLarge(token.length, spec, content)]);
-  if (!caller.isDryRun) options.issued();
+  if (!caller.isDryRun) {
+    options.issued();
+    // Other clients get no warning for what they have asked for.
+    if (caller.manager.startsWith('kubectl')) caller.warn(SHOWN_ONCE);
+  }
   const ttl = granted.expiresAt - granted.issuedAt;
   return {
     metadata,
@@ -257,6 +260,8 @@ async function issue(
     status: caller.isDryRun ? {} : { token },
   };
 }
+
+const SHOWN_ONCE = "the token is only in this response: kubectl prints it with -o jsonpath='{.status.token}'";
 
 // The documents for verifiers of tokens: OpenID Connect Discovery and the key set.
 
@@ -284,7 +289,8 @@ function tokenDocuments(ring: KeyRing, issuer: string): ReadonlyMap<string, () =
 function discoveryDocument(issuer: string): JsonObject {
   return {
     issuer,
-    jwks_uri: issuer + KEY_SET_PATH,
+    // As verifiers append the path of this document.
+    jwks_uri: issuer.replace(/\/$/, '') + KEY_SET_PATH,
     response_types_supported: ['id_token'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [ALGORITHM],

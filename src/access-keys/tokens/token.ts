@@ -45,7 +45,7 @@ export interface TokenContent {
   readonly expiresAt: number;
 }
 
-/** `issuer`: the `iss` claim, a URL without a trailing slash. */
+/** `issuer`: the `iss` claim, a URL. */
 export async function signToken(ring: KeyRing, issuer: string, content: TokenContent): Promise<string> {
   const { record, scope, issuedAt, expiresAt, id } = content;
   const platform: PlatformClaim = {

@@ -143,6 +143,8 @@ const PLAIN_STRATEGY: Strategy = {
 export interface Caller {
   readonly user: UserInfo;
   readonly prefix: string;
+  /** Its field manager, such as kubectl-create. */
+  readonly manager: string;
   readonly isDryRun: boolean;
   warn(warning: string): void;
 }

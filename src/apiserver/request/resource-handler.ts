@@ -197,8 +197,9 @@ export class ResourceHandler {
     const body = this.#body(call, options.fieldValidation);
     if (definition.respond) {
       const { user, prefix } = request;
+      const { manager, isDryRun } = contextOf(call, options);
       const warn = (warning: string): void => void call.warnings.push(warning);
-      const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun, warn });
+      const object = await definition.respond(body, { user, prefix, manager, isDryRun, warn });
       const response = this.#responses.object(presentation(call), 201, { object, resourceVersion: '' });
       return withNoStore(definition, response);
     }

@@ -192,8 +192,9 @@ describe('documents', () => {
       'content-type': 'application/json',
       'cache-control': 'public, max-age=3600',
     });
+    // Verifiers compare the issuer as it is configured.
     expect(JSON.parse(answer?.body ?? '')).toEqual({
-      issuer: 'https://platform.example.com/kubernetes/management',
+      issuer: 'https://platform.example.com/kubernetes/management/',
       jwks_uri: 'https://platform.example.com/kubernetes/management/openid/v1/jwks',
       response_types_supported: ['id_token'],
       subject_types_supported: ['public'],

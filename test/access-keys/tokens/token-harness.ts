@@ -96,6 +96,7 @@ export interface TokenHarness extends AsyncDisposable {
 export interface CreateOptions {
   readonly metadata?: JsonObject;
   readonly isDryRun?: boolean;
+  readonly manager?: string;
   readonly warnings?: string[];
 }
 
@@ -118,8 +119,8 @@ export async function startTokens(options: Partial<TokensOptions> = {}): Promise
   });
   await tokens.start();
   const create = async (user: UserInfo, spec: JsonObject, how: CreateOptions = {}): Promise<JsonObject> => {
-    const { metadata = {}, isDryRun = false, warnings = [] } = how;
-    const caller: Caller = { user, prefix: '', isDryRun, warn: (text) => void warnings.push(text) };
+    const { metadata = {}, isDryRun = false, manager = 'test', warnings = [] } = how;
+    const caller: Caller = { user, prefix: '', manager, isDryRun, warn: (text) => void warnings.push(text) };
     const answer = await tokens.definition.respond?.({ metadata, spec, status: {} }, caller);
     if (answer === undefined) throw new Error('the kind does not answer');
     return answer;

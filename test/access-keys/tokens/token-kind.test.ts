@@ -107,6 +107,20 @@ describe('spec.ttl', () => {
     expect(error.message).toContain(words);
   });
 
+  test('kubectl, which prints no token by itself, is told where it is', async () => {
+    await using harness = await startTokens();
+    const key = harness.index.set(keyRecord());
+    for (const [manager, isDryRun, count] of [
+      ['kubectl-create', false, 1],
+      ['kubectl-create', true, 0],
+      ['endpoint-syncer', false, 0],
+    ] as const) {
+      const warnings: string[] = [];
+      await harness.create(key.user, {}, { manager, isDryRun, warnings });
+      expect(warnings.filter((text) => text.includes("-o jsonpath='{.status.token}'"))).toHaveLength(count);
+    }
+  });
+
   test('is reduced to the remaining lifetime of the key, with a warning if the request had a ttl', async () => {
     const harness = await startTokens();
     const expiresAtMs = harness.clock.now() + 90_500;
