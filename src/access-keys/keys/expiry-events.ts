@@ -139,10 +139,15 @@ function unlessDeleted(error: unknown): void {
   if (!isRevisionConflict(error)) throw error;
 }
 
+/** A cut name may end in a character that no part of a name ends in. */
+function eventNamePrefix(name: string): string {
+  return /^.*[a-z0-9]/.exec(name.slice(0, NAME_CHARACTERS_MAX))?.[0] ?? '';
+}
+
 function eventOf(key: IndexedKey, endMs: number, nowMs: number): JsonObject {
   return {
     metadata: {
-      name: `${key.name.slice(0, NAME_CHARACTERS_MAX)}.${key.uid}`,
+      name: `${eventNamePrefix(key.name)}.${key.uid}`,
       namespace: NAMESPACE,
       annotations: { [SUBJECT_ANNOTATION]: key.user.name },
     },

@@ -25,6 +25,18 @@ async function settle(clock: FakeClock): Promise<void> {
   for (let round = 0; round < 10; round++) await clock.advanceAsync(0);
 }
 
+test.each([`${'a'.repeat(199)}-b`, `${'a'.repeat(199)}.b`, `${'a'.repeat(197)}---b`, 'a'.repeat(253)])(
+  'an expired key is reported by an Event, however its name is cut: %s',
+  async (name) => {
+    const clock = new FakeClock();
+    await using api = await startKeyServer({ clock });
+    await api.create(name, { ttl: 10 });
+    await clock.advanceAsync(10_000);
+    await settle(clock);
+    expect(await eventsOf(api)).toEqual([`Expired ${name}`]);
+  },
+);
+
 test('an expired key is reported by an Event, which is kept for an hour, and an audit entry', async () => {
   const [clock, audit] = [new FakeClock(), [] as AuditEvent[]];
   await using api = await startKeyServer({ clock, audit: (event) => audit.push(event) });
