@@ -172,6 +172,14 @@ export function microTime(epochMs: number): string {
   return new Date(epochMs).toISOString().replace('Z', '000Z');
 }
 
+/** The last second of the year 9999, where RFC 3339 ends. */
+export const TIME_MS_MAX = 253_402_300_799_000;
+
+/** Whether {@link timeText} can express it. */
+export function isTimeMs(epochMs: number): boolean {
+  return epochMs >= 0 && epochMs <= TIME_MS_MAX;
+}
+
 /** RFC 3339 with seconds, as an API server writes times. */
 export function timeText(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;

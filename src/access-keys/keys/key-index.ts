@@ -6,7 +6,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { metadataOf } from '../../kube/object.ts';
+import { isTimeMs, metadataOf } from '../../kube/object.ts';
 import type { UserInfo } from '../../apiserver/user.ts';
 import { isJsonObject, type JsonObject, listField, objectField, objectList, text } from '../../base/json.ts';
 import type { Projected, Projection, Store, StoredEntry, StoreKey } from '../../apiserver/storage/store.ts';
@@ -17,7 +17,7 @@ import {
   type KeyIndex as KeyIndexContract,
   type KeyRecord,
 } from '../identity.ts';
-import { keyBytes } from './key-validation.ts';
+import { keyBytes, TTL_SECONDS_MAX } from './key-validation.ts';
 import { credentialsOf, endOf, tokenGenerationOf, type Lifetime } from './stored-key.ts';
 import type { StoredCredential } from '../credentials/access-key.ts';
 import type { KeyActivity } from './key-activity.ts';
@@ -191,6 +191,8 @@ interface Deletion {
 
 /** Immutable: each change of the object creates a new record. */
 export interface IndexedKey extends KeyRecord, Lifetime {
+  /** What is wrong with the stored object; requests that use such a key fail. */
+  readonly problem: string | undefined;
   readonly revision: number;
   readonly bytes: number;
   /** The newest first; several after a rotation. */
@@ -223,25 +225,37 @@ export function indexedKey({ key, value, revision }: StoredEntry): IndexedKey {
   const deletion = deletionOf(metadata);
   const tokenGeneration = tokenGenerationOf(value);
   const user = userOf(value, tokenGeneration);
+  const createdMs = Date.parse(text(metadata, 'creationTimestamp'));
+  const ttlMs = Number(spec['ttl'] ?? 0) * 1000;
+  const problem = lifetimeProblem(createdMs, ttlMs);
   return {
     name: key.name,
     uid: text(metadata, 'uid'),
     user,
-    isDisabled: spec['disabled'] === true,
+    isDisabled: spec['disabled'] === true || problem !== undefined,
+    problem,
     isDeleted: deletion?.hasGrace === false,
     holdsOidcData: holdsOidcData(value),
     tokenGeneration,
     revision,
     bytes: keyBytes(value),
     credentials: indexedCredentials(value, user),
-    createdMs: Date.parse(text(metadata, 'creationTimestamp')),
-    ttlMs: Number(spec['ttl'] ?? 0) * 1000,
+    createdMs: problem === undefined ? createdMs : 0,
+    ttlMs: problem === undefined ? ttlMs : 0,
     isAfterActivity: spec['ttlAfterLastActivity'] === true,
     writtenActivityMs: timeMs(text(objectField(value, 'status'), 'lastActivity')),
     deletion,
     finalizers: listField(metadata, 'finalizers').filter((name) => typeof name === 'string'),
     owners: objectList(metadata, 'ownerReferences').map(ownerOf),
   };
+}
+
+/** The API stores no such key. Requests that use it fail, and no time is computed from it. */
+function lifetimeProblem(createdMs: number, ttlMs: number): string | undefined {
+  if (!isTimeMs(createdMs)) return 'metadata.creationTimestamp is not a time';
+  return ttlMs >= 0 && ttlMs <= TTL_SECONDS_MAX * 1000
+    ? undefined
+    : `spec.ttl is not a number from 0 to ${TTL_SECONDS_MAX}`;
 }
 
 function indexedCredentials(value: JsonObject, user: UserInfo): IndexedCredential[] {
@@ -301,6 +315,8 @@ function ownerOf(reference: JsonObject): OwnerReference {
   };
 }
 
+/** Undefined also for a text that is no time. */
 function timeMs(time: string): number | undefined {
-  return time === '' ? undefined : Date.parse(time);
+  const ms = Date.parse(time);
+  return Number.isNaN(ms) ? undefined : ms;
 }

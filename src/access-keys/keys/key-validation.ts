@@ -39,6 +39,9 @@ const LOGIN_NAME_BYTES_MAX = 1024;
 export const KEY_BYTES_MAX = 256 * 1024;
 export const GROUPS_MAX = 256;
 
+/** A thousand years: the end of a key is a date, with ttlAfterLastActivity one that moves. */
+export const TTL_SECONDS_MAX = 31_557_600_000;
+
 /** `maxTtlSeconds`: the maximum of `spec.ttl`; 0: none. */
 export function validateKey(
   next: JsonObject,
@@ -157,10 +160,11 @@ function ttlErrors(spec: JsonObject, before: JsonObject | undefined, maxTtlSecon
   if (ttl === undefined) return [];
   if (before && jsonEquals(ttl, before['ttl'])) return [];
   const seconds = typeof ttl === 'number' ? ttl : 0;
-  // JSON.parse has rounded a larger one.
-  if (!Number.isSafeInteger(seconds))
-    return [invalidValue('spec.ttl', ttl, `must be at most ${Number.MAX_SAFE_INTEGER}`)];
   if (seconds < 0) return [invalidValue('spec.ttl', ttl, 'must be greater than or equal to 0')];
+  if (seconds > TTL_SECONDS_MAX) {
+    const detail = `must be at most ${TTL_SECONDS_MAX} (seconds, a thousand years); 0 means that the key never expires`;
+    return [invalidValue('spec.ttl', ttl, detail)];
+  }
   if (maxTtlSeconds === 0 || (seconds > 0 && seconds <= maxTtlSeconds)) return [];
   const detail = `must be from 1 to ${maxTtlSeconds} (seconds), the maximum of this server`;
   return [invalidValue('spec.ttl', seconds, detail)];

@@ -73,12 +73,14 @@ export function composeKeys(options: KeysOptions) {
     start: async (): Promise<void> => {
       index.onChange(({ now, before }) => {
         if (before && before.uid !== now?.uid) activity.forget(before.uid);
+        if (now && now.problem !== before?.problem) warnOfProblem(now, options.logger);
       });
       // The notes are read before the keys: a key with a note that is not in the list was deleted.
       await activity.read();
       index.start();
       for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
       warnOfLargeKeys(index, options.logger);
+      for (const key of index.all()) warnOfProblem(key, options.logger);
       collector.start();
       expiry.start();
     },
@@ -96,6 +98,12 @@ export function composeKeys(options: KeysOptions) {
 
 function readOnly(kind: ResourceDefinition): ResourceDefinition {
   return { ...kind, verbs: ['get', 'list', 'watch'] };
+}
+
+/** Of a key that was stored by other means than this API. */
+function warnOfProblem({ name, problem }: IndexedKey, logger: Logger): void {
+  if (problem === undefined) return;
+  logger.warn({ name, problem }, 'a stored access key is damaged, and requests that use it fail: delete it');
 }
 
 /** Of earlier versions, which had no limits. */

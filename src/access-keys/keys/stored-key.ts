@@ -3,7 +3,7 @@
  * token generation. None of these is part of a view.
  */
 
-import { metadataOf, timeText } from '../../kube/object.ts';
+import { isTimeMs, metadataOf, timeText } from '../../kube/object.ts';
 import type { Overlay, ObjectView } from '../../apiserver/objects/resource-definition.ts';
 import { invariant } from '../../base/errors.ts';
 import {
@@ -151,7 +151,9 @@ function withExpiry(object: JsonObject): JsonObject {
   return endMs === undefined ? object : withTime(object, 'expiresAt', endMs);
 }
 
+/** Without a time that RFC 3339 cannot express: one stored object must not break the list of all. */
 function withTime(object: JsonObject, field: string, ms: number): JsonObject {
+  if (!isTimeMs(ms)) return object;
   return { ...object, status: { ...objectField(object, 'status'), [field]: timeText(ms) } };
 }
 
@@ -313,7 +315,7 @@ export function endOf(lifetime: Lifetime, lastActivityMs: number | undefined): n
   return from + ttlMs;
 }
 
-/** When a key, as clients see it, expires; undefined: never. */
+/** When a key, as clients see it, expires; undefined: never, or it has no times. */
 export function endOfKey(key: JsonObject): number | undefined {
   const spec = objectField(key, 'spec');
   const activity = text(objectField(key, 'status'), 'lastActivity');
@@ -322,7 +324,8 @@ export function endOfKey(key: JsonObject): number | undefined {
     ttlMs: Number(spec['ttl'] ?? 0) * 1000,
     isAfterActivity: spec['ttlAfterLastActivity'] === true,
   };
-  return endOf(lifetime, activity === '' ? undefined : Date.parse(activity));
+  const endMs = endOf(lifetime, activity === '' ? undefined : Date.parse(activity));
+  return Number.isNaN(endMs) ? undefined : endMs;
 }
 
 const ACTIVITY_INTERVAL_MS = 60_000;

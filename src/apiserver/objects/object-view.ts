@@ -201,7 +201,7 @@ export function ageText(timestamp: string, nowMs: number): string {
 /** `119s`, `10m`, `5d8h`, rounded as kubectl does. */
 function durationText(ms: number): string {
   const seconds = Math.floor(ms / 1000);
-  if (seconds < -1) return '<invalid>';
+  if (!(seconds >= -1)) return '<invalid>';
   if (seconds < 120) return `${Math.max(0, seconds)}s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 10) return pair(minutes, 'm', seconds % 60, 's');

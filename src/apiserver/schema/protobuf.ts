@@ -3,6 +3,7 @@
  * responses. The field numbers are in the schema.
  */
 
+import { TIME_MS_MAX } from '../../kube/object.ts';
 import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { PROTOBUF_FIELDS_MAX, PROTOBUF_JSON_BYTES_MAX } from '../limits.ts';
 import { parseJsonText } from './json-text.ts';
@@ -188,14 +189,11 @@ function readAny(text: string): JsonValue {
   }
 }
 
-/** The last second of the year 9999, where RFC 3339 ends. */
-const SECONDS_MAX = 253_402_300_799;
-
 /** Null for the zero time, which Kubernetes writes as an empty message. */
 function readTime(parts: readonly WireField[], precision: 'time' | 'microtime'): JsonValue {
   const [seconds, nanos] = [numberOf(parts, 1), numberOf(parts, 2)];
   if (parts.length === 0 || seconds < 0) return null;
-  if (seconds > SECONDS_MAX || nanos < 0 || nanos > 999_999_999)
+  if (seconds * 1000 > TIME_MS_MAX || nanos < 0 || nanos > 999_999_999)
     throw new ProtobufError('a time is out of range');
   const text = new Date(seconds * 1000).toISOString().slice(0, 19);
   if (precision === 'time') return `${text}Z`;

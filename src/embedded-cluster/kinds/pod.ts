@@ -65,6 +65,8 @@ export function pods(types: TypeTable): ResourceDefinition {
 }
 
 const GRACE_SECONDS = 30;
+/** A thousand years: the end of the period is a date. */
+const GRACE_SECONDS_MAX = 31_557_600_000;
 
 /** No kubelet runs a Pod that has no node or has finished, so it is removed immediately. A pending deletion keeps its period. */
 function gracePeriodSeconds(object: JsonObject, asked: number | undefined): number {
@@ -72,7 +74,8 @@ function gracePeriodSeconds(object: JsonObject, asked: number | undefined): numb
   const podSpec = objectField(object, 'spec');
   if (text(podSpec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
   const pending = metadataOf(object)['deletionGracePeriodSeconds'];
-  return asked ?? Number(pending ?? podSpec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
+  const seconds = asked ?? Number(pending ?? podSpec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
+  return Math.min(seconds, GRACE_SECONDS_MAX);
 }
 
 function applyDefaults(object: JsonObject): void {

@@ -116,7 +116,14 @@ describe('validation of a change', () => {
     ['key', { key: 'other' }, ['spec.key FieldValueInvalid']],
     ['another good key', { key: SUPPLIED }, ['spec.key FieldValueInvalid']],
     ['ttl', { ttl: -5 }, ['spec.ttl FieldValueInvalid']],
+    ['ttl beyond a thousand years', { ttl: 31_557_600_001 }, ['spec.ttl FieldValueInvalid']],
+    ['ttl beyond every date', { ttl: Number.MAX_SAFE_INTEGER }, ['spec.ttl FieldValueInvalid']],
     ['ttl that is no exact integer', { ttl: 2 ** 53 }, ['spec.ttl FieldValueInvalid']],
+    [
+      'ttl beyond a thousand years after the last use',
+      { ttl: 31_557_600_001, ttlAfterLastActivity: true },
+      ['spec.ttl FieldValueInvalid'],
+    ],
   ];
   test.each(bad)('%s cannot be changed so', async (_what, spec, expected) => {
     await using api = await startKeyServer();
