@@ -87,13 +87,28 @@ function textFor(caller: string, value: unknown): string {
 const ISO_TEXT =
   /^(?:[+-]\d{6}|\d{4})(?:-\d\d(?:-\d\d)?)?(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
+/** As `toUTCString` writes it, and HTTP. The day of the week is not compared with the date. */
+const HTTP_TEXT =
+  /^(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat), (\d\d) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (-?)(\d{4,6}) (\d\d:\d\d:\d\d) GMT$/;
+const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
+
+/** The same time in ISO 8601: V8 does not read all that it writes. Undefined: the text is no HTTP date. */
+function isoOfHttpDate(text: string): string | undefined {
+  const match = HTTP_TEXT.exec(text);
+  if (match === null) return undefined;
+  const [, day = '', month = '', sign = '', year = '', time = ''] = match;
+  const monthNumber = `${MONTHS.indexOf(month) / 3 + 1}`.padStart(2, '0');
+  return `${sign === '' ? '+' : '-'}${year.padStart(6, '0')}-${monthNumber}-${day}T${time}Z`;
+}
+
 /** Everything is UTC and depends only on the input. */
 export function createDate(): unknown {
   const Native = Date;
   const { construct } = Reflect;
 
   const parse = (text: unknown): number => {
-    const input = `${text as string}`;
+    const given = `${text as string}`;
+    const input = isoOfHttpDate(given) ?? given;
     const match = ISO_TEXT.exec(input);
     if (match === null) return NaN;
     return Native.parse(match[1] !== undefined && match[2] === undefined ? `${input}Z` : input);

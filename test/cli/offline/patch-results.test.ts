@@ -1,0 +1,64 @@
+/** What the commands say about results of expressions that cannot be written. */
+
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { capturedRun } from '../captured-run.ts';
+import { testFolder } from '../../support/test-folder.ts';
+
+const FIELD = join(import.meta.dirname, '../../cases/world/field');
+const { write } = testFolder();
+
+function field(name: string): string {
+  return join(FIELD, name);
+}
+
+async function rendered(config: string, object: string): Promise<{ code: number; out: string; err: string }> {
+  return capturedRun(['render', '--config', config, '-f', object]);
+}
+
+describe('a result that JSON cannot hold', () => {
+  test('a Map in the place of all annotations is an error of its patch', async () => {
+    const { code, err } = await rendered(field('f1-map.yaml'), field('f1-object.yaml'));
+    expect(code).toBe(1);
+    expect(err).toContain(
+      'failed Endpoints shop/web: patches[0] at metadata.annotations: the result is a Map: write Object.fromEntries(…) around it',
+    );
+  });
+
+  test('a date as HTTP writes it becomes ISO 8601, one that is none an error of its path alone', async () => {
+    const date = await rendered(field('f1-date.yaml'), field('f1-object.yaml'));
+    expect(date.code).toBe(0);
+    expect(date.out).toContain('example.com/at: "2026-11-28T10:00:00.000Z"');
+    const object = write(
+      'local.yaml',
+      `apiVersion: v1
+kind: Endpoints
+metadata: {name: web, namespace: shop, annotations: {example.com/at: 2026-11-28 10:00, example.com/owner: checkout}}
+subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 80}]}]
+`,
+    );
+    const local = await rendered(field('f1-date.yaml'), object);
+    expect(local.code).toBe(1);
+    expect(local.err).toContain('at metadata.annotations."example.com/at": the result is an invalid Date');
+    expect(local.out).toContain('example.com/owner: checkout');
+  });
+
+  test('eval and test say the same', async () => {
+    const evaluated = await capturedRun(['eval', 'new Date(value)', '--value', '"2026-11-28 10:00"']);
+    expect(evaluated).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('result: the result is an invalid Date') as string,
+    });
+    const cases = write(
+      'map.endpoint-syncer-test.yaml',
+      `config: ${field('f1-map.yaml')}
+cases:
+  - name: the annotations stay
+    virtual: [${field('f1-object.yaml')}]
+    expect: {errors: [{patch: 0, contains: the result is a Map}]}
+`,
+    );
+    expect(await capturedRun(['test', cases])).toMatchObject({ code: 0 });
+  });
+});
