@@ -1,13 +1,10 @@
-/** `--config` and one flag per field, for every command that needs a configuration, and the checks of the engine that a configuration must pass. */
+/** `--config` and one flag per field, for every command that needs a configuration. */
 
 import { type Command, Option } from 'commander';
 import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { Config, ConfigChecks } from '../config/config.ts';
-import { PATCHED_KINDS } from '../syncer/kinds/synced-kinds.ts';
-import { checkPatch, pathSegments } from '../syncer/patch/check-patch.ts';
-import { isProtected } from '../syncer/patch/protect.ts';
-import { checkNamespaceMappings } from '../syncer/translate/namespace-mappings.ts';
+import type { Config } from '../config/config.ts';
+import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 
 export const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
 const API_HELP_GROUP = 'Key and token API:';
@@ -76,16 +73,6 @@ export function loaderInput(command: Command): LoadOptions {
 export function managementInput(command: Command): LoadOptions {
   return { ...loaderInput(command), isNameOptional: true, acceptsFleet: true };
 }
-
-// The checks of the sync engine that the configuration uses: patches, protected paths, namespace mappings.
-
-export const CONFIG_CHECKS: ConfigChecks = {
-  checkPatch: (patch, list) =>
-    checkPatch(patch, PATCHED_KINDS.find(({ configKey }) => configKey === list)?.fields),
-  pathSegments,
-  isProtected,
-  checkNamespaceMappings,
-};
 
 /** Offline there is no kubeconfig context, so the default is the namespace that vCluster's command line creates. */
 export function withHostNamespace(config: Config): Config {

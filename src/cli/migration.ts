@@ -17,7 +17,7 @@ import {
   withoutEmptyKeys,
 } from '../config/vcluster-values.ts';
 import { syncedByVcluster } from '../config/warnings.ts';
-import { CONFIG_CHECKS } from './config-options.ts';
+import { CONFIG_CHECKS } from '../syncer/config-checks.ts';
 
 export const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' } as const;
 export const US = 'endpoint-syncer';

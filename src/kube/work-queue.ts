@@ -4,6 +4,7 @@
 
 import { createBackoff, type Backoff, boundedRetryAfterMs } from '../base/retry.ts';
 import type { Clock, Timer } from '../base/clock.ts';
+import { Turns } from '../base/turns.ts';
 
 /** Metrics of a queue. Every method is called on the hot path and must be cheap. */
 export interface QueueMetrics {
@@ -23,6 +24,8 @@ export interface WorkQueueOptions {
   retryBaseMs?: number;
   /** Longest delay of a retry. Default 1000 s. */
   retryMaxMs?: number;
+  /** Groups of keys that take turns. Default: one. */
+  groupOf?: (key: string) => string;
 }
 
 /** Highest first. `live`: from a watch event. `changed`: the first lists show a difference. `initial`: from the first lists, without a
@@ -45,11 +48,7 @@ export class WorkQueue {
   readonly #metrics: QueueMetrics;
   readonly #backoff: Backoff;
   /** Queued keys in order, each with the time at which it was added. */
-  readonly #waiting: Readonly<Record<KeyPriority, Map<string, number>>> = {
-    live: new Map(),
-    changed: new Map(),
-    initial: new Map(),
-  };
+  readonly #waiting: Readonly<Record<KeyPriority, Turns<number>>>;
   /** Consecutive keys that were taken while keys of a lower priority were queued. */
   #streak = 0;
   /** Keys in progress, each with the time at which it was taken. */
@@ -60,7 +59,12 @@ export class WorkQueue {
   readonly #takers: ((key: string | undefined) => void)[] = [];
   #isShutDown = false;
 
-  constructor({ clock, metrics, retryBaseMs = 5, retryMaxMs = 1_000_000 }: WorkQueueOptions) {
+  constructor({ clock, metrics, retryBaseMs = 5, retryMaxMs = 1_000_000, groupOf }: WorkQueueOptions) {
+    this.#waiting = {
+      live: new Turns(groupOf),
+      changed: new Turns(groupOf),
+      initial: new Turns(groupOf),
+    };
     this.#clock = clock;
     this.#metrics = metrics;
     this.#backoff = createBackoff(retryBaseMs, retryMaxMs);
@@ -130,14 +134,12 @@ export class WorkQueue {
 
   /** The next key, by priority, or undefined once the queue is shut down and empty. */
   take(): Promise<string | undefined> {
-    const waiting = this.#nextWaiting();
-    const next = waiting.entries().next();
-    if (next.done) {
+    const next = this.#nextWaiting().take();
+    if (next === undefined) {
       if (this.#isShutDown) return Promise.resolve(undefined);
       return new Promise((resolve) => this.#takers.push(resolve));
     }
-    const [key, sinceMs] = next.value;
-    waiting.delete(key);
+    const [key, sinceMs] = next;
     this.#metrics.depth(this.#waitingCount);
     const now = this.#clock.monotonicMs();
     this.#metrics.queued((now - sinceMs) / 1000);
@@ -212,7 +214,7 @@ export class WorkQueue {
   }
 
   /** Higher priorities first, without starvation of lower ones. */
-  #nextWaiting(): Map<string, number> {
+  #nextWaiting(): Turns<number> {
     const { live, changed, initial } = this.#waiting;
     const [first = initial, next] = [live, changed, initial].filter(({ size }) => size > 0);
     if (next === undefined || this.#streak >= STREAK_MAX) {

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { reloadOnChange, watchConfigFiles } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, readConfigText, type FileTexts, type LoadedConfig } from '../../src/config/load.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { FILE_BYTES_MAX, type LoadedConfig, loadConfig, readConfigText } from '../../src/config/load.ts';
 import { ConfigError } from '../../src/base/errors.ts';
 import { testFolder } from '../support/test-folder.ts';

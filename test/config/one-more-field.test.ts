@@ -21,7 +21,7 @@ const BY_HAND = [
 ] as const;
 
 const USE = `
-import { CONFIG_CHECKS } from './cli/config-options.ts';
+import { CONFIG_CHECKS } from './syncer/config-checks.ts';
 import { type Config, configurationHash, diffConfig, withLiveChanges } from './config/config.ts';
 import { parseConfig } from './config/parse.ts';
 

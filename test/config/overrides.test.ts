@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/base/errors.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { parseConfig, type ParseResult } from '../../src/config/parse.ts';
 
 const FILE = 'endpointSyncer: {name: vc, workers: 2}\nsync: {toHost: {secrets: {enabled: false}}}\n';

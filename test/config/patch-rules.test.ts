@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseText, problemsIn, validConfig, withPatches } from './setup.ts';
 import { isOverruled, loadCases } from '../support/cases.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { formatPath } from '../../src/config/finding.ts';
 import { checkPatches } from '../../src/config/patch-rules.ts';
 

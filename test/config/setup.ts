@@ -1,6 +1,6 @@
 /** Parsing text with the real checks, and problems in the short form that tests compare. */
 
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { parseConfig, type ParseResult } from '../../src/config/parse.ts';
 import type { Config, ConfigChecks, ConfigFlags } from '../../src/config/config.ts';
 import type { ConfigProblem } from '../../src/base/errors.ts';

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { startFleet } from '../../src/fleet/fleet.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';

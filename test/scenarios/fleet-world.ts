@@ -10,7 +10,7 @@ import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';

@@ -6,7 +6,7 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { CONFIG_CHECKS } from '../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../src/syncer/config-checks.ts';
 import { reloadOnChange } from '../../src/cli/process-lifecycle.ts';
 import { loadConfig, type LoadedConfig } from '../../src/config/load.ts';
 import { startDaemon, type Daemon } from '../../src/syncer/daemon.ts';

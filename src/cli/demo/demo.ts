@@ -23,7 +23,7 @@ import {
 import { sleep, systemClock } from '../../base/clock.ts';
 import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import { CONFIG_CHECKS } from '../config-options.ts';
+import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
 import type { ExitWith } from '../output/terminal.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import {

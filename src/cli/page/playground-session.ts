@@ -30,7 +30,7 @@ import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeepin
 import { parseObjects, printObject, withoutBookkeeping } from '../output/objects.ts';
 import { parseConfig, parsePatchFile } from '../../config/parse.ts';
 import { readDocument } from '../../config/document.ts';
-import { CONFIG_CHECKS } from '../config-options.ts';
+import { CONFIG_CHECKS } from '../../syncer/config-checks.ts';
 import { describeFailure } from '../output/terminal.ts';
 
 const WARM_UP = {

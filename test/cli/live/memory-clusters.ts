@@ -2,7 +2,7 @@
 
 import { parseConfig } from '../../../src/config/parse.ts';
 import type { Config } from '../../../src/config/config.ts';
-import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../../src/syncer/config-checks.ts';
 import type { Change } from '../../../src/syncer/rehearsal.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
 import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';

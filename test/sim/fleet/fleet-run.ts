@@ -1,7 +1,7 @@
 /** One history of a fleet against the real program: one writer of each member after every write, and the host when all has settled. */
 
 import { textAt } from '../../../src/base/json.ts';
-import { CONFIG_CHECKS } from '../../../src/cli/config-options.ts';
+import { CONFIG_CHECKS } from '../../../src/syncer/config-checks.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { parseConfig } from '../../../src/config/parse.ts';
 import {
