@@ -91,6 +91,18 @@ export class TerminalError extends Error {
   override readonly name = 'TerminalError';
 }
 
+/** Thrown where a reconcile would wait for something that one tenant can make last: it ends, holds no worker, and its key is reconciled again afterwards. */
+export class Postponed extends Error {
+  override readonly name = 'Postponed';
+  /** Never rejects. */
+  readonly until: Promise<unknown>;
+
+  constructor(what: string, until: Promise<unknown>) {
+    super(what);
+    this.until = until;
+  }
+}
+
 const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EISDIR: 'it is a folder',

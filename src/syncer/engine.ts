@@ -136,7 +136,7 @@ export class Engine implements Generation {
   }
 
   get isIdle(): boolean {
-    return this.#isWorking && this.#isSwept && this.#controllers.every(({ queue }) => queue.isIdle);
+    return this.#isWorking && this.#isSwept && this.#controllers.every(({ isIdle }) => isIdle);
   }
 
   get initialOutcomes(): Readonly<Record<string, number>> {

@@ -12,8 +12,10 @@ import { createPatchPipeline, measuredPipeline, type PipelineOptions } from './p
 import type { PatchPipeline } from './patch/types.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import { CopyOwner } from './reconcile/environment.ts';
+import { KeptEvaluations } from './reconcile/kept-evaluations.ts';
 import { prune } from './sandbox/program-entry.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
+import type { Program } from './sandbox/types.ts';
 import { Engine, type EngineOptions, type Generation } from './engine.ts';
 import type { ReferenceListener } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
@@ -76,17 +78,22 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   );
   const { lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
-    const parts = { compiled: patches, evaluator: sandbox, lookup, prepare };
+    const evaluations = sandbox && keptEvaluations(sandbox, patches.programs);
+    const parts = { compiled: patches, evaluator: evaluations, lookup, prepare };
     const pipeline = createPipeline(kind, pipelineOptions(config, kind, parts));
     return {
       kind,
       pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync),
-      hasExpressions: patches.programs.length > 0,
+      evaluations,
     };
   });
   const parts = { kinds, virtualCaches, references, servers, owner, sandbox };
   const engine = new Engine({ ...options, ...translators, ...parts });
   return engine;
+}
+
+function keptEvaluations(sandbox: Sandbox, programs: readonly Program[]): KeptEvaluations | undefined {
+  return programs.length === 0 ? undefined : new KeptEvaluations(sandbox, programs);
 }
 
 export const IDLE_GENERATION: Generation = {

@@ -249,14 +249,14 @@ class PatchRun {
     return (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
   }
 
-  async #translateReferences(patch: CompiledPatch, reference: CompiledReference): Promise<void> {
+  #translateReferences(patch: CompiledPatch, reference: CompiledReference): void {
     const { references: rules } = this.#settings;
     const translation = (this.#references ??= new ReferenceTranslation(
       rules,
       this.#direction,
       this.#context,
     ));
-    await translation.prepare(reference, () => valuesOf(this.#path(patch), this.#object));
+    translation.prepare(reference, () => valuesOf(this.#path(patch), this.#object));
     this.#transform(patch, (value, path) =>
       translation.translate(reference, { value, path, object: this.#object }),
     );

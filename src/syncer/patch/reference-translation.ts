@@ -34,8 +34,8 @@ const UNKNOWN_RETRY_MS = 30_000;
 export interface ReferenceRules {
   readonly names: NameTranslator;
   readonly lookup: ReferenceLookup;
-  /** Loads the data that lookups of these kinds need. Undefined: it is loaded already. */
-  prepare?(kinds: readonly ReferencedGvk[]): Promise<void> | undefined;
+  /** Throws `Postponed` while the data that lookups of these kinds need is being loaded. */
+  prepare?(kinds: readonly ReferencedGvk[]): void;
   /** Whether references to a kind from `kindPath` or `apiVersionPath` may be translated. */
   isKindAllowed(apiVersion: string, kind: string): boolean;
   /** The built-in translation has already translated the Pod `targetRef`s of the objects. */
@@ -82,14 +82,11 @@ export class ReferenceTranslation {
   }
 
   /** Kinds that a patch names are loaded at start; kinds that only data contains may have to be loaded first. */
-  prepare(
-    reference: CompiledReference,
-    values: () => readonly (JsonValue | undefined)[],
-  ): Promise<void> | undefined {
+  prepare(reference: CompiledReference, values: () => readonly (JsonValue | undefined)[]): void {
     const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
-    if (!isOpen || this.#rules.prepare === undefined) return undefined;
+    if (!isOpen || this.#rules.prepare === undefined) return;
     const kinds = values().flatMap((value) => referencesIn(reference, value ?? null));
-    return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
+    this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
   }
 
   /** The value for the other side; the same value if there is nothing to translate. Throws {@link UntranslatableValue}. */

@@ -1,6 +1,6 @@
 /** Workers that take keys from the queue, reconcile them, and requeue, log and count each result or error. */
 
-import { PatchError, TerminalError, messageOf } from '../../base/errors.ts';
+import { PatchError, Postponed, TerminalError, messageOf } from '../../base/errors.ts';
 import { parseKey, type ObjectKey } from '../../kube/object.ts';
 import { isReported, type LogFields } from '../../base/logger.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
@@ -38,6 +38,7 @@ export interface Again {
   readonly waitMs: number;
 }
 
+/** Rejects with {@link Postponed} instead of waiting for something that one tenant can make last. */
 export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
@@ -91,6 +92,8 @@ export class Controller {
   readonly #series: ControllerSeries;
   /** Keys that are queued, in progress, or blocked. */
   readonly #progress = new Map<ObjectKey, Progress>();
+  /** Keys whose reconcile was postponed, and until when. */
+  readonly #postponed = new Map<ObjectKey, Promise<unknown>>();
   readonly #blockedCounts = new Map<string, number>();
   readonly #initialOutcomes = new Map<string, number>();
   #active = 0;
@@ -109,6 +112,11 @@ export class Controller {
     progress.isInitial = priority !== 'live' && (progress.isInitial || progress.sinceMs === undefined);
     progress.sinceMs ??= this.#options.clock.monotonicMs();
     this.queue.add(key, priority);
+  }
+
+  /** Nothing is queued, in progress or postponed. */
+  get isIdle(): boolean {
+    return this.queue.isIdle && this.#postponed.size === 0;
   }
 
   get initialOutcomes(): ReadonlyMap<string, number> {
@@ -158,16 +166,35 @@ export class Controller {
     const { sinceMs = startedMs, isInitial } = progress;
     progress.sinceMs = undefined;
     progress.isInitial = false;
+    this.#postponed.delete(key);
     let label: ReconcileLabel;
     try {
       const result = await reconcile(key);
       this.queue.forget(key);
       label = this.#settle(key, result, { sinceMs, isInitial });
     } catch (error) {
-      label = await this.#fail(key, error);
+      label =
+        error instanceof Postponed
+          ? this.#postpone(key, error, { sinceMs, isInitial })
+          : await this.#fail(key, error);
     }
     if (progress.isOver) this.#progress.delete(key);
     this.#series.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  /** The worker is free. An event that queues the key earlier takes the place of this. */
+  #postpone(key: ObjectKey, { message, until }: Postponed, { sinceMs, isInitial }: Arrival): ReconcileLabel {
+    const progress = this.#progressOf(key);
+    progress.isInitial = isInitial && (progress.isInitial || progress.sinceMs === undefined);
+    progress.sinceMs = sinceMs;
+    this.#options.logger.debug({ controller: this.#options.name, key, reason: message }, 'postponed');
+    this.#postponed.set(key, until);
+    void until.then(() => {
+      if (this.#postponed.get(key) !== until) return;
+      this.#postponed.delete(key);
+      this.queue.add(key, progress.isInitial ? 'initial' : 'live');
+    });
+    return 'requeue';
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, arrival: Arrival): ReconcileLabel {

@@ -33,13 +33,15 @@ import {
   type OwnDeletions,
   type ServiceDeletions,
 } from './guards.ts';
+import type { KeptEvaluations } from './kept-evaluations.ts';
 import { ObjectStates } from './object-state.ts';
 import { createWriter, type Writer } from './writer.ts';
 
 export interface KindPlan {
   readonly kind: SyncedKind;
   readonly pipeline: PatchPipeline;
-  readonly hasExpressions: boolean;
+  /** The evaluator of the pipeline; undefined: no patch has an expression. */
+  readonly evaluations: KeptEvaluations | undefined;
 }
 
 export interface KindEnvironment extends SyncEnvironment {
@@ -55,6 +57,7 @@ export interface KindEnvironment extends SyncEnvironment {
 export class KindSync {
   readonly kind: SyncedKind;
   readonly pipeline: PatchPipeline;
+  readonly evaluations: KeptEvaluations | undefined;
   readonly environment: KindEnvironment;
   readonly names;
   readonly decide: DecideOptions;
@@ -72,7 +75,7 @@ export class KindSync {
   #isWorking = false;
 
   constructor(
-    { kind, pipeline, hasExpressions }: KindPlan,
+    { kind, pipeline, evaluations }: KindPlan,
     environment: KindEnvironment,
     { virtual, host, references }: Pick<KindSync, 'virtual' | 'host' | 'references'>,
     reconcile: (sync: KindSync, key: ObjectKey) => Promise<ReconcileResult>,
@@ -80,6 +83,7 @@ export class KindSync {
     const { names, clock, config, hostServices, services } = environment;
     this.kind = kind;
     this.pipeline = pipeline;
+    this.evaluations = evaluations;
     this.environment = environment;
     this.names = names;
     this.decide = { requireService: config.requireService, kind };
@@ -97,7 +101,7 @@ export class KindSync {
       ),
       virtual: this.#createWriter('virtual'),
     };
-    this.controller = this.#createController((key) => reconcile(this, key), hasExpressions);
+    this.controller = this.#createController((key) => reconcile(this, key));
     this.#connect();
   }
 
@@ -152,13 +156,13 @@ export class KindSync {
     });
   }
 
-  #createController(reconcile: Reconcile, hasExpressions: boolean): Controller {
+  #createController(reconcile: Reconcile): Controller {
     const { config } = this.environment;
     const { resource } = this.kind;
     return new Controller({
       ...this.environment,
       // A copy that waits for a free request survives collections, and its memory grows the heap.
-      decisionsMax: hasExpressions ? undefined : 2 * config.workers,
+      decisionsMax: this.evaluations !== undefined ? undefined : 2 * config.workers,
       name: resource.plural,
       identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
       reconcile,

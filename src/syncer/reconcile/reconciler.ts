@@ -1,6 +1,6 @@
 /** Reconciles one key: observe both sides, decide, act. Idempotent. */
 
-import { invariant } from '../../base/errors.ts';
+import { invariant, Postponed } from '../../base/errors.ts';
 import { backoffDelayMs } from '../../base/retry.ts';
 import {
   keyOf,
@@ -51,11 +51,16 @@ const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;
 
 export async function reconcile(sync: KindSync, key: ObjectKey): Promise<ReconcileResult> {
+  let isPostponed = false;
   let result: ReconcileResult | undefined;
   try {
     return (result = await attempt(sync, key));
+  } catch (error) {
+    isPostponed = error instanceof Postponed;
+    throw error;
   } finally {
-    if (result !== STALE) sync.references.markReconciled(key);
+    sync.evaluations?.reconciled(key, isPostponed);
+    if (result !== STALE && !isPostponed) sync.references.markReconciled(key);
   }
 }
 
@@ -75,6 +80,7 @@ async function attempt(sync: KindSync, key: ObjectKey): Promise<ReconcileResult>
     const isJoined = result.outcome === 'created' && observe(sync, key).hasForeignService;
     return isJoined ? { ...result, waitMs: 0 } : result;
   } catch (error) {
+    if (error instanceof Postponed) throw error;
     environment.listener?.decided(kind, seen, error instanceof RefusedCopy ? error.refusal : decision, error);
     if (error instanceof RefusedCopy) return await refuseCopy(sync, seen, decision, error);
     await afterConflict(sync, error, seen);

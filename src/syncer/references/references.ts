@@ -9,6 +9,7 @@
  * - `kind-registry.ts`, `former-kinds.ts`: kinds that appear later, that cannot be watched, and that no patch names any more. */
 
 import { groupOf, keyOf, type NamespacedName } from '../../kube/object.ts';
+import { Postponed } from '../../base/errors.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import type { ReferenceRules } from '../patch/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
@@ -73,12 +74,19 @@ export class References {
       warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
     });
     this.lookup = this.#createLookup();
-    this.prepare = (kinds) => this.kinds.open(kinds.map(kindIdOf));
+    this.prepare = (kinds) => this.#prepare(kinds.map(kindIdOf));
     index.observe(this.#changes);
   }
 
   get importedKinds(): readonly KindId[] {
     return [...this.kinds.ids, ...this.former.inherited];
+  }
+
+  /** The kind is one that an object names, and its API server may be slow. */
+  #prepare(kinds: readonly KindId[]): void {
+    const opening = this.kinds.open(kinds);
+    if (opening !== undefined)
+      throw new Postponed('the caches of a kind that it references are filled', opening);
   }
 
   async run(): Promise<void> {

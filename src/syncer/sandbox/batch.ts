@@ -7,7 +7,7 @@ import type { JsonValue } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ProgramEntry } from './program-entry.ts';
 import type { ErrorMessage, JobMessage, ResultMessage } from './protocol.ts';
-import type { EvaluateError, ObjectContext, ObjectIdentity, Program } from './types.ts';
+import type { EvaluateError, EvaluateRequest, ObjectContext, ObjectIdentity, Program } from './types.ts';
 
 /** The matches of one request that have to be evaluated. */
 export interface Job {
@@ -17,6 +17,7 @@ export interface Job {
   readonly paths: readonly string[] | undefined;
   /** Only the parts that the program reads. */
   readonly objects: ObjectContext;
+  readonly postpone?: EvaluateRequest['postpone'] | undefined;
   /** Called once, with one value or error per match. */
   complete(
     values: readonly (JsonValue | undefined)[],

@@ -189,6 +189,25 @@ class ProgramMemo {
   }
 }
 
+/** What the program reads of a request, as text. Undefined if the values are too deep for one. */
+export function inputsOf(
+  { reads }: Program,
+  { values, paths, context: { hostObject, virtualObject } }: EvaluateRequest,
+): string | undefined {
+  try {
+    return JSON.stringify([
+      values.length,
+      reads.value ? values.map((value) => (value === undefined ? [] : [value])) : [],
+      reads.path ? paths : [],
+      prune(hostObject, reads.hostObject),
+      prune(virtualObject, reads.virtualObject),
+    ]);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
 function readsObjects(reads: ReadSet): boolean {
   return reads.hostObject.length > 0 || reads.virtualObject.length > 0;
 }

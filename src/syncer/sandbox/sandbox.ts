@@ -93,7 +93,7 @@ class ProcessSandbox implements Sandbox {
     }
     if (count === 0) return { values: [], errors: undefined };
     if (entry.constant !== undefined) return everyOutcome(count, entry.constant);
-    if (entry.isConstant) return this.#evaluateConstant(entry, count);
+    if (entry.isConstant) return this.#evaluateConstant(entry, request);
     return this.#evaluateMatches(entry, request);
   }
 
@@ -103,7 +103,10 @@ class ProcessSandbox implements Sandbox {
     this.#queues?.throttled.close();
   }
 
-  #evaluateConstant(entry: ProgramEntry, count: number): EvaluateResponse | Promise<EvaluateResponse> {
+  #evaluateConstant(
+    entry: ProgramEntry,
+    { values: { length: count }, postpone }: EvaluateRequest,
+  ): EvaluateResponse | Promise<EvaluateResponse> {
     const refused = this.#quarantined(entry, NO_OBJECT, count);
     if (refused !== undefined) return refused;
     return new Promise((resolve) =>
@@ -113,6 +116,7 @@ class ProcessSandbox implements Sandbox {
         values: [undefined],
         paths: undefined,
         objects: NO_OBJECTS,
+        postpone,
         complete: ([value], errors) => {
           const outcome = { value, error: errors?.get(0) };
           if (isDeterministic(outcome.error)) entry.constant = outcome;
@@ -146,6 +150,7 @@ class ProcessSandbox implements Sandbox {
         values: missing === undefined ? values : missing.map((index) => values[index]),
         paths: missing === undefined ? paths : paths && missing.map((index) => paths[index] ?? ''),
         objects,
+        postpone: request.postpone,
         complete: (results, errors) => {
           entry.recordOutcome(object, errors);
           const evaluated = { values: results, errors };

@@ -9,7 +9,7 @@ import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 /** Milliseconds of one processor that the process may use, including its start: 8 percent, and after a pause a second, so that an object that
  * only shares a namespace with a hostile one runs without delay. */
 const BUDGET = { burst: 1000, perSecond: 80 };
-/** Objects that may wait while the queue makes no progress: each occupies a worker of the engine. */
+/** Objects that may wait while the queue makes no progress; all others fail, and what does not need the expression is synced. */
 const WAITING_MAX = 64;
 const REJECTED_RETRY_MS = 5000;
 /** An object that takes longer delays the others; more is allowed while the process starts. */
@@ -25,11 +25,12 @@ export class ThrottledQueue {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #budget: TokenBucket;
-  /** Objects on which the expression was never stopped, by the time of their first arrival. */
+  /** Objects on which the expression was never stopped, by their arrival. */
   #unknown: Job[] = [];
-  /** First arrivals. A rejected object keeps its place when it is added again. */
-  readonly #arrivals = new Map<string, number>();
+  /** Those on which it was, likewise. */
   #retries: Job[] = [];
+  /** First arrivals since an object was evaluated here. One that is rejected, or withdrawn because it has changed, keeps its place when it is added again. */
+  readonly #arrivals = new Map<string, number>();
   /** Processor time of the scheduler's processes that the budget has paid for. */
   #chargedMs = 0;
   #isBusy = false;
@@ -49,21 +50,29 @@ export class ThrottledQueue {
     return this.#scheduler.pids;
   }
 
+  /** INVARIANT: the engine does not wait for a job of this queue, so no number of jobs keeps it from other objects. */
   add(job: Job): void {
-    if (job.entry.quarantine.wasStopped(job.object)) this.#retries.push(job);
-    else this.#insert(job);
+    job.postpone?.(() => this.#withdraw(job));
+    this.#insert(job, job.entry.quarantine.wasStopped(job.object) ? this.#retries : this.#unknown);
     if (this.#isStuck) this.#rejectSurplus();
     this.#next();
   }
 
-  #insert(job: Job): void {
+  #insert(job: Job, jobs: Job[]): void {
     const arrival = this.#arrivalOf(job);
-    const later = this.#unknown.findIndex((other) => this.#arrivalOf(other) > arrival);
-    this.#unknown.splice(later === -1 ? this.#unknown.length : later, 0, job);
+    const later = jobs.findIndex((other) => this.#arrivalOf(other) > arrival);
+    jobs.splice(later === -1 ? jobs.length : later, 0, job);
   }
 
-  #arrivalOf({ entry, object }: Job): number {
-    const key = `${entry.program.id} ${object.namespace}/${object.name}`;
+  #withdraw(job: Job): void {
+    const isOther = (other: Job): boolean => other !== job;
+    if ([...this.#unknown, ...this.#retries].every(isOther)) return;
+    [this.#unknown, this.#retries] = [this.#unknown.filter(isOther), this.#retries.filter(isOther)];
+    failJob(job, { kind: 'killed', message: 'the request was withdrawn' });
+  }
+
+  #arrivalOf(job: Job): number {
+    const key = arrivalKeyOf(job);
     const known = this.#arrivals.get(key);
     if (known !== undefined) return known;
     if (this.#arrivals.size >= ARRIVALS_MAX) this.#arrivals.clear();
@@ -121,6 +130,7 @@ export class ThrottledQueue {
 
   #run(job: Job): void {
     this.#isBusy = true;
+    this.#arrivals.delete(arrivalKeyOf(job));
     const startedMs = this.#clock.monotonicMs();
     const stuckMs = this.#scheduler.isReady ? STUCK_MS : STUCK_STARTING_MS;
     this.#stuckTimer = this.#clock.schedule(stuckMs, () => this.#rejectSurplus());
@@ -142,4 +152,8 @@ export class ThrottledQueue {
     this.#budget.spend(Math.max(0, usedMs - this.#chargedMs));
     this.#chargedMs = Math.max(this.#chargedMs, usedMs);
   }
+}
+
+function arrivalKeyOf({ entry, object }: Job): string {
+  return `${entry.program.id} ${object.namespace}/${object.name}`;
 }

@@ -76,6 +76,8 @@ export interface EvaluateRequest {
   readonly values: readonly (JsonValue | undefined)[];
   /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
   readonly paths: readonly string[] | undefined;
+  /** Called if the request waits for the throttled process, which may take minutes, so that the caller need not wait. Before that, `withdraw` makes it fail. */
+  readonly postpone?: (withdraw: () => void) => void;
 }
 
 /** The results of a request. The value `undefined` deletes the member, as null does. */
@@ -99,6 +101,6 @@ export interface EvaluateError {
 
 export interface Evaluator {
   /** Returns the response itself if all results are cached or constant. A promise never rejects: after the evaluator is closed, each match
-   * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together. */
+   * fails with an error of kind `killed`. The requests of one turn of the event loop are sent together. That of a reconcile throws or rejects with `Postponed`. */
   evaluate(request: EvaluateRequest): EvaluateResponse | Promise<EvaluateResponse>;
 }

@@ -1,7 +1,9 @@
 /** The workers of the controller: fairness of the event loop, and the log level of each result. */
 
 import { describe, expect, test } from 'vitest';
+import { Postponed } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
+import { eventually } from '../../support/eventually.ts';
 import { kindWorld } from '../references/kind-world.ts';
 import { ownController } from './own-controller.ts';
 
@@ -26,6 +28,63 @@ describe('ten thousand decisions that need no request', () => {
     expect(decided[0]).toBe('ns/changed');
     // 100 ms of decisions in turns of 5 ms; at most one more decision of each worker ends after the limit.
     expect(decidedAtTurn).toBeLessThan(2000);
+  });
+});
+
+describe('a reconcile that is postponed', () => {
+  function postponing() {
+    const decided: string[] = [];
+    const awaited = Promise.withResolvers<void>();
+    const controller = ownController({
+      decisionsMax: 1,
+      async reconcile(key) {
+        decided.push(key);
+        if (key === 'ns/slow' && decided.filter((one) => one === key).length === 1)
+          throw new Postponed('it waits', awaited.promise);
+        return Promise.resolve({ outcome: 'unchanged' });
+      },
+    });
+    controller.enqueue('ns/slow');
+    const running = controller.run();
+    const stop = async (): Promise<void> => {
+      controller.queue.shutDown();
+      await running;
+    };
+    return { decided, awaited, controller, stop };
+  }
+
+  test('holds no worker, and its key is reconciled when what it waits for is there', async ({ expect }) => {
+    const { decided, awaited, controller, stop } = postponing();
+    controller.enqueue('ns/other');
+    await eventually(
+      () => controller.queue.isIdle,
+      (isIdle) => isIdle,
+    );
+    expect([decided, controller.isIdle]).toEqual([['ns/slow', 'ns/other'], false]);
+    awaited.resolve();
+    await eventually(
+      () => controller.isIdle,
+      (isIdle) => isIdle,
+    );
+    expect(decided).toEqual(['ns/slow', 'ns/other', 'ns/slow']);
+    await stop();
+  });
+
+  test('is made earlier by an event of its key, and then not again', async ({ expect }) => {
+    const { decided, awaited, controller, stop } = postponing();
+    await eventually(
+      () => controller.queue.isIdle,
+      (isIdle) => isIdle,
+    );
+    controller.enqueue('ns/slow');
+    await eventually(
+      () => controller.isIdle,
+      (isIdle) => isIdle,
+    );
+    awaited.resolve();
+    await awaited.promise;
+    await stop();
+    expect(decided).toEqual(['ns/slow', 'ns/slow']);
   });
 });
 

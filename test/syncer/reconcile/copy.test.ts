@@ -3,12 +3,14 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { Postponed } from '../../../src/base/errors.ts';
 import { mergePatch, valueAt, type JsonObject } from '../../../src/base/json.ts';
 import type { PatchConfig } from '../../../src/config/config.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
 import { CopyForge, virtualPatch } from '../../../src/syncer/reconcile/copy.ts';
+import { kindIdOf } from '../../../src/syncer/translate/last-synced.ts';
 import { translators } from '../translate/setup.ts';
 import { build, type BuildOptions } from '../patch/build.ts';
 
@@ -72,8 +74,8 @@ test('for a value that is synced back: once for the current virtual object, once
   expect(runs).toEqual(['toHost "a"', 'toVirtual "a"', 'toHost "b"']);
 });
 
-test('the watch of a kind that only data names starts during the run of the patches, not before a second run', async () => {
-  const opened: string[] = [];
+test('the watch of a kind that only data names starts during the run of the patches, which is postponed until it has', async () => {
+  const opening = Promise.withResolvers<void>();
   let isOpen = false;
   const { forge, runs, evaluator } = counted(
     [
@@ -86,10 +88,8 @@ test('the watch of a kind that only data names starts during the run of the patc
     {
       references: {
         lookup: () => (isOpen ? { namespace: 'ns', name: 'known' } : undefined),
-        prepare: async (kinds) => {
-          opened.push(...kinds.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
-          await Promise.resolve();
-          isOpen = true;
+        prepare(kinds) {
+          if (!isOpen) throw new Postponed(kinds.map(kindIdOf).join(), opening.promise);
         },
       },
     },
@@ -98,11 +98,13 @@ test('the watch of a kind that only data names starts during the run of the patc
     ...virtualEndpoints({ zone: 'a' }),
     subsets: [{ addresses: [{ ip: '10.0.0.1', targetRef: { kind: 'ConfigMap', name: 'settings' } }] }],
   };
-  const { host, references } = await forge.fresh({ virtual, target, host: undefined });
-  expect({ opened, runs, evaluations: evaluator.requests.length }).toEqual({
-    opened: ['v1 ConfigMap'],
-    runs: ['toHost "a"'],
-    evaluations: 1,
+  const pair = { virtual, target, host: undefined };
+  await expect(forge.fresh(pair)).rejects.toEqual(new Postponed('v1 ConfigMap', opening.promise));
+  isOpen = true;
+  const { host, references } = await forge.fresh(pair);
+  expect({ runs, evaluations: evaluator.requests.length }).toEqual({
+    runs: ['toHost "a"', 'toHost "a"'],
+    evaluations: 2,
   });
   expect(valueAt(host as unknown as JsonObject, ['subsets', 0, 'addresses', 0, 'targetRef', 'name'])).toBe(
     'known',

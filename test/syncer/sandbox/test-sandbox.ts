@@ -103,12 +103,14 @@ export class TestSandbox implements AsyncDisposable {
       virtualObject?: JsonObject;
       paths?: readonly string[];
       object?: ObjectIdentity;
+      postpone?: EvaluateRequest['postpone'];
     } = {},
   ): Promise<EvaluateResponse> {
     const { hostObject = null, virtualObject = null, paths = values.map((_, i) => `items.${i}`) } = objects;
     const { object = { namespace: 'ns', name: `object-${this.#nextObject++}` } } = objects;
     const context = { hostObject, virtualObject };
-    return this.evaluate({ program: program.id, object, context, values, paths });
+    const postpone = objects.postpone && { postpone: objects.postpone };
+    return this.evaluate({ program: program.id, object, context, values, paths, ...postpone });
   }
 
   /** One expression, used once. */

@@ -1,0 +1,38 @@
+/** One tenant makes the daemon wait, on as many objects as there are decisions at a time, and more: the objects of others are synced meanwhile. */
+
+import { describe, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
+import type { World } from '../scenarios/world.ts';
+import { HOSTILE_EXPRESSIONS } from './tenants.ts';
+
+const NOTE = 'example.com/note';
+const EVIL = `${'a'.repeat(32)}b`;
+const UPDATES = 20;
+/** Far longer than any update takes, and shorter than the wait for the throttled process. */
+const UPDATED = { timeoutMs: 20_000 };
+
+describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => {
+  test.concurrent.for([64, 100, 300])('on %d objects of one namespace', async (count, { expect }) => {
+    await using world = await newEmbeddedWorld();
+    const patches = [{ path: `metadata.annotations["${NOTE}"]`, expression }];
+    await world.startSync({ config: { sync: { toHost: { endpoints: { enabled: true, patches } } } } });
+    for (const namespace of ['evil', 'good']) await world.virtualNamespace(namespace);
+    await world.createVirtual('good/web', { annotations: { [NOTE]: 'created' } });
+    await whenNoted(world, 'created');
+    const hostile = Array.from({ length: count }, (_, at) => `evil/web-${at}`);
+    await Promise.all(
+      hostile.map((key, at) => world.createVirtual(key, { annotations: { [NOTE]: `${EVIL}${at}` } })),
+    );
+    for (let at = 0; at < UPDATES; at++) {
+      const value = `update ${at}.`;
+      await world.mergeVirtual('good/web', { metadata: { annotations: { [NOTE]: value } } });
+      expect(await whenNoted(world, value)).toMatch(/^update/u);
+    }
+  });
+});
+
+async function whenNoted(world: World, value: string): Promise<string> {
+  const noteOf = ({ metadata }: KubeObject): string => metadata.annotations?.[NOTE] ?? '';
+  return noteOf(await world.whenCopy('good/web', (copy) => noteOf(copy).startsWith(value), UPDATED));
+}
