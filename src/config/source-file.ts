@@ -15,6 +15,7 @@ import {
   type YAMLError,
 } from 'yaml';
 import { type ConfigProblem, ConfigError, fileProblem } from '../base/errors.ts';
+import { collectInput } from '../base/input-buffer.ts';
 import { caretLine, plainText, type Position } from '../base/excerpt.ts';
 
 export interface SourceFile {
@@ -87,13 +88,13 @@ export function displayName(file: string): string {
 
 /** The whole text of a file, or of standard input for `-`. Throws a `ConfigError` when it cannot be read. */
 export async function readTextFile(file: string, bytesMax: number): Promise<string> {
-  let content: Buffer;
+  let content: Buffer | undefined;
   try {
-    content = await readBounded(file === '-' ? process.stdin : chunksOf(file), bytesMax);
+    content = await collectInput(file === '-' ? process.stdin : chunksOf(file), bytesMax);
   } catch (error) {
     throw cannotBeRead(file, error);
   }
-  if (content.length > bytesMax) throw unusable(file, `is larger than ${bytesMax} bytes`);
+  if (content === undefined) throw unusable(file, `is larger than ${bytesMax} bytes`);
   try {
     // Drops a byte order mark too.
     return new TextDecoder('utf-8', { fatal: true }).decode(content);
@@ -104,19 +105,6 @@ export async function readTextFile(file: string, bytesMax: number): Promise<stri
 
 export function cannotBeRead(file: string, cause: unknown): ConfigError {
   return unusable(file, `cannot be read: ${fileProblem(cause)}`, cause);
-}
-
-/** Stops soon after the limit: a file may be a pipe or a device without an end. */
-async function readBounded(source: AsyncIterable<Buffer | string>, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of source) {
-    const part = Buffer.from(chunk);
-    chunks.push(part);
-    bytes += part.length;
-    if (bytes > bytesMax) break;
-  }
-  return Buffer.concat(chunks);
 }
 
 async function* chunksOf(file: string): AsyncIterable<Buffer> {

@@ -2,6 +2,7 @@
 
 import type { ServerResponse, IncomingMessage } from 'node:http';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { InputBuffer } from '../../base/input-buffer.ts';
 import {
   REQUESTS_IN_FLIGHT_MAX,
   BODIES_BYTES_MAX,
@@ -113,14 +114,14 @@ export class BodyReader {
     if (!this.#bodies.take(sender)) {
       throw tooManyRequests('too many request bodies are being sent, try again later');
     }
-    const chunks: Buffer[] = [];
+    const body = new InputBuffer(BODY_BYTES_MAX);
     let taken = 0;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onData = (bytes: Buffer): void => {
       if (taken + bytes.length > BODY_BYTES_MAX) reject(tooLarge(BODY_BYTES_MAX));
       else if (this.#bytes.take(sender, bytes.length)) {
         taken += bytes.length;
-        chunks.push(bytes);
+        body.append(bytes);
       } else reject(tooManyRequests('too many large requests are in flight, try again later'));
     };
     const onClose = (): void => reject(badRequest('the request ended before its body was complete'));
@@ -143,7 +144,7 @@ export class BodyReader {
       this.#bytes.release(sender, taken);
       this.#bodies.release(sender);
     }
-    return chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks, taken);
+    return body.take();
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { PeerCertificate } from 'node:tls';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Agent, buildConnector, request } from 'undici';
+import { collectInput } from '../../base/input-buffer.ts';
 import { parseBindAddress } from '../../base/bind-address.ts';
 import { configFile, loadConfig } from '../../config/load.ts';
 import type { ManagementConfig } from '../../config/config.ts';
@@ -281,6 +282,8 @@ export interface ApiCall {
 }
 
 const TIMEOUT_MS = 30_000;
+/** A page of a list, or an object. */
+const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The connection to the server was refused. */
 export class NoServerError extends TerminalError {}
@@ -323,7 +326,10 @@ export class ApiClient implements AsyncDisposable {
       throw unreachable(this.connection, error);
     });
     for (const text of warningsIn(answer.headers['warning'])) process.stderr.write(`warning: ${text}\n`);
-    const text = await answer.body.text();
+    const content = await collectInput(answer.body as AsyncIterable<Buffer>, RESPONSE_BYTES_MAX);
+    if (content === undefined)
+      throw new TerminalError(`the response of ${url} is larger than ${RESPONSE_BYTES_MAX} bytes`);
+    const text = content.toString('utf8');
     if (answer.statusCode >= 300) {
       const response = { status: answer.statusCode, headers: answer.headers, text };
       throw this.#explained(responseError(response, `${method} ${url}`, Date.now()));

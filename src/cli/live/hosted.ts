@@ -254,7 +254,8 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
     );
     const [release] = items;
     if (release === undefined) return (await this.config()).text;
-    const record = parseJson(gunzipSync(Buffer.from(secretText(release, 'release'), 'base64')).toString());
+    const compressed = Buffer.from(secretText(release, 'release'), 'base64');
+    const record = parseJson(gunzipSync(compressed, { maxOutputLength: RELEASE_BYTES_MAX }).toString());
     return stringify(valueAt(record as JsonObject, ['config']) ?? {}); // Helm's record of a release is an object
   }
 
@@ -288,6 +289,9 @@ export class HostedVcluster implements AsyncDisposable, NamespacedName {
 }
 
 // `--vcluster` of a member of a fleet: its configuration, made on the host as the fleet makes it.
+
+/** A Secret of 1 MiB may be as much as 1 GiB without its compression. */
+const RELEASE_BYTES_MAX = 32 * 1024 * 1024;
 
 const OTHERWISE = 'pass the configuration of this virtual cluster with --config';
 

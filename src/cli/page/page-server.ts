@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option } from 'commander';
 import { TerminalError, messageOf } from '../../base/errors.ts';
+import { collectInput } from '../../base/input-buffer.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 const ASSET = /^\/assets\/[a-z]+\.(?:css|js)$/u;
@@ -116,14 +117,9 @@ async function answerCall(
 async function readJson(request: IncomingMessage): Promise<JsonObject> {
   if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
     throw new Error('the body must be application/json');
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > BODY_BYTES_MAX) throw new Error(`the body is larger than ${BODY_BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
-  const value = JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonValue; // what JSON.parse returns
+  const body = await collectInput(request as AsyncIterable<Buffer>, BODY_BYTES_MAX);
+  if (body === undefined) throw new Error(`the body is larger than ${BODY_BYTES_MAX} bytes`);
+  const value = JSON.parse(body.toString('utf8')) as JsonValue; // what JSON.parse returns
   if (!isJsonObject(value)) throw new Error('the body must be a JSON object');
   return value;
 }

@@ -5,6 +5,7 @@ import { spawn, type ChildProcess, execFileSync } from 'node:child_process';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { readFileSync } from 'node:fs';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { InputBuffer } from '../../base/input-buffer.ts';
 import { PROCESSOR_SHARE, STARVED_FACTOR, type GuestSource } from './guest-source.ts';
 
 export type KillReason = 'timeout' | 'memory';
@@ -53,8 +54,8 @@ export class SandboxChild {
   readonly #process: ChildProcess;
   readonly #input: Writable;
   readonly #events: ChildEvents;
-  #parts: Buffer[] = [];
-  #partsBytes = 0;
+  /** The beginning of a message. */
+  readonly #pending = new InputBuffer(MESSAGE_BYTES_MAX);
   #unsent = '';
   #stderr = '';
   #hasEnded = false;
@@ -145,15 +146,11 @@ export class SandboxChild {
     for (let end = chunk.indexOf(10); end !== -1 && !this.#hasEnded; end = chunk.indexOf(10, from)) {
       const last = chunk.subarray(from, end);
       from = end + 1;
-      const line = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last]);
-      this.#parts = [];
-      this.#partsBytes = 0;
-      this.#dispatch(line.toString());
+      if (this.#pending.length === 0) this.#dispatch(last.toString());
+      else if (this.#pending.append(last)) this.#dispatch(this.#pending.take().toString());
+      else return this.kill();
     }
-    if (from >= chunk.length) return;
-    this.#parts.push(from === 0 ? chunk : chunk.subarray(from));
-    this.#partsBytes += chunk.length - from;
-    if (this.#partsBytes > MESSAGE_BYTES_MAX) this.kill();
+    if (!this.#pending.append(chunk.subarray(from))) this.kill();
   }
 
   #dispatch(line: string): void {
